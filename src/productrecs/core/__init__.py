@@ -1,0 +1,1 @@
+"""Our words: ids, clocks and errors. Standard library only; knows no other floor."""

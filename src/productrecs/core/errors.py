@@ -1,0 +1,46 @@
+"""What can go wrong, in the words of whoever asked, each with its remedy.
+
+ProductRecsError
+├── NotAllowedError            (kept apart by audience in tenancy)
+├── UnknownItemError
+├── StorageError
+│   ├── StorageBusyError       another writer held the database too long
+│   ├── StorageFullError       the disk is full
+│   ├── StorageBrokenError     a write could not be made durable
+│   └── UnsafeStorageError     this build or file must not be opened
+└── ...                        each slice adds its own beside its rules
+
+Errors know no HTTP status; `entrypoints/http/errors.py` maps classes to statuses.
+"""
+
+
+class ProductRecsError(Exception):
+    """Anything we expected might happen; the message says what to do about it."""
+
+
+class StorageError(ProductRecsError):
+    """The database could not do what was asked; nothing was half done."""
+
+
+class StorageBusyError(StorageError):
+    """Another process held the database for too long; the same request may be retried."""
+
+
+class StorageFullError(StorageError):
+    """The disk is full: reads go on, writes wait until there is space again."""
+
+
+class StorageBrokenError(StorageError):
+    """A write could not be made durable; nothing further is acknowledged."""
+
+
+class UnsafeStorageError(StorageError):
+    """The database must not be opened by this program; the message names the remedy."""
+
+
+class QueueFullError(StorageError):
+    """More writes are waiting than this process may hold; retry after a moment."""
+
+
+class UnknownItemError(ProductRecsError):
+    """The store's catalog has no item of that id."""
