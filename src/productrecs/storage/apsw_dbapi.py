@@ -1,0 +1,232 @@
+"""How does SQLAlchemy speak to the SQLite that apsw brings along? (PEP 249 over apsw)
+
+Debian's own SQLite can corrupt a database with two writers (fixed in 3.51.3), and apsw is
+the one driver with a safe SQLite inside its wheels for both x86_64 and aarch64. It is not
+a DB-API module, so this file is the missing part, as small as SQLAlchemy allows.
+Connections are in autocommit until somebody says BEGIN.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import apsw
+
+apilevel: Final = "2.0"
+threadsafety: Final = 1
+paramstyle: Final = "qmark"
+sqlite_version: Final[str] = apsw.sqlite_lib_version()
+sqlite_version_info: Final = tuple(int(part) for part in sqlite_version.split("."))
+
+
+def compile_options() -> tuple[str, ...]:
+    """Return the options that this SQLite was built with, such as `THREADSAFE=1`."""
+    return tuple(apsw.compile_options)
+
+
+class Warning(Exception):  # noqa: A001, N818 - PEP 249 gives these names
+    """PEP 249: an important warning. Never raised here."""
+
+
+class Error(Exception):
+    """PEP 249: the base of all database errors; `code` is SQLite's primary result code."""
+
+    code: int = 0
+
+
+class InterfaceError(Error):
+    """PEP 249: the driver was used wrongly."""
+
+
+class DatabaseError(Error):
+    """PEP 249: the database reported something."""
+
+
+class DataError(DatabaseError):
+    """PEP 249: a value does not fit."""
+
+
+class OperationalError(DatabaseError):
+    """PEP 249: busy, full, broken or read-only storage."""
+
+
+class IntegrityError(DatabaseError):
+    """PEP 249: a constraint refused the row."""
+
+
+class InternalError(DatabaseError):
+    """PEP 249: SQLite's own state is wrong."""
+
+
+class ProgrammingError(DatabaseError):
+    """PEP 249: wrong SQL or wrong parameters."""
+
+
+class NotSupportedError(DatabaseError):
+    """PEP 249: SQLite cannot do this."""
+
+
+_TRANSLATION: Final[tuple[tuple[type[apsw.Error], type[Error]], ...]] = (
+    (apsw.ConstraintError, IntegrityError),
+    (apsw.CorruptError, DatabaseError),
+    (apsw.NotADBError, DatabaseError),
+    (apsw.MismatchError, DataError),
+    (apsw.TooBigError, DataError),
+    (apsw.BindingsError, ProgrammingError),
+    (apsw.MisuseError, ProgrammingError),
+    (apsw.ConnectionClosedError, ProgrammingError),
+    (apsw.InternalError, InternalError),
+)
+
+
+def translated(error: apsw.Error) -> Error:
+    """Return the PEP 249 error for one of apsw's, with SQLite's primary result code."""
+    kind: type[Error] = OperationalError
+    for theirs, ours in _TRANSLATION:
+        if isinstance(error, theirs):
+            kind = ours
+            break
+    result = kind(str(error))
+    result.code = int(getattr(error, "result", 0)) & 0xFF
+    return result
+
+
+class Cursor:
+    """PEP 249's cursor: one statement at a time, rows as tuples."""
+
+    arraysize = 1
+    lastrowid: int | None = None
+
+    def __init__(self, connection: Connection) -> None:
+        """Open a cursor on `connection`."""
+        self._connection = connection
+        self._cursor = connection.apsw.cursor()
+        self._cursor.exec_trace = self._remember_columns
+        self.description: Sequence[Sequence[Any]] | None = None
+        self.rowcount = -1
+
+    def _remember_columns(self, cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
+        # Once an empty SELECT has run, apsw no longer knows its columns; here it does.
+        columns = cursor.get_description()
+        self.description = [
+            (*column[:2], None, None, None, None, None) for column in columns
+        ]
+        return True
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
+        """Run one statement."""
+        self.description = None
+        try:
+            self._cursor.execute(sql, tuple(parameters))
+        except apsw.Error as error:
+            raise translated(error) from error
+        self.description = self.description or None
+        self.rowcount = -1 if self.description else self._connection.apsw.changes()
+        return self
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Cursor:
+        """Run one statement for each row of parameters."""
+        self._cursor.exec_trace = None
+        before = self._connection.apsw.total_changes()
+        try:
+            self._cursor.executemany(sql, rows)
+        except apsw.Error as error:
+            raise translated(error) from error
+        finally:
+            self._cursor.exec_trace = self._remember_columns
+        self.description = None
+        self.rowcount = self._connection.apsw.total_changes() - before
+        return self
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the next row, or None at the end."""
+        try:
+            return self._cursor.fetchone()
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """Return up to `size` further rows."""
+        try:
+            return list(itertools.islice(self._cursor, size or self.arraysize))
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all further rows."""
+        try:
+            return self._cursor.fetchall()
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        """Forget the statement and its rows."""
+        self._cursor.close(force=True)
+
+    def setinputsizes(self, sizes: object) -> None:
+        """PEP 249 asks for it; SQLite needs no sizes."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """PEP 249 asks for it; SQLite needs no sizes."""
+
+
+class Connection:
+    """PEP 249's connection; `apsw` is the bare one, for the hot paths."""
+
+    isolation_level: str | None = ""
+
+    def __init__(self, path: str, *, flags: int) -> None:
+        """Open the file at `path` with SQLite's open `flags`."""
+        try:
+            self.apsw = apsw.Connection(path, flags=flags)
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor."""
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Make the open transaction durable; without one, do nothing."""
+        self._end("COMMIT")
+
+    def rollback(self) -> None:
+        """Forget the open transaction; without one, do nothing."""
+        self._end("ROLLBACK")
+
+    def _end(self, sql: str) -> None:
+        if not self.apsw.in_transaction:
+            return
+        try:
+            self.apsw.execute(sql)
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self.apsw.close()
+
+    def create_function(
+        self, name: str, arguments: int, function: Callable[..., Any], **options: bool
+    ) -> None:
+        """Make `function` callable from SQL (SQLAlchemy adds two of its own)."""
+        self.apsw.create_scalar_function(
+            name, function, arguments, deterministic=options.get("deterministic", False)
+        )
+
+
+def connect(
+    path: str,
+    *,
+    read_only: bool = False,
+    check_same_thread: bool = True,
+    isolation_level: str | None = "",
+) -> Connection:
+    """Open the database at `path`, created when absent unless `read_only`."""
+    del check_same_thread, isolation_level  # SQLAlchemy's; apsw guards threads itself
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    if not read_only:
+        flags |= apsw.SQLITE_OPEN_CREATE
+    return Connection(path, flags=flags)

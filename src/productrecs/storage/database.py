@@ -1,0 +1,100 @@
+"""How does a use case read and write? One transaction, opened here, committed here."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import StorageBusyError
+from productrecs.storage.dialects import LOCK_WAIT_MS, Dialect, HotReader, dialect_for
+
+
+class Database:
+    """The truth. Everything in memory is a view of it that can be rebuilt.
+
+    Safe to share between the threads of one process; open one per process, after
+    any fork, never before (a file's locks do not survive it).
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        """Open lazily: nothing is touched before the first transaction."""
+        self.dialect = dialect
+        self._engine = dialect.engine()
+        # Threads of one process queue here in turn instead of sleeping in SQLite's wait.
+        self._writing = threading.Lock() if dialect.reads_on_the_loop else None
+
+    @classmethod
+    def open(cls, url: str | None, folder: Path) -> Self:
+        """Open `DATABASE_URL`, or SQLite under `folder` when it is empty.
+
+        Raises:
+            UnsafeStorageError: when this build of SQLite or the address is refused.
+        """
+        return cls(dialect_for(url, folder))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Give a connection that writes; commit (durably) at the end, or undo it all.
+
+        Raises:
+            StorageError: one of its kinds, when the database could not do it; then
+                nothing of this transaction is stored.
+        """
+        with self._turn(), self._translated(), self._engine.connect() as connection:
+            self.dialect.begin_write(connection)
+            yield connection
+            connection.commit()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Give a connection that reads one unchanging state of the database."""
+        with self._translated(), self._engine.connect() as connection:
+            self.dialect.begin_read(connection)
+            yield connection
+
+    def insert_rows(
+        self, transaction: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """Insert many rows, each holding a value for every column of `table` in order."""
+        self.dialect.insert_rows(transaction, table, rows)
+
+    def hot_reader(self) -> HotReader:
+        """Return a bare read-only connection; use it from one thread, then close it."""
+        return self.dialect.hot_reader()
+
+    def close(self) -> None:
+        """Close every idle connection."""
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._writing is None:
+            yield
+            return
+        if not self._writing.acquire(timeout=LOCK_WAIT_MS / 1000):
+            message = "the database is busy; send the request again"
+            raise StorageBusyError(message)
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.IntegrityError:
+            raise  # a broken rule, not a broken disk: whoever wrote it knows which
+        except sa.exc.TimeoutError as error:
+            message = "all connections to the database are in use; try again"
+            raise StorageBusyError(message) from error
+        except sa.exc.DBAPIError as error:
+            ours = self.dialect.translate(error.orig) if error.orig else None
+            if ours is None:
+                raise
+            raise ours from error

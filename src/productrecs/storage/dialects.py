@@ -1,0 +1,316 @@
+"""Which database is it? The only file that knows, and the only one that may ask.
+
+SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
+loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
+overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import psycopg
+import sqlalchemy as sa
+
+from productrecs.core.errors import (
+    StorageBrokenError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+    UnsafeStorageError,
+)
+from productrecs.storage import apsw_dbapi
+
+SAFE_SQLITE: Final = (3, 51, 3)
+LOCK_WAIT_MS: Final = 5_000
+WAL_PAGES: Final = 2_000
+WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
+
+_SQLITE_BUSY = frozenset({5, 6})
+_SQLITE_FULL = 13
+_SQLITE_IO = 10
+
+
+class HotReader(Protocol):
+    """One bare read-only connection for one thread; `?` marks parameters."""
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return every row of a short query, seeing all that is committed by now."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class Dialect(Protocol):
+    """What one database does its own way."""
+
+    @property
+    def name(self) -> str:
+        """`sqlite` or `postgresql`."""
+
+    @property
+    def reads_on_the_loop(self) -> bool:
+        """Whether a short read may run on the event loop (no network between)."""
+
+    def engine(self) -> sa.Engine:
+        """Return the engine that `Database` builds on."""
+
+    def begin_write(self, connection: sa.Connection) -> None:
+        """Start a transaction that will write."""
+
+    def begin_read(self, connection: sa.Connection) -> None:
+        """Start a transaction that only reads."""
+
+    def hot_reader(self) -> HotReader:
+        """Open a bare connection for reads on a hot path."""
+
+    def insert_rows(
+        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """Insert many rows (values in the order of the table's columns) the fastest way."""
+
+    def lock_migrations(self, connection: sa.Connection) -> None:
+        """Let one process at a time migrate."""
+
+    def translate(self, error: BaseException) -> StorageError | None:
+        """Return our error for a driver's, or None where it is not about the storage."""
+
+
+def dialect_for(url: str | None, folder: Path) -> Dialect:
+    """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
+
+    Raises:
+        UnsafeStorageError: when the address names a database we do not know.
+    """
+    if not url:
+        return SqliteDialect(folder / "productrecs.db")
+    if url.startswith(("postgres://", "postgresql://", "postgresql+psycopg://")):
+        return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])
+    message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"
+    raise UnsafeStorageError(message)
+
+
+def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()) -> None:
+    """Refuse a SQLite that can corrupt a database with two writers, or has no locks.
+
+    Raises:
+        UnsafeStorageError: for a version before 3.51.3, or a build without threads.
+    """
+    if version < SAFE_SQLITE:
+        found = ".".join(map(str, version))
+        message = (
+            f"SQLite {found} can corrupt a database that two processes write (fixed in "
+            "3.51.3). Install the apsw wheel (pip install --only-binary apsw apsw), which "
+            "brings a safe one, or set DATABASE_URL to a PostgreSQL database"
+        )
+        raise UnsafeStorageError(message)
+    if "THREADSAFE=0" in options:
+        message = "this SQLite was built without threads; install the apsw wheel from PyPI"
+        raise UnsafeStorageError(message)
+
+
+@dataclass(frozen=True)
+class SqliteDialect:
+    """One file, one writer at a time, readers never blocked."""
+
+    path: Path
+    name: str = "sqlite"
+    reads_on_the_loop: bool = True
+
+    def engine(self) -> sa.Engine:
+        """Return an engine whose every connection is opened safely."""
+        check_sqlite(
+            apsw_dbapi.sqlite_version_info, frozenset(apsw_dbapi.compile_options())
+        )
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(
+            f"sqlite:///{self.path.resolve()}",
+            module=apsw_dbapi,
+            pool_size=4,
+            max_overflow=16,
+            pool_timeout=LOCK_WAIT_MS / 1000,
+        )
+        sa.event.listen(engine, "connect", lambda connection, _record: _open(connection))
+        return engine
+
+    def begin_write(self, connection: sa.Connection) -> None:
+        """Take the write lock at once: upgrading a read lock fails without waiting."""
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def begin_read(self, connection: sa.Connection) -> None:
+        """See one state of the database for the whole transaction."""
+        connection.exec_driver_sql("BEGIN")
+
+    def hot_reader(self) -> HotReader:
+        """Open a connection that cannot write."""
+        connection = apsw_dbapi.connect(str(self.path.resolve()))
+        _open(connection)
+        connection.apsw.execute("PRAGMA query_only = ON")
+        return _SqliteHotReader(connection)
+
+    def insert_rows(
+        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """One statement, run for each row by the driver."""
+        if rows:
+            connection.exec_driver_sql(
+                _insert_sql(table, "?"), [tuple(row) for row in rows]
+            )
+
+    def lock_migrations(self, connection: sa.Connection) -> None:
+        """The write transaction is the lock."""
+
+    def translate(self, error: BaseException) -> StorageError | None:
+        """Return our error for one of SQLite's result codes."""
+        if not isinstance(error, apsw_dbapi.Error):
+            return None
+        if error.code in _SQLITE_BUSY:
+            return StorageBusyError("the database is busy; send the request again")
+        if error.code == _SQLITE_FULL:
+            return StorageFullError("the disk is full; free some space, nothing is lost")
+        if error.code == _SQLITE_IO:
+            return StorageBrokenError(f"the disk failed to store a write: {error}")
+        return StorageError(f"the database refused: {error}")
+
+
+class _SqliteHotReader:
+    def __init__(self, connection: apsw_dbapi.Connection) -> None:
+        self._connection = connection
+        self._cursor = connection.apsw.cursor()
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(sql, parameters).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _open(connection: apsw_dbapi.Connection) -> None:
+    connection.apsw.set_busy_timeout(LOCK_WAIT_MS)
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "mmap_size = 0",
+        "secure_delete = ON",
+        "cell_size_check = ON",
+        "trusted_schema = OFF",
+        "foreign_keys = ON",
+        f"wal_autocheckpoint = {WAL_PAGES}",
+        f"journal_size_limit = {WAL_LIMIT_BYTES}",
+        "cache_size = -16384",
+    ):
+        connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
+
+
+@dataclass(frozen=True)
+class PostgresDialect:
+    """A server, many writers, rows locked one by one."""
+
+    url: str
+    name: str = "postgresql"
+    reads_on_the_loop: bool = False
+
+    def engine(self) -> sa.Engine:
+        """Return an engine whose waits all have a limit."""
+        return sa.create_engine(
+            self.url,
+            pool_size=5,
+            max_overflow=15,
+            pool_pre_ping=True,
+            pool_timeout=LOCK_WAIT_MS / 1000,
+            connect_args={
+                "options": f"-c lock_timeout={LOCK_WAIT_MS}",
+                "connect_timeout": 5,
+            },
+        )
+
+    def begin_write(self, connection: sa.Connection) -> None:
+        """SQLAlchemy begins by itself; rows are locked where they are written."""
+
+    def begin_read(self, connection: sa.Connection) -> None:
+        """See one state of the database for the whole transaction."""
+        connection.exec_driver_sql(
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        )
+
+    def hot_reader(self) -> HotReader:
+        """Open a connection that cannot write and reconnects when it was lost."""
+        return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
+
+    def insert_rows(
+        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """COPY, which takes three times the rows of INSERT a second."""
+        if not rows:
+            return
+        columns = ", ".join(f'"{column.name}"' for column in table.columns)
+        driver = connection.connection.driver_connection
+        if not isinstance(driver, psycopg.Connection):
+            message = "PostgreSQL must be reached through psycopg"
+            raise StorageError(message)
+        sql = f'COPY "{table.name}" ({columns}) FROM STDIN'
+        with driver.cursor() as cursor, cursor.copy(sql) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def lock_migrations(self, connection: sa.Connection) -> None:
+        """Hold one advisory lock until the transaction ends."""
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
+
+    def translate(self, error: BaseException) -> StorageError | None:
+        """Return our error for one of psycopg's."""
+        if not isinstance(error, psycopg.Error):
+            return None
+        if isinstance(
+            error,
+            psycopg.errors.LockNotAvailable
+            | psycopg.errors.DeadlockDetected
+            | psycopg.errors.SerializationFailure
+            | psycopg.errors.TooManyConnections,
+        ):
+            return StorageBusyError("the database is busy; send the request again")
+        if isinstance(error, psycopg.errors.DiskFull):
+            return StorageFullError("the database's disk is full; nothing is lost")
+        if isinstance(error, psycopg.OperationalError):
+            return StorageBusyError(
+                "the database cannot be reached; send the request again"
+            )
+        return StorageError(f"the database refused: {error.__class__.__name__}")
+
+
+class _PostgresHotReader:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            return self._run(sql, parameters)
+        except psycopg.OperationalError:  # the server was restarted: once more, afresh
+            self.close()
+            return self._run(sql, parameters)
+
+    def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            self._connection = psycopg.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=5,
+                options="-c default_transaction_read_only=on -c statement_timeout=5000",
+            )
+        query = sql.replace("?", "%s").encode()
+        return self._connection.execute(query, parameters).fetchall()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _insert_sql(table: sa.Table, mark: str) -> str:
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    marks = ", ".join(mark for _ in table.columns)
+    return f'INSERT INTO "{table.name}" ({columns}) VALUES ({marks})'  # noqa: S608 - own names

@@ -1,0 +1,10 @@
+"""What Alembic runs: our migrations, in the transaction that `migrate` opened."""
+
+from alembic import context
+
+from productrecs.storage.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=metadata
+)
+context.run_migrations()

@@ -1,0 +1,27 @@
+"""What every table looks like; migrations bring a database to this, tests compare the two.
+
+Every primary key begins with `store_id`, so that the schema shards by store.
+"""
+
+from productrecs.storage.tables.accounts import counters, models, store_heads, stores
+from productrecs.storage.tables.base import metadata
+from productrecs.storage.tables.catalog import items
+from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
+from productrecs.storage.tables.jobs import jobs
+from productrecs.storage.tables.purchases import order_receipts, purchase_lines
+
+__all__ = [
+    "counters",
+    "event_receipts",
+    "events",
+    "imports",
+    "items",
+    "jobs",
+    "metadata",
+    "models",
+    "order_receipts",
+    "purchase_lines",
+    "shopper_links",
+    "store_heads",
+    "stores",
+]

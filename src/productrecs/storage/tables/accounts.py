@@ -1,0 +1,51 @@
+"""Where stores, their counters and their trained models' pointers are kept."""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+stores = sa.Table(
+    "stores",
+    metadata,
+    store_id_column(),
+    sa.Column("domain", sa.String(255), nullable=False, unique=True),
+    sa.Column("email", sa.String(320)),
+    sa.Column("password_hash", sa.String(255)),
+    sa.Column("plan", sa.String(32), nullable=False),
+    sa.Column("publishable_key", sa.String(64), nullable=False, unique=True),
+    sa.Column("secret_hash", sa.String(64), unique=True),  # SHA-256 in hex, never the key
+    sa.Column("origins", sa.Text, nullable=False),  # JSON array of full origins
+    sa.Column("settings", sa.Text, nullable=False),  # JSON object: only what was set
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+)
+
+# One row a store, locked by every write of that store: it hands out `seq` in commit order.
+store_heads = sa.Table(
+    "store_heads",
+    metadata,
+    store_id_column(),
+    sa.Column("seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("catalog_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("catalog_size", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("next_number", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("model_id", sa.String(64)),
+)
+
+models = sa.Table(
+    "models",
+    metadata,
+    store_id_column(),
+    sa.Column("model_id", sa.String(64), primary_key=True),
+    sa.Column("applied_seq", sa.BigInteger, nullable=False),
+    sa.Column("catalog_seq", sa.BigInteger, nullable=False),
+    sa.Column("settings_hash", sa.String(64), nullable=False),
+    sa.Column("trained_at", sa.BigInteger, nullable=False),
+)
+
+# The one table that is about the whole installation: counters that views poll.
+counters = sa.Table(
+    "counters",
+    metadata,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("value", sa.BigInteger, nullable=False),
+)
