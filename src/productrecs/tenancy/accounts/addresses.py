@@ -1,0 +1,79 @@
+"""How is a store's domain or a page's origin written, so that equal ones are equal texts?"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+import idna
+
+from productrecs.core.errors import ProductRecsError
+
+_RESERVED: Final = ("search-", "look-")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+class DomainError(ProductRecsError):
+    """The text is not a domain that a store may have."""
+
+
+class OriginError(ProductRecsError):
+    """The text is not a full origin such as `https://www.example.com`."""
+
+
+def normal_domain(text: str) -> str:
+    """Return a store's domain in lower case and IDNA, without scheme, port and path.
+
+    Raises:
+        DomainError: when nothing usable is left, or the domain begins with `search-` or
+            `look-` (its widget scripts would collide with another store's).
+    """
+    host = _host(text if "//" in text else f"//{text.strip()}")
+    if host is None:
+        message = f"{text!r} is not a domain; write it like shop.example.com"
+        raise DomainError(message)
+    if host.startswith(_RESERVED):
+        message = f"{host!r} begins with search- or look-, which would hide its own scripts"
+        raise DomainError(message)
+    return host
+
+
+def normal_origin(text: str) -> str:
+    """Return an origin as browsers send it: scheme, host, and a port that is not the default.
+
+    Raises:
+        OriginError: for `null`, a wildcard, a path, or a scheme other than http and https.
+    """
+    message = f"{text!r} is not an origin; write it like https://www.example.com"
+    try:
+        parts = urlsplit(text.strip())
+        port = parts.port
+    except ValueError as error:
+        raise OriginError(message) from error
+    scheme, host = parts.scheme.lower(), _host(text)
+    extra = parts.path.rstrip("/") or parts.query or parts.fragment or parts.username
+    if scheme not in _DEFAULT_PORTS or host is None or extra:
+        raise OriginError(message)
+    if port is None or port == _DEFAULT_PORTS[scheme]:
+        return f"{scheme}://{host}"
+    return f"{scheme}://{host}:{port}"
+
+
+def _host(text: str) -> str | None:
+    try:
+        host = (urlsplit(text.strip()).hostname or "").rstrip(".")
+        if ":" in host:
+            return f"[{host}]"
+        return idna.encode(host, uts46=True).decode() if host else None
+    except (ValueError, idna.IDNAError):
+        return _plain_host(text)
+
+
+def _plain_host(text: str) -> str | None:
+    # Names such as `my_shop.local` are no IDNA but real hosts of real intranets.
+    try:
+        host = (urlsplit(text.strip()).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return None
+    allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+    return host if host and set(host) <= allowed and ".." not in host else None

@@ -1,0 +1,81 @@
+"""Whose key is this? A view of all stores in memory that follows the database's version."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import HotReader
+from productrecs.tenancy.accounts.keys import hash_of
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+_VERSION_SQL: Final = "SELECT value FROM counters WHERE name = 'accounts'"
+
+
+@dataclass(frozen=True, slots=True)
+class _Accounts:
+    version: int
+    by_publishable: MappingProxyType[str, Store]
+    by_secret_hash: MappingProxyType[str, Store]
+    by_id: MappingProxyType[StoreId, Store]
+
+
+class AccountDirectory:
+    """All stores by key. Reads take no lock: the view is replaced whole."""
+
+    def __init__(self, database: Database) -> None:
+        """Read every store once; `refresh` keeps it true."""
+        self._database = database
+        self._loading = threading.Lock()
+        self._accounts = self._load()
+
+    @property
+    def version(self) -> int:
+        """The version of the accounts that this view shows."""
+        return self._accounts.version
+
+    def by_publishable_key(self, key: str) -> Store | None:
+        """Return the store whose publishable key this is."""
+        return self._accounts.by_publishable.get(key)
+
+    def by_secret_key(self, key: str) -> Store | None:
+        """Return the store whose secret key this is."""
+        return self._accounts.by_secret_hash.get(hash_of(key))
+
+    def by_id(self, store_id: StoreId) -> Store | None:
+        """Return the store of this id, or None when it was deleted."""
+        return self._accounts.by_id.get(store_id)
+
+    def all(self) -> list[Store]:
+        """Return every store."""
+        return list(self._accounts.by_id.values())
+
+    def refresh(self, reader: HotReader) -> bool:
+        """Look at the version, and read the stores again if it moved; return whether it did."""
+        rows = reader.all(_VERSION_SQL, ())
+        version = int(rows[0][0]) if rows else 0
+        if version == self._accounts.version:
+            return False
+        with self._loading:
+            self._accounts = self._load()
+        return True
+
+    def _load(self) -> _Accounts:
+        with self._database.reading() as connection:
+            repository = AccountRepository(connection)
+            version, stores = repository.version(), repository.all()
+        return _Accounts(
+            version=version,
+            by_publishable=MappingProxyType(
+                {store.publishable_key: store for store in stores}
+            ),
+            by_secret_hash=MappingProxyType(
+                {store.secret_hash: store for store in stores if store.secret_hash}
+            ),
+            by_id=MappingProxyType({store.store_id: store for store in stores}),
+        )

@@ -1,0 +1,34 @@
+"""What is a key, and how is a secret one kept without keeping it?"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final, NewType
+
+from productrecs.core.ids import random_text
+
+PublishableKey = NewType("PublishableKey", str)
+SecretKey = NewType("SecretKey", str)
+
+PUBLISHABLE_PREFIX: Final = "pk_"
+SECRET_PREFIX: Final = "sk_"
+_LENGTH: Final = 43  # of 62 letters and digits: 256 bits
+
+
+def new_publishable_key() -> PublishableKey:
+    """Return a fresh publishable key (256 bits); public by design."""
+    return PublishableKey(PUBLISHABLE_PREFIX + random_text(_LENGTH))
+
+
+def new_secret_key() -> SecretKey:
+    """Return a fresh secret key (256 bits); show it once, keep only its hash."""
+    return SecretKey(SECRET_PREFIX + random_text(_LENGTH))
+
+
+def hash_of(secret: str) -> str:
+    """Return what is stored of a secret: SHA-256 in hex.
+
+    A random key of 256 bits needs no slow hash; looking it up by its hash also takes
+    the same time whatever the guess.
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,181 @@
+"""How does a store come to be, change and go?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import argon2
+import sqlalchemy as sa
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import new_store_id
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.addresses import normal_domain, normal_origin
+from productrecs.tenancy.accounts.keys import (
+    SecretKey,
+    hash_of,
+    new_publishable_key,
+    new_secret_key,
+)
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.settings import SettingValue, parse_setting, resolve
+from productrecs.tenancy.accounts.store import Store
+
+PLANS: Final = ("trial", "starter", "growth", "scale", "unlimited")
+SHORTEST_PASSWORD: Final = 8
+
+
+class DomainTakenError(ProductRecsError):
+    """Another store of this installation already has the domain."""
+
+
+class UnknownStoreError(ProductRecsError):
+    """No store has the domain."""
+
+
+class UnknownPlanError(ProductRecsError):
+    """There is no plan of that name."""
+
+
+class WeakPasswordError(ProductRecsError):
+    """The password is too short to protect an account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a merchant says of a new store; settings as texts, by name."""
+
+    domain: str
+    email: str | None = None
+    password: str | None = None
+    plan: str = "trial"
+    settings: Mapping[str, str] | None = None
+
+
+def register(
+    database: Database, wanted: Registration, clock: Clock
+) -> tuple[Store, SecretKey]:
+    """Create a store; return it with its secret key, which is never shown again.
+
+    Raises:
+        DomainError: the domain cannot be one.
+        DomainTakenError: it has a store already.
+        UnknownPlanError: there is no such plan.
+        SettingError: a setting cannot have that value.
+        WeakPasswordError: a password under eight characters.
+    """
+    secret = new_secret_key()
+    store, password_hash = _drafted(wanted, secret, clock), _password_hash(wanted.password)
+    try:
+        with database.transaction() as transaction:
+            AccountRepository(transaction).add(store, password_hash)
+    except sa.exc.IntegrityError as error:
+        message = (
+            f"{store.domain} is registered already; `store show {store.domain}` shows it"
+        )
+        raise DomainTakenError(message) from error
+    return store, secret
+
+
+def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
+    if wanted.plan not in PLANS:
+        message = f"there is no plan {wanted.plan!r}; there are {', '.join(PLANS)}"
+        raise UnknownPlanError(message)
+    chosen = {
+        name: parse_setting(name, text) for name, text in (wanted.settings or {}).items()
+    }
+    return Store(
+        store_id=new_store_id(),
+        domain=normal_domain(wanted.domain),
+        email=wanted.email,
+        plan=wanted.plan,
+        publishable_key=new_publishable_key(),
+        secret_hash=hash_of(secret),
+        origins=frozenset(),
+        settings=resolve(chosen),
+        chosen=tuple(chosen),
+        created_at=clock(),
+    )
+
+
+def _password_hash(password: str | None) -> str | None:
+    if password is None:
+        return None
+    if len(password) < SHORTEST_PASSWORD:
+        message = f"a password needs at least {SHORTEST_PASSWORD} characters"
+        raise WeakPasswordError(message)
+    return argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1).hash(
+        password
+    )
+
+
+def find_store(database: Database, domain: str) -> Store:
+    """Return the store of `domain`.
+
+    Raises:
+        UnknownStoreError: when there is none.
+    """
+    with database.reading() as connection:
+        store = AccountRepository(connection).find(normal_domain(domain))
+    if store is None:
+        message = f"no store has the domain {domain}; `store list` names all"
+        raise UnknownStoreError(message)
+    return store
+
+
+def all_stores(database: Database) -> list[Store]:
+    """Return every store, by domain."""
+    with database.reading() as connection:
+        return AccountRepository(connection).all()
+
+
+def rotate_secret(database: Database, store: Store) -> SecretKey:
+    """Return a new secret key; the old one stops working everywhere within seconds."""
+    secret = new_secret_key()
+    with database.transaction() as transaction:
+        AccountRepository(transaction).set_secret(store.store_id, hash_of(secret))
+    return secret
+
+
+def change_origins(
+    database: Database, store: Store, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> frozenset[str]:
+    """Return the origin allowlist after adding and removing; empty lets any origin in.
+
+    Raises:
+        OriginError: when a text is no full origin.
+    """
+    added = {normal_origin(text) for text in add}
+    removed = {normal_origin(text) for text in remove}
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        current = repository.find(store.domain)
+        origins = (frozenset() if current is None else current.origins) | added
+        repository.set_origins(store.store_id, origins - removed)
+    return origins - removed
+
+
+def change_settings(database: Database, store: Store, changes: Mapping[str, str]) -> Store:
+    """Return the store with `changes` (texts by setting name) stored, all or none.
+
+    Raises:
+        SettingError: an unknown name or impossible value; nothing is changed.
+    """
+    parsed = {name: parse_setting(name, text) for name, text in changes.items()}
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        current = repository.find(store.domain) or store
+        chosen: dict[str, SettingValue] = {
+            name: getattr(current.settings, name) for name in current.chosen
+        }
+        repository.set_settings(store.store_id, chosen | parsed)
+    return find_store(database, store.domain)
+
+
+def delete_store(database: Database, store: Store) -> None:
+    """Delete the store with everything it told us."""
+    with database.transaction() as transaction:
+        AccountRepository(transaction).remove(store.store_id)

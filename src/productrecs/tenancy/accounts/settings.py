@@ -1,0 +1,162 @@
+"""Which knobs does a store have, what do they mean, and what do they start as?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from productrecs.core.errors import ProductRecsError
+
+SettingValue = str | int | float | bool
+
+
+class SettingError(ProductRecsError):
+    """A setting has no such name, or no such value."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Every setting of one store, resolved: what was set, else the default."""
+
+    language: str = "en"
+    currency: str = "EUR"
+    timezone: str = "UTC"
+    rec_num: int = 8
+    allow_repeat_recommendations: bool = False
+    hide_out_of_stock: bool = True
+    trending_metric: str = "orders"
+    trending_days: int = 30
+    trending_min_price: float = 0.0
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The store's time zone."""
+        return ZoneInfo(self.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One knob: how a text becomes its value, and what it is for."""
+
+    name: str
+    parse: Callable[[str], SettingValue]
+    meaning: str
+
+
+def _language(text: str) -> str:
+    if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text):
+        message = "a language tag such as en, de or pt-BR"
+        raise ValueError(message)
+    return text
+
+
+def _currency(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z]{3}", text):
+        message = "three letters such as EUR"
+        raise ValueError(message)
+    return text.upper()
+
+
+def _timezone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = "a zone's name such as Europe/Berlin or UTC"
+        raise ValueError(message) from error
+    return text
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        message = f"a whole number from {lowest} to {highest}"
+        try:
+            value = int(text)
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not lowest <= value <= highest:
+            raise ValueError(message)
+        return value
+
+    return parse
+
+
+def _switch(text: str) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    if text.strip().lower() not in words:
+        message = "true or false"
+        raise ValueError(message)
+    return words[text.strip().lower()]
+
+
+def _money(text: str) -> float:
+    message = "an amount of at least 0"
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ValueError(message) from error
+    if not math.isfinite(value) or not 0 <= value <= 1e12:  # noqa: PLR2004 - contract's bound
+        raise ValueError(message)
+    return value
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            message = f"one of {', '.join(words)}"
+            raise ValueError(message)
+        return text
+
+    return parse
+
+
+SETTINGS: Final[tuple[Setting, ...]] = (
+    Setting("language", _language, "the language that the store's texts are in"),
+    Setting("currency", _currency, "the currency of prices and of lines that name none"),
+    Setting("timezone", _timezone, "the zone in which the store's days begin and end"),
+    Setting("rec_num", _whole(1, 20), "how many products a reply holds when none is asked"),
+    Setting(
+        "allow_repeat_recommendations",
+        _switch,
+        "whether what a shopper already bought may be recommended again",
+    ),
+    Setting(
+        "hide_out_of_stock", _switch, "whether products that cannot be bought are hidden"
+    ),
+    Setting(
+        "trending_metric",
+        _one_of("orders", "units", "revenue"),
+        "what trending counts: orders, units or revenue",
+    ),
+    Setting("trending_days", _whole(1, 365), "how many days trending looks back"),
+    Setting(
+        "trending_min_price", _money, "trending hides products that cost less than this"
+    ),
+)
+_BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}
+
+
+def resolve(stored: Mapping[str, SettingValue]) -> StoreSettings:
+    """Return every setting, the default where `stored` has none; unknown names are ignored."""
+    names = {field.name for field in fields(StoreSettings)}
+    return StoreSettings(**{name: value for name, value in stored.items() if name in names})  # type: ignore[arg-type]  # values were parsed by their Setting when stored
+
+
+def parse_setting(name: str, text: str) -> SettingValue:
+    """Return the value that `text` means for the setting `name`.
+
+    Raises:
+        SettingError: for an unknown name or a value it cannot have, naming what it can.
+    """
+    setting = _BY_NAME.get(name)
+    if setting is None:
+        message = f"there is no setting {name!r}; there are {', '.join(sorted(_BY_NAME))}"
+        raise SettingError(message)
+    try:
+        return setting.parse(text)
+    except ValueError as error:
+        message = f"{name}={text} is not possible: {name} is {error}"
+        raise SettingError(message) from error

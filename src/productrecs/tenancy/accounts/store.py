@@ -1,0 +1,24 @@
+"""What is a store, to the rest of the program?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from productrecs.core.ids import StoreId
+from productrecs.tenancy.accounts.settings import StoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One merchant's shop, its settings resolved; holds no secret, only its hash."""
+
+    store_id: StoreId
+    domain: str
+    email: str | None
+    plan: str
+    publishable_key: str
+    secret_hash: str | None
+    origins: frozenset[str]
+    settings: StoreSettings
+    chosen: tuple[str, ...]  # names of the settings that were set, not defaults
+    created_at: int
