@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from productrecs.core.errors import (
     StorageBrokenError,
@@ -91,6 +92,13 @@ def dialect_for(url: str | None, folder: Path) -> Dialect:
         return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])
     message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"
     raise UnsafeStorageError(message)
+
+
+def upsert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT that has `on_conflict_do_update`, as `connection`'s database says it."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
 
 
 def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()) -> None:

@@ -91,7 +91,7 @@ class AccountRepository:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
 
 
-def _store(row: Mapping[str, Any]) -> Store:
+def _store(row: sa.RowMapping) -> Store:
     chosen = json.loads(row["settings"])
     return Store(
         store_id=StoreId(row["store_id"]),

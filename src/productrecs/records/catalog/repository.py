@@ -1,0 +1,147 @@
+"""The SQL of the catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import FIELD_DEFAULTS, Item
+from productrecs.storage.database import Database
+from productrecs.storage.tables import items, store_heads
+
+_CHUNK: Final = 500
+_FIELDS: Final = tuple(FIELD_DEFAULTS)
+_LISTS: Final = frozenset({"categories", "category_ids"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """An item with its number; `present` tells whether it is in the catalog."""
+
+    number: int
+    present: bool
+    created_at: int
+    item: Item
+
+
+class CatalogRepository:
+    """One store's catalog, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
+        """Return what is stored of these ids, absent from the catalog or not."""
+        wanted, found = list(dict.fromkeys(item_ids)), dict[str, StoredItem]()
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(items).where(
+                items.c.store_id == self._store_id,
+                items.c.item_id.in_(wanted[start : start + _CHUNK]),
+            )
+            for row in self._transaction.execute(query).mappings():
+                found[row["item_id"]] = _stored(row)
+        return found
+
+    def page(self, after_number: int, limit: int) -> list[StoredItem]:
+        """Return up to `limit` items of the catalog with a number above `after_number`."""
+        query = (
+            sa.select(items)
+            .where(
+                items.c.store_id == self._store_id,
+                items.c.number > after_number,
+                items.c.present.is_(True),
+            )
+            .order_by(items.c.number)
+            .limit(limit)
+        )
+        return [_stored(row) for row in self._transaction.execute(query).mappings()]
+
+    def size(self) -> int:
+        """Return how many items the catalog holds."""
+        query = sa.select(store_heads.c.catalog_size)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
+
+    def add(
+        self, database: Database, new: Sequence[StoredItem], seq: int, now_ms: int
+    ) -> None:
+        """Store items whose ids were never named before."""
+        rows = [
+            tuple(
+                {
+                    "store_id": self._store_id,
+                    "number": one.number,
+                    "item_id": one.item.item_id,
+                    "created_at": one.created_at,
+                    **_changing(one, seq, now_ms),
+                }[column.name]
+                for column in items.columns
+            )
+            for one in new
+        ]
+        database.insert_rows(self._transaction, items, rows)
+
+    def change(self, changed: Sequence[StoredItem], seq: int, now_ms: int) -> None:
+        """Store new values of items whose ids were named before."""
+        if not changed:
+            return
+        values = [_changing(one, seq, now_ms) for one in changed]
+        names = (*values[0], "created_at")
+        query = (
+            items.update()
+            .where(
+                items.c.store_id == sa.bindparam("own_store"),
+                items.c.number == sa.bindparam("own_number"),
+            )
+            .values({name: sa.bindparam(f"new_{name}") for name in names})
+        )
+        self._transaction.execute(
+            query,
+            [
+                {"own_store": self._store_id, "own_number": one.number}
+                | {"new_created_at": one.created_at}
+                | {f"new_{name}": value for name, value in row.items()}
+                for one, row in zip(changed, values, strict=True)
+            ],
+        )
+
+    def moved(self, seq: int, grown: int) -> int:
+        """Note that the catalog changed at `seq` and grew by `grown`; return its size."""
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self._store_id)
+            .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + grown)
+            .returning(store_heads.c.catalog_size)
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+
+def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
+    values: dict[str, object] = {name: getattr(one.item, name) for name in _FIELDS}
+    for name in _LISTS:
+        values[name] = json.dumps(values[name], ensure_ascii=False)
+    given = one.item.availability
+    values["availability"] = None if given is None else given.value
+    return values | {"present": one.present, "change_seq": seq, "updated_at": now_ms}
+
+
+def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
+    fields: dict[str, Any] = {name: row[name] for name in _FIELDS}
+    for name in _LISTS:
+        fields[name] = tuple(json.loads(fields[name]))
+    if fields["availability"] is not None:
+        fields["availability"] = Availability(fields["availability"])
+    return StoredItem(
+        number=int(row["number"]),
+        present=bool(row["present"]),
+        created_at=int(row["created_at"]),
+        item=Item(row["item_id"], **fields),
+    )

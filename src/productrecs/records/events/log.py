@@ -1,0 +1,62 @@
+"""How does an event become a row of the log?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import SUBJECTS, NewEvent, Subject
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import events as events_table
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An event with its place in the log, its time and the person behind it."""
+
+    event: NewEvent
+    seq: int
+    ts: int
+    person: str
+    imported: bool
+
+
+def append(
+    log: StoreLog,
+    placed: Sequence[Placed],
+    numbers: Mapping[str, int],
+    linked: Mapping[str, str],
+) -> None:
+    """Write events to the log; `linked` names sessions that became a customer's meanwhile."""
+    rows = [_row(log.store_id, one, numbers, linked) for one in placed]
+    log.database.insert_rows(log.transaction, events_table, rows)
+
+
+def names_a_product(event: NewEvent) -> bool:
+    """Return whether the event's `item_id` is a product's, not a category's or a brand's."""
+    return event.item_id is not None and SUBJECTS[event.kind] is not Subject.INDICATOR
+
+
+def _row(
+    store_id: StoreId, one: Placed, numbers: Mapping[str, int], linked: Mapping[str, str]
+) -> tuple[object, ...]:
+    event = one.event
+    return (
+        store_id,
+        one.seq,
+        one.ts,
+        int(event.kind),
+        numbers[event.item_id] if event.item_id and names_a_product(event) else None,
+        event.shopper,
+        linked.get(one.person, one.person),
+        event.session_id,
+        event.term,
+        event.value,
+        event.currency,
+        event.quantity,
+        event.source,
+        event.position,
+        event.widget,
+        one.imported,
+    )

@@ -1,0 +1,50 @@
+"""Who is this shopper? One namespace, and sessions that turn out to be customers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from productrecs.records.events.repository import EventRepository
+
+
+class Identified(Protocol):
+    """Whatever carries a shopper's identity."""
+
+    @property
+    def user_id(self) -> str | None:
+        """The customer id, when known."""
+
+    @property
+    def session_id(self) -> str | None:
+        """The widget's session id."""
+
+
+class Shoppers:
+    """The people behind one transaction's events and orders."""
+
+    def __init__(self, repository: EventRepository, facts: Iterable[Identified]) -> None:
+        """Look up, at once, everybody that `facts` name."""
+        self._repository = repository
+        names = (name for fact in facts for name in (fact.user_id, fact.session_id) if name)
+        self._customers = repository.customers_of(names)
+        self.linked: dict[str, str] = {}
+
+    def person(self, name: str) -> str:
+        """Return whom `name` is known as: the customer of a session, else itself."""
+        return self._customers.get(name, name)
+
+    def meet(self, fact: Identified, seq: int) -> str | None:
+        """Return the person of a fact; where it names both ids, its session is theirs now."""
+        if fact.user_id is None:
+            return None if fact.session_id is None else self.person(fact.session_id)
+        person = self.person(fact.user_id)
+        session = fact.session_id
+        if session and session != person and self._customers.get(session) != person:
+            self._repository.link(session, person, seq)
+            self._customers = {
+                name: person if customer == session else customer
+                for name, customer in self._customers.items()
+            } | {session: person}
+            self.linked[session] = person
+        return person

@@ -1,0 +1,109 @@
+"""What was really bought? One purchase counts once, whichever way it came.
+
+For an order id and an item, order sync takes the place of `buy` events (before or after
+it), and a CSV overwrites both. The lines of one order share a basket.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+
+from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.storage.database import Database
+
+
+class Channel(IntEnum):
+    """Which way a purchase came; a higher one takes the place of a lower one."""
+
+    EVENT = 0
+    ORDER = 1
+    CSV = 2
+
+
+class Ledger:
+    """The lines of the orders that one transaction touches, changed here, then written.
+
+    Build it for all order ids of the transaction at once; call `write` at its end.
+    """
+
+    def __init__(self, repository: PurchaseRepository, order_ids: Iterable[str]) -> None:
+        """Read every line of these orders."""
+        self._repository = repository
+        wanted = list(order_ids)
+        self._receipts = repository.latest_receipts(wanted)
+        self._baskets: dict[tuple[str, int], int] = {}
+        self._lines: dict[tuple[str, int, int], dict[int, PurchaseLine]] = defaultdict(dict)
+        self._added: dict[int, PurchaseLine] = {}
+        self._changed: dict[int, PurchaseLine] = {}
+        for line in repository.lines_of(wanted):
+            self._remember(line)
+
+    def receipt(self, order_id: str) -> int:
+        """Return the latest receipt of an order: 0 before any order sync."""
+        return self._receipts.get(order_id, 0)
+
+    def standing(self, order_id: str, receipt: int, item: int) -> PurchaseLine | None:
+        """Return the first line that stands for an item of an order, void or not."""
+        return self._lines.get((order_id, receipt, item), {}).get(0)
+
+    def put(self, line: PurchaseLine) -> bool:
+        """Let `line` stand, unless a higher channel holds its place; return whether it does.
+
+        `line.line_seq` and `line.seq` are a fresh sequence number; `line.basket` is set here.
+        """
+        if line.order_id is None:
+            self._added[line.line_seq] = line
+            return True
+        place = self._lines[(line.order_id, line.receipt, line.item)]
+        if any(other.channel > line.channel and not other.void for other in place.values()):
+            return False
+        line = replace(line, basket=self._basket(line))
+        old = place.get(line.line)
+        if old is not None:
+            line = replace(line, line_seq=old.line_seq)
+        self._set(line, is_new=old is None)
+        return True
+
+    def void_others(self, line: PurchaseLine, kept: int) -> None:
+        """Void the lines of the same item from number `kept` on: another channel replaced them."""
+        place = self._lines[(line.order_id or "", line.receipt, line.item)]
+        for other in list(place.values()):
+            if other.line >= kept and not other.void:
+                self._set(replace(other, void=True, seq=line.seq), is_new=False)
+
+    def write(self, database: Database, linked: Mapping[str, str]) -> None:
+        """Store what was put; `linked` names the sessions that became a customer's meanwhile."""
+        added = [line.renamed(linked) for line in self._added.values()]
+        self._repository.add(database, added)
+        self._repository.change([line.renamed(linked) for line in self._changed.values()])
+        self._added, self._changed = {}, {}
+
+    def _basket(self, line: PurchaseLine) -> int:
+        key = (line.order_id or "", line.receipt)
+        return self._baskets.setdefault(key, line.line_seq)
+
+    def _remember(self, line: PurchaseLine) -> None:
+        key = (line.order_id or "", line.receipt)
+        if line.basket is not None:
+            self._baskets[key] = min(self._baskets.get(key, line.basket), line.basket)
+        self._lines[(*key, line.item)][line.line] = line
+
+    def _set(self, line: PurchaseLine, *, is_new: bool) -> None:
+        self._remember(line)
+        if is_new or line.line_seq in self._added:
+            self._added[line.line_seq] = line
+        else:
+            self._changed[line.line_seq] = line
+
+
+def numbered(items: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each item with how often it stood before: the same item twice is two lines."""
+    seen: dict[int, int] = defaultdict(int)
+    result = []
+    for item in items:
+        result.append((item, seen[item]))
+        seen[item] += 1
+    return result

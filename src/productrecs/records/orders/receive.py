@@ -1,0 +1,158 @@
+"""What happens to events and orders that a store sends? They are written, once, together.
+
+Both arrive here because a `buy` event and an order line tell of the same purchase. A caller
+opens the transaction; nothing here commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.log import Placed, append, names_a_product
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.events.shoppers import Shoppers
+from productrecs.records.orders.order import NewLine, NewOrder, line_total
+from productrecs.records.orders.purchases import Channel, Ledger, numbered
+from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.storage.store_log import StoreLog
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one order."""
+
+    order_id: str
+    items_ingested: int
+    duplicate: bool
+
+
+def receive_events(
+    log: StoreLog,
+    groups: Sequence[Sequence[NewEvent]],
+    now_ms: int,
+    *,
+    imported: bool = False,
+) -> int:
+    """Write events; return how many were new.
+
+    A group is what one object on the wire said (an impression shows many items): its
+    `event_id` is asked for once. Events without a time of their own happened at `now_ms`.
+    """
+    repository = EventRepository(log.transaction, log.store_id)
+    first = log.take(sum(len(group) for group in groups))
+    events = [
+        event
+        for group in groups
+        if not group
+        or group[0].event_id is None
+        or repository.admit(group[0].event_id, now_ms)
+        for event in group
+    ]
+    if not events:
+        return 0
+    products = (event.item_id for event in events if names_a_product(event))
+    numbers = log.numbers((one for one in products if one), now_ms)
+    shoppers = Shoppers(repository, events)
+    placed = [
+        Placed(
+            event=event,
+            seq=first + index,
+            ts=now_ms if event.ts_ms is None else event.ts_ms,
+            person=shoppers.meet(event, first + index) or "",
+            imported=imported,
+        )
+        for index, event in enumerate(events)
+    ]
+    behaviour = [one for one in placed if one.event.kind is not EventKind.BUY]
+    append(log, behaviour, numbers, shoppers.linked)
+    buys = [one for one in placed if one.event.kind is EventKind.BUY]
+    if buys:
+        _put_buys(log, buys, numbers, shoppers)
+    return len(events)
+
+
+def receive_order(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
+    """Write an order whole, or nothing when it was received within seven days."""
+    purchases = PurchaseRepository(log.transaction, log.store_id)
+    first = log.take(len(order.lines))
+    receipt = purchases.admit(order.order_id, now_ms)
+    if receipt is None:
+        return Receipt(order.order_id, items_ingested=0, duplicate=True)
+    shoppers = Shoppers(EventRepository(log.transaction, log.store_id), [order])
+    person = shoppers.meet(order, first)
+    items = log.numbers((line.item_id for line in order.lines), now_ms)
+    ledger = Ledger(purchases, [order.order_id])
+    places = numbered([items[line.item_id] for line in order.lines])
+    for index, (line, (item, line_number)) in enumerate(
+        zip(order.lines, places, strict=True)
+    ):
+        ledger.put(  # a CSV's line stands above order sync: then it already counts
+            PurchaseLine(
+                line_seq=first + index,
+                seq=first + index,
+                basket=None,
+                order_id=order.order_id,
+                receipt=receipt,
+                item=item,
+                line=line_number,
+                channel=Channel.ORDER,
+                void=False,
+                ts=now_ms,
+                quantity=line.quantity,
+                price=line.price,
+                total=revenue(line),
+                currency=order.currency,
+                shopper=order.shopper,
+                person=person,
+                session=order.session_id,
+                imported=False,
+            )
+        )
+    ledger.write(log.database, shoppers.linked)
+    return Receipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
+
+
+def is_duplicate(log: StoreLog, order: NewOrder, now_ms: int) -> bool:
+    """Return whether an order is known already, without locking anything."""
+    purchases = PurchaseRepository(log.transaction, log.store_id)
+    return purchases.received_recently(order.order_id, now_ms)
+
+
+def revenue(line: NewLine) -> float | None:
+    """Return a line's revenue: its total, else price times quantity (unknown counts as 1)."""
+    return line.total if line.total is not None else line_total(line.price, line.quantity)
+
+
+def _put_buys(
+    log: StoreLog, buys: Sequence[Placed], numbers: dict[str, int], shoppers: Shoppers
+) -> None:
+    order_ids = [one.event.order_id for one in buys if one.event.order_id]
+    ledger = Ledger(PurchaseRepository(log.transaction, log.store_id), order_ids)
+    for one in buys:
+        event = one.event
+        units = event.quantity or 1
+        ledger.put(
+            PurchaseLine(
+                line_seq=one.seq,
+                seq=one.seq,
+                basket=None,
+                order_id=event.order_id or None,
+                receipt=ledger.receipt(event.order_id) if event.order_id else 0,
+                item=numbers[event.item_id or ""],
+                line=0,
+                channel=Channel.EVENT,
+                void=False,
+                ts=one.ts,
+                quantity=event.quantity,
+                price=None if event.value is None else event.value / units,
+                total=event.value,
+                currency=event.currency,
+                shopper=event.shopper,
+                person=one.person,
+                session=event.session_id,
+                imported=one.imported,
+            )
+        )
+    ledger.write(log.database, shoppers.linked)

@@ -1,0 +1,139 @@
+"""The SQL of purchases: receipts, and one line per thing bought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import order_receipts, purchase_lines
+
+IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
+_CHUNK: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseLine:
+    """One row of `purchase_lines`, without the store's id, in the order of its columns."""
+
+    line_seq: int
+    seq: int
+    basket: int | None
+    order_id: str | None
+    receipt: int
+    item: int
+    line: int
+    channel: int
+    void: bool
+    ts: int
+    quantity: int | None
+    price: float | None
+    total: float | None
+    currency: str | None
+    shopper: str | None
+    person: str | None
+    session: str | None
+    imported: bool
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """The columns' values, `line_seq` first."""
+        return tuple(getattr(self, name) for name in _NAMES)
+
+    def renamed(self, linked: Mapping[str, str]) -> PurchaseLine:
+        """Return the line with its person replaced by the customer they turned out to be."""
+        person = linked.get(self.person or "")
+        return self if person is None else replace(self, person=person)
+
+
+_NAMES: Final = tuple(PurchaseLine.__dataclass_fields__)
+
+
+class PurchaseRepository:
+    """One store's purchases, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def admit(self, order_id: str, now_ms: int) -> int | None:
+        """Return which receipt of `order_id` this is (0, 1, ...); None for a duplicate.
+
+        A repeat before seven days are over is a duplicate and extends nothing; at exactly
+        seven days it is a new order.
+        """
+        added = upsert(self._transaction, order_receipts).values(
+            store_id=self._store_id, order_id=order_id, receipt=0, received_at=now_ms
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "order_id"],
+            set_={"received_at": now_ms, "receipt": order_receipts.c.receipt + 1},
+            where=order_receipts.c.received_at <= now_ms - IDEMPOTENCY_WINDOW_MS,
+        ).returning(order_receipts.c.receipt)
+        return self._transaction.execute(query).scalar()
+
+    def received_recently(self, order_id: str, now_ms: int) -> bool:
+        """Return whether `order_id` is a duplicate by what is committed already."""
+        query = sa.select(order_receipts.c.received_at).where(
+            order_receipts.c.store_id == self._store_id,
+            order_receipts.c.order_id == order_id,
+            order_receipts.c.received_at > now_ms - IDEMPOTENCY_WINDOW_MS,
+        )
+        return self._transaction.execute(query).first() is not None
+
+    def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
+        """Return the latest receipt of each order that order sync has brought."""
+        wanted, found = list(dict.fromkeys(order_ids)), dict[str, int]()
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(order_receipts.c.order_id, order_receipts.c.receipt).where(
+                order_receipts.c.store_id == self._store_id,
+                order_receipts.c.order_id.in_(wanted[start : start + _CHUNK]),
+            )
+            found |= {row[0]: int(row[1]) for row in self._transaction.execute(query)}
+        return found
+
+    def lines_of(self, order_ids: Iterable[str]) -> list[PurchaseLine]:
+        """Return every line of these orders, void ones and all receipts included."""
+        wanted, found = list(dict.fromkeys(order_ids)), list[PurchaseLine]()
+        columns = [purchase_lines.c[name] for name in _NAMES]
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(*columns).where(
+                purchase_lines.c.store_id == self._store_id,
+                purchase_lines.c.order_id.in_(wanted[start : start + _CHUNK]),
+            )
+            found += [PurchaseLine(*row) for row in self._transaction.execute(query)]
+        return found
+
+    def add(self, database: Database, lines: Sequence[PurchaseLine]) -> None:
+        """Store new lines."""
+        rows = [(self._store_id, *line.values) for line in lines]
+        database.insert_rows(self._transaction, purchase_lines, rows)
+
+    def change(self, lines: Sequence[PurchaseLine]) -> None:
+        """Store changed lines, found by their `line_seq`."""
+        if not lines:
+            return
+        changed = [name for name in _NAMES if name != "line_seq"]
+        query = (
+            purchase_lines.update()
+            .where(
+                purchase_lines.c.store_id == sa.bindparam("own_store"),
+                purchase_lines.c.line_seq == sa.bindparam("own_line"),
+            )
+            .values({name: sa.bindparam(f"new_{name}") for name in changed})
+        )
+        self._transaction.execute(
+            query,
+            [
+                {"own_store": self._store_id, "own_line": line.line_seq}
+                | {f"new_{name}": getattr(line, name) for name in changed}
+                for line in lines
+            ],
+        )

@@ -1,0 +1,151 @@
+"""In which order did a store's facts come, and which number has each of its products?
+
+`seq` is handed out under the lock of the store's head row, so it grows in the order of
+commits on both databases: whoever has read up to n misses nothing by reading on with
+`seq > n`. Product numbers are dense, never change and are never given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.tables import items, store_heads
+
+_CHUNK: Final = 500
+
+
+class StoreGoneError(ProductRecsError):
+    """The store was deleted while it was being written to."""
+
+
+class ItemNumbers:
+    """The product numbers this process already knows: item id -> number, per store.
+
+    Numbers never change, so what is known stays true; only what was committed is kept.
+    """
+
+    def __init__(self, limit: int = 2_000_000) -> None:
+        """Keep up to `limit` ids over all stores, then begin afresh."""
+        self._limit = limit
+        self._known: dict[StoreId, dict[str, int]] = {}
+        self._size = 0
+
+    def of(self, store_id: StoreId) -> dict[str, int]:
+        """Return what is known of one store; do not write to it."""
+        return self._known.get(store_id, {})
+
+    def learn(self, store_id: StoreId, numbers: dict[str, int]) -> None:
+        """Remember committed numbers."""
+        if self._size + len(numbers) > self._limit:
+            self._known, self._size = {}, 0
+        self._known.setdefault(store_id, {}).update(numbers)
+        self._size += len(numbers)
+
+
+class StoreLog:
+    """One store's head, locked for the rest of the transaction."""
+
+    def __init__(
+        self,
+        database: Database,
+        transaction: sa.Connection,
+        store_id: StoreId,
+        known: ItemNumbers | None = None,
+    ) -> None:
+        """Prepare; the first call locks."""
+        self.database = database
+        self.transaction = transaction
+        self.store_id = store_id
+        self._known = known or ItemNumbers()
+        self._fresh: dict[str, int] = {}
+
+    def take(self, count: int) -> int:
+        """Lock the head and return the first of `count` new sequence numbers.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self.store_id)
+            .values(seq=store_heads.c.seq + count)
+            .returning(store_heads.c.seq)
+        )
+        last = self.transaction.execute(query).scalar()
+        if last is None:
+            message = "this store was deleted"
+            raise StoreGoneError(message)
+        return int(last) - count + 1
+
+    def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
+        """Return the number of each id, giving unknown ids theirs (not yet in the catalog).
+
+        The head must be locked before.
+        """
+        known = self._known.of(self.store_id)
+        wanted = dict.fromkeys(item_ids)
+        found = {one: known[one] for one in wanted if one in known}
+        missing = [one for one in wanted if one not in found]
+        if missing:
+            stored = self._stored(missing)
+            stored |= self._created([one for one in missing if one not in stored], now_ms)
+            self._fresh |= stored
+            found |= stored
+        return found
+
+    def take_numbers(self, count: int) -> int:
+        """Return the first of `count` new product numbers; the head must be locked before."""
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self.store_id)
+            .values(next_number=store_heads.c.next_number + count)
+            .returning(store_heads.c.next_number)
+        )
+        return int(self.transaction.execute(query).scalar_one()) - count
+
+    def learned(self, numbers: dict[str, int]) -> None:
+        """Note numbers that this transaction gave out itself."""
+        self._fresh |= numbers
+
+    def committed(self) -> None:
+        """Remember what this transaction learned; call it after the commit."""
+        if self._fresh:
+            self._known.learn(self.store_id, self._fresh)
+
+    def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
+        stored: dict[str, int] = {}
+        for start in range(0, len(item_ids), _CHUNK):
+            query = sa.select(items.c.item_id, items.c.number).where(
+                items.c.store_id == self.store_id,
+                items.c.item_id.in_(item_ids[start : start + _CHUNK]),
+            )
+            stored |= {row[0]: int(row[1]) for row in self.transaction.execute(query)}
+        return stored
+
+    def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:
+        if not item_ids:
+            return {}
+        first = self.take_numbers(len(item_ids))
+        created = {item_id: first + index for index, item_id in enumerate(item_ids)}
+        self.transaction.execute(
+            items.insert(),
+            [
+                {
+                    "store_id": self.store_id,
+                    "number": number,
+                    "item_id": item_id,
+                    "present": False,
+                    "change_seq": 0,
+                    "created_at": now_ms,
+                    "updated_at": now_ms,
+                }
+                for item_id, number in created.items()
+            ],
+        )
+        return created
