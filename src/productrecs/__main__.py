@@ -1,0 +1,5 @@
+"""What `python -m productrecs` runs."""
+
+from productrecs.entrypoints.cli import main
+
+main()

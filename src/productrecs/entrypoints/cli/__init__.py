@@ -1,0 +1,62 @@
+"""The command line: a module per verb, gathered here. Prints, asks and exits; decides nothing."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+
+# verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
+VERBS: Final = {
+    "api": "api:api",
+    "demo": "demo:demo",
+    "doctor": "doctor:doctor",
+    "import-events": "imports:import_events",
+    "import-items": "imports:import_items",
+    "import-orders": "imports:import_orders",
+    "keys": "keys:keys",
+    "origins": "origins:origins",
+    "serve": "serve:serve",
+    "settings": "settings:settings",
+    "store": "store:store",
+    "train": "train:train",
+    "worker": "worker:worker",
+}
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, name = VERBS[cmd_name].split(":")
+        loaded = importlib.import_module(f"productrecs.entrypoints.cli.{module}")
+        command = getattr(loaded, name)
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(
+    cls=_Verbs,
+    context_settings={
+        "auto_envvar_prefix": "PRODUCTRECS",
+        "help_option_names": ["-h", "--help"],
+    },
+)
+@click.version_option(package_name="productrecs")
+def productrecs() -> None:
+    """Recommendations, trending and more for online stores, on your own machine."""
+
+
+def main() -> None:
+    """Run the command line; an expected failure is one line on stderr and exit status 1."""
+    try:
+        productrecs()
+    except ProductRecsError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
