@@ -1,0 +1,37 @@
+# Every target does its own set-up (tools/setup), so a fresh clone needs no other command.
+BIN := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check trust bench format
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
+
+setup: ## .venv with everything developers need
+	@tools/setup test
+
+run: ## the service with a demo store, on this machine
+	@tools/setup run
+	@exec $(BIN)/productrecs demo $(ARGS)
+
+test: ## the whole suite, on SQLite and PostgreSQL (ARGS goes to pytest)
+	@tools/setup test
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
+
+check: ## format, lint, types, import contracts, dead code, file sizes
+	@tools/setup check
+	@$(BIN)/python tools/check.py
+
+trust: ## the long forms of the trust tests; takes as long as it takes
+	@tools/setup test
+	@$(BIN)/python -m pytest -v -m trust --timeout=0 $(ARGS)
+
+bench: ## speed and quality, as JSON lines and one table
+	@tools/setup bench
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+format: ## let ruff rewrite what it can
+	@tools/setup check
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
