@@ -1,0 +1,232 @@
+"""What does an event look like on the wire, and which facts does it tell?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from productrecs.core.clock import parse_moment
+from productrecs.entrypoints.http.schemas.event_facts import missing, tell
+from productrecs.entrypoints.http.schemas.fields import (
+    COUNT_SCHEMA,
+    IDENTIFIER_SCHEMA,
+    INTEGER_SCHEMA,
+    MAX_ID,
+    NAME_SCHEMA,
+    Identifier,
+    OptionalCount,
+    OptionalCurrency,
+    OptionalIdentifier,
+    OptionalNumber,
+    Schema,
+    check_string,
+    list_of,
+    nullable,
+    read_optional_identifier,
+    string_schema,
+    text_reader,
+)
+from productrecs.entrypoints.http.schemas.problems import (
+    MAX_PROBLEMS,
+    BodyError,
+    Loc,
+    Problem,
+    from_details,
+)
+from productrecs.records.events.event import KINDS, EventKind, NewEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+MAX_EVENTS = 500
+MAX_SHOWN = 200
+"""Products of one impression; each becomes a row."""
+MAX_EVENT_ID = 64
+_MAX_QUERY_READ = 64 * 1024
+
+
+def _read_kind(value: object) -> EventKind:
+    kind = KINDS.get(value) if isinstance(value, str) else None
+    if kind is None:
+        raise PydanticKnownError("enum", {"expected": ", ".join(KINDS)})
+    return kind
+
+
+def _read_event_id(value: object) -> str | None:
+    event_id = read_optional_identifier(value)
+    return None if event_id is None else check_string(event_id, MAX_EVENT_ID)
+
+
+def _read_timestamp(value: object) -> str:
+    if not isinstance(value, str):
+        message = "Input should be an ISO date or datetime (2026-03-01T09:00:00Z)"
+        raise PydanticCustomError("iso_date", message)
+    return value
+
+
+def _split(value: object) -> object:
+    """Return the ids of a comma-separated string; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part for part in map(str.strip, value.split(",")) if part]
+
+
+def _list_schema(member: Schema, *others: Schema) -> WithJsonSchema:
+    listed: Schema = {"type": "array", "maxItems": MAX_SHOWN, "items": member}
+    return WithJsonSchema(nullable(listed, *others))
+
+
+_Name = Annotated[
+    str | None, PlainValidator(text_reader(MAX_ID, None)), WithJsonSchema(NAME_SCHEMA)
+]
+_Query = Annotated[
+    str | None,
+    PlainValidator(text_reader(_MAX_QUERY_READ, None)),
+    WithJsonSchema(nullable(string_schema(0, _MAX_QUERY_READ))),
+]
+_EventId = Annotated[
+    str | None,
+    PlainValidator(_read_event_id),
+    WithJsonSchema(nullable(string_schema(0, MAX_EVENT_ID), INTEGER_SCHEMA)),
+]
+_ItemIds = Annotated[
+    tuple[Identifier, ...],
+    list_of(MAX_SHOWN),
+    BeforeValidator(_split),
+    _list_schema(IDENTIFIER_SCHEMA, {"type": "string"}),
+]
+_Sources = Annotated[
+    tuple[_Name, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
+]
+_Positions = Annotated[
+    tuple[OptionalCount, ...] | None, list_of(MAX_SHOWN, None), _list_schema(COUNT_SCHEMA)
+]
+
+
+class EventBody(BaseModel):
+    """One thing a shopper did; which fields count depends on `event`.
+
+    `user_id` or `session_id` is required, and the product, category, value or query
+    that the event is about.
+    """
+
+    model_config = ConfigDict(title="Event", extra="ignore")
+
+    event: Annotated[
+        EventKind,
+        PlainValidator(_read_kind),
+        WithJsonSchema({"type": "string", "enum": list(KINDS)}),
+    ]
+    item_id: OptionalIdentifier = None
+    user_id: OptionalIdentifier = None
+    session_id: OptionalIdentifier = None
+    order_id: OptionalIdentifier = None
+    value: OptionalNumber = None
+    currency: OptionalCurrency = None
+    quantity: OptionalCount = None
+    item_ids: _ItemIds = ()
+    sources: _Sources = None
+    positions: _Positions = None
+    source: _Name = None
+    position: OptionalCount = None
+    search_query: _Query = None
+    widget: _Name = None
+    event_id: _EventId = None
+
+
+class ImportedEventBody(EventBody):
+    """An event of the past, with the time it happened."""
+
+    timestamp: Annotated[
+        str,
+        PlainValidator(_read_timestamp),
+        WithJsonSchema({"type": "string", "format": "date-time"}),
+    ]
+
+
+_validate = EventBody.__pydantic_validator__.validate_python
+_validate_imported = ImportedEventBody.__pydantic_validator__.validate_python
+
+
+def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
+    """Return the events of a body in their order, and which object each came from.
+
+    A `rec-impression` gives one event per product shown, so the second list (indexes
+    into the array sent, all 0 for a single object) rises and may repeat.
+
+    Raises:
+        BodyError: when the body or any event is not as it should be: none is taken.
+    """
+    if not isinstance(body, list):
+        events = _read(body, ("body",))
+        return events, [0] * len(events)
+    _check_length(body)
+    told: list[NewEvent] = []
+    origins: list[int] = []
+    problems: list[Problem] = []
+    for index, member in enumerate(body):
+        try:
+            events = _read(member, ("body", index))
+        except BodyError as error:
+            problems += error.problems
+            if len(problems) >= MAX_PROBLEMS:  # no more are told
+                break
+        else:
+            told += events
+            origins += [index] * len(events)
+    if problems:
+        raise BodyError(problems)
+    return told, origins
+
+
+def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
+    """Return the events of one line of a file to import, each at its own `timestamp`.
+
+    A `timestamp` without an offset is in `zone`; a date alone means its midnight.
+
+    Raises:
+        BodyError: when the line is not an event with a timestamp.
+    """
+    try:
+        body: ImportedEventBody = _validate_imported(row)
+    except ValidationError as error:
+        raise BodyError(from_details(error.errors(include_url=False), ())) from None
+    try:
+        moment = parse_moment(body.timestamp, zone)
+    except ValueError:
+        message = "write an ISO date or datetime (2026-03-01T09:00:00Z)"
+        problem = Problem(("timestamp",), message, "iso_date", body.timestamp)
+        raise BodyError([problem]) from None
+    problems = missing(body.event, body, row, ())
+    if problems:
+        raise BodyError(problems)
+    return tell(body.event, body, moment)
+
+
+def _read(body: object, at: Loc) -> list[NewEvent]:
+    try:
+        event: EventBody = _validate(body)
+    except ValidationError as error:
+        raise BodyError(from_details(error.errors(include_url=False), at)) from None
+    problems = missing(event.event, event, body, at)
+    if problems:
+        raise BodyError(problems)
+    return tell(event.event, event)
+
+
+def _check_length(body: Sequence[object]) -> None:
+    if 1 <= len(body) <= MAX_EVENTS:
+        return
+    kind = "too_long" if body else "too_short"
+    message = f"An array should hold 1 to {MAX_EVENTS} events, not {len(body)}"
+    raise BodyError([Problem(("body",), message, kind, body)])

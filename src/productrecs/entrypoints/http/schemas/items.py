@@ -1,0 +1,215 @@
+"""What does a push of items look like, and what does it change?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticKnownError
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.schemas.fields import (
+    MAX_ID,
+    Identifier,
+    OptionalAvailability,
+    OptionalIdentifier,
+    OptionalInteger,
+    OptionalMoment,
+    OptionalNumber,
+    Schema,
+    check_string,
+    list_of,
+    nullable,
+    read_identifier,
+    string_schema,
+    text_reader,
+)
+from productrecs.entrypoints.http.schemas.problems import (
+    MAX_PROBLEMS,
+    BodyError,
+    Loc,
+    Problem,
+    from_details,
+)
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_ITEMS = 1000
+MAX_TITLE = 1_000
+MAX_DESCRIPTION = 64_000
+MAX_URL = 8_192
+MAX_CATEGORIES = 200
+MAX_CATEGORY = 1_000
+
+
+class TooManyItemsError(ProductRecsError):
+    """One push held more than 1000 items; send them in several."""
+
+
+def _read_category(value: object) -> str:
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return check_string(value, MAX_CATEGORY)
+
+
+def _read_category_id(value: object) -> str:
+    return "" if value == "" else read_identifier(value)
+
+
+def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that name something: feeds leave empty ones between separators."""
+    return tuple(name for name in names if name and not name.isspace())
+
+
+def _text_schema(most: int) -> WithJsonSchema:
+    return WithJsonSchema(nullable(string_schema(0, most)))
+
+
+def _list_schema(member: Schema) -> WithJsonSchema:
+    listed: Schema = {"type": "array", "maxItems": MAX_CATEGORIES, "items": member}
+    return WithJsonSchema(nullable(listed))
+
+
+Title = Annotated[str, PlainValidator(text_reader(MAX_TITLE, "")), _text_schema(MAX_TITLE)]
+Description = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_DESCRIPTION, None)),
+    _text_schema(MAX_DESCRIPTION),
+]
+Address = Annotated[
+    str | None, PlainValidator(text_reader(MAX_URL, None)), _text_schema(MAX_URL)
+]
+_Category = Annotated[str, PlainValidator(_read_category)]
+_CategoryId = Annotated[str, PlainValidator(_read_category_id)]
+Categories = Annotated[
+    tuple[_Category, ...],
+    list_of(MAX_CATEGORIES),
+    AfterValidator(_without_blanks),
+    _list_schema(string_schema(0, MAX_CATEGORY)),
+]
+CategoryIds = Annotated[
+    tuple[_CategoryId, ...],
+    list_of(MAX_CATEGORIES),
+    AfterValidator(_without_blanks),
+    _list_schema({"anyOf": [string_schema(0, MAX_ID), {"type": "integer"}]}),
+]
+
+
+class ItemBody(BaseModel):
+    """One product. Fields that are absent keep their stored values; null resets one."""
+
+    model_config = ConfigDict(title="Item", extra="ignore")
+
+    id: Identifier
+    sku: OptionalIdentifier = None
+    title: Title = ""
+    product_url: Address = None
+    image_url: Address = None
+    price: OptionalNumber = None
+    availability: OptionalAvailability = None
+    stock_qty: OptionalInteger = None
+    cost: OptionalNumber = None
+    categories: Categories = ()
+    category_ids: CategoryIds = ()
+    description: Description = None
+    available_from: OptionalMoment = None
+    available_until: OptionalMoment = None
+
+
+class ItemsPush(BaseModel):
+    """A push of up to 1000 items: created or updated together, or not at all."""
+
+    items: Annotated[list[ItemBody], Field(max_length=MAX_ITEMS)]
+
+
+_validate = ItemBody.__pydantic_validator__.validate_python
+_FIELDS = tuple(FIELD_DEFAULTS)
+_LISTED = frozenset({"categories", "category_ids"})
+
+
+def parse_items(body: object) -> list[ItemPatch]:
+    """Return what a push says of each item, in the order sent, repeated ids included.
+
+    Raises:
+        TooManyItemsError: when it holds more than 1000, before any is looked at.
+        BodyError: when the body or any item is not as it should be.
+    """
+    items = _items_of(body)
+    patches: list[ItemPatch] = []
+    problems: list[Problem] = []
+    for index, item in enumerate(items):
+        try:
+            patches.append(_patch(_validate(item)))
+        except ValidationError as error:
+            problems += _problems(error, ("body", "items", index))
+            if len(problems) >= MAX_PROBLEMS:  # no more are told
+                break
+    if problems:
+        raise BodyError(problems)
+    return patches
+
+
+def parse_item(row: object) -> ItemPatch:
+    """Return what one JSON object, a line of a file to import, says of its item.
+
+    Raises:
+        BodyError: when it is not an item as `POST /v1/items` takes them.
+    """
+    try:
+        return _patch(_validate(row))
+    except ValidationError as error:
+        raise BodyError(_problems(error, ())) from None
+
+
+def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
+    """Return what one row of a CSV says of its item: cells by header, none of them JSON.
+
+    An empty cell is as good as absent; `|` stands between categories; blanks around a
+    cell are not part of it.
+
+    Raises:
+        BodyError: when a cell cannot be read as its field.
+    """
+    cells: dict[str, object] = {}
+    for name in ("id", *_FIELDS):
+        cell = (row.get(name) or "").strip()
+        if cell:
+            listed = name in _LISTED
+            cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
+    return parse_item(cells)
+
+
+def _items_of(body: object) -> Sequence[object]:
+    """Return the list under `items`, as long as it may be."""
+    if not isinstance(body, dict):
+        message = 'Input should be an object: {"items": [...]}'
+        raise BodyError([Problem(("body",), message, "model_type", body)])
+    if "items" not in body:
+        raise BodyError([Problem(("body", "items"), "Field required", "missing", body)])
+    items = body["items"]
+    if not isinstance(items, list):
+        message = "Input should be a list of items"
+        raise BodyError([Problem(("body", "items"), message, "list_type", items)])
+    if len(items) > MAX_ITEMS:
+        message = f"{len(items)} items in one push; send at most {MAX_ITEMS} at a time"
+        raise TooManyItemsError(message)
+    return items
+
+
+def _patch(item: ItemBody) -> ItemPatch:
+    given, values = item.model_fields_set, item.__dict__
+    return ItemPatch(item.id, {name: values[name] for name in _FIELDS if name in given})
+
+
+def _problems(error: ValidationError, at: Loc) -> list[Problem]:
+    return from_details(error.errors(include_url=False), at)

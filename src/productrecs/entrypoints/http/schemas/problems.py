@@ -1,0 +1,217 @@
+"""What is wrong with a body, and how does the 422 reply say so?"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Loc: TypeAlias = tuple[str | int, ...]
+
+MAX_PROBLEMS = 100
+MAX_INPUT_BYTES = 256
+MAX_REPLY_BYTES = 64 * 1024
+_MAX_CONTEXT_BYTES = 1024
+_MAX_MESSAGE_CHARS = 500
+_MAX_NAME_CHARS = 100
+_MAX_LOC = 40
+_MAX_DEPTH = 32
+_MAX_INTEGER_BITS = 1024
+
+
+class _Nothing:
+    """The type of `NOTHING`: no input to echo, which is not the same as null."""
+
+
+NOTHING = _Nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a request, in the shape of interface 2.12."""
+
+    loc: Loc
+    msg: str
+    type: str
+    input: object = NOTHING
+    ctx: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return `items.3.price: what is wrong`, without the leading `body`."""
+        path = ".".join(str(step) for step in self.loc if step != "body")
+        return f"{path}: {self.msg}" if path else self.msg
+
+
+class BodyError(ProductRecsError):
+    """The body cannot be read as what was asked for; `problems` says where and why."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems[:3]))
+
+
+def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
+    """Return pydantic's error details as problems, each `loc` beginning with `at`."""
+    return [
+        Problem(
+            loc=(*at, *detail["loc"]),
+            msg=detail["msg"],
+            type=detail["type"],
+            input=detail["input"],
+            ctx=detail.get("ctx", {}),
+        )
+        for detail in details
+    ]
+
+
+def validation_reply(problems: Iterable[Problem]) -> bytes:
+    """Return the body of a 422: `{"detail": [...]}` in UTF-8, never over 64 KiB.
+
+    At most 100 problems are told, each `input` cut at 256 bytes. What JSON cannot hold
+    (NaN, lone surrogates) is told as text.
+    """
+    entries: list[bytes] = []
+    size = len(b'{"detail":[]}')
+    for problem in problems:
+        entry = _entry(problem).encode()
+        size += len(entry) + 1
+        if len(entries) == MAX_PROBLEMS or size > MAX_REPLY_BYTES:
+            break
+        entries.append(entry)
+    return b'{"detail":[' + b",".join(entries) + b"]}"
+
+
+def _entry(problem: Problem) -> str:
+    loc = [
+        step if isinstance(step, int) else _clean(step[:_MAX_NAME_CHARS])
+        for step in problem.loc[:_MAX_LOC]
+    ]
+    members = [
+        f'"loc":{_dumps(loc)}',
+        f'"msg":{_dumps(_clean(problem.msg[:_MAX_MESSAGE_CHARS]))}',
+        f'"type":{_dumps(problem.type)}',
+    ]
+    if problem.input is not NOTHING:
+        members.append(f'"input":{_excerpt(problem.input)}')
+    if problem.ctx:
+        ctx, whole = _bounded(problem.ctx, _MAX_CONTEXT_BYTES)
+        if whole:
+            members.append(f'"ctx":{ctx}')
+    return "{" + ",".join(members) + "}"
+
+
+def _excerpt(value: object) -> str:
+    """Return `value` as JSON when that is short, else the beginning of it as a string."""
+    text, whole = _bounded(value, MAX_INPUT_BYTES)
+    if whole:
+        return text
+    if isinstance(value, str):
+        text = _clean(value[:MAX_INPUT_BYTES])
+    room = MAX_INPUT_BYTES - len('""')
+    for index, char in enumerate(text):
+        room -= len(_dumps(char).encode()) - len('""')
+        if room < 0:
+            return _dumps(text[:index])
+    return _dumps(text)
+
+
+def _bounded(value: object, limit: int) -> tuple[str, bool]:
+    """Return JSON text of `value` and True, or the beginning and False: over `limit`."""
+    writer = _Writer(limit)
+    try:
+        writer.write(value, 0)
+    except _FullError:
+        return "".join(writer.pieces), False
+    return "".join(writer.pieces), True
+
+
+class _FullError(Exception):
+    """The text is as long as it may be."""
+
+
+class _Writer:
+    """Writes JSON up to a number of bytes, whatever it is given and however large."""
+
+    def __init__(self, limit: int) -> None:
+        self.pieces: list[str] = []
+        self._room = limit
+        self._limit = limit
+
+    def write(self, value: object, depth: int) -> None:
+        """Add `value` at nesting `depth`; raises `_FullError` when it does not fit."""
+        if depth > _MAX_DEPTH:
+            self._put('"..."')
+        elif isinstance(value, Mapping):
+            pairs = ((f"{self._scalar(str(key))}:", value[key]) for key in value)
+            self._members("{}", pairs, depth)
+        elif isinstance(value, list | tuple | set | frozenset):
+            self._members("[]", (("", member) for member in value), depth)
+        else:
+            self._put(self._scalar(value))
+
+    def _members(
+        self, brackets: str, members: Iterable[tuple[str, object]], depth: int
+    ) -> None:
+        self._put(brackets[0])
+        for index, (label, member) in enumerate(members):
+            self._put(("," if index else "") + label)
+            self.write(member, depth + 1)
+        self._put(brackets[1])
+
+    def _put(self, text: str) -> None:
+        self._room -= len(text.encode())
+        self.pieces.append(text)
+        if self._room < 0:
+            raise _FullError
+
+    def _scalar(self, value: object) -> str:
+        for kind, encode in _SCALARS:
+            if isinstance(value, kind):
+                return encode(value, self._limit)
+        return _dumps(_clean(str(value)[: self._limit]))
+
+
+def _string(value: str, limit: int) -> str:
+    # every character takes at least a byte, so what is over the limit stays over it
+    return _dumps(_clean(value[: limit + 1]))
+
+
+def _integer(value: int, _limit: int) -> str:
+    if value.bit_length() > _MAX_INTEGER_BITS:  # Python refuses to print the longest
+        return '"an integer of more than 300 digits"'
+    return str(int(value))
+
+
+def _real(value: float, _limit: int) -> str:
+    return repr(float(value)) if math.isfinite(value) else f'"{_NAMES[str(value)]}"'
+
+
+def _bytes(value: bytes, limit: int) -> str:
+    return _string(value[: limit + 1].decode(errors="backslashreplace"), limit)
+
+
+_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_SCALARS: tuple[tuple[type, Callable[[Any, int], str]], ...] = (
+    (str, _string),
+    (bool, lambda value, _: "true" if value else "false"),
+    (int, _integer),
+    (float, _real),
+    (type(None), lambda *_: "null"),
+    (bytes, _bytes),
+)
+
+
+def _clean(text: str) -> str:
+    """Return `text` with lone surrogates spelt out, so that it can be sent as UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,152 @@
+"""What is an item, and what does a push change of it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.catalog.availability import Availability, effective
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_DATE_LENGTH = len("2026-03-01")
+_FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+
+
+class UnreadableDateError(ProductRecsError):
+    """The text is neither an ISO date nor an ISO datetime."""
+
+
+FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
+    {
+        "sku": None,
+        "title": "",
+        "product_url": None,
+        "image_url": None,
+        "price": None,
+        "availability": None,  # None is "absent": the effective state then asks the stock
+        "stock_qty": None,
+        "cost": None,
+        "categories": (),
+        "category_ids": (),
+        "description": None,
+        "available_from": None,
+        "available_until": None,
+    }
+)
+"""Every field of an item but its id, with the value that `null` returns it to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPatch:
+    """What one push says of one item: its id and the fields it carried, normalised.
+
+    A field absent from the push is absent from `fields` and keeps its stored value;
+    a field pushed as `null` is present with its default.
+    """
+
+    item_id: str
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One product of a store's catalog, as stored; `availability` is as given or absent."""
+
+    item_id: str
+    sku: str | None = None
+    title: str = ""
+    product_url: str | None = None
+    image_url: str | None = None
+    price: float | None = None
+    availability: Availability | None = None
+    stock_qty: int | None = None
+    cost: float | None = None
+    categories: tuple[str, ...] = ()
+    category_ids: tuple[str, ...] = ()
+    description: str | None = None
+    available_from: str | None = None
+    available_until: str | None = None
+
+    @property
+    def effective_availability(self) -> Availability:
+        """The availability that counts, derived from the stock when none was given."""
+        return effective(self.availability, self.stock_qty)
+
+    def patched(self, patch: ItemPatch) -> Item:
+        """Return this item with the fields of `patch` in place of its own."""
+        return replace(self, **patch.fields)  # type: ignore[arg-type]  # validated at the border
+
+
+def new_item(patch: ItemPatch) -> Item:
+    """Return the item that `patch` creates: what it does not carry has its default."""
+    return Item(patch.item_id).patched(patch)
+
+
+def normalise_moment(text: str) -> str:
+    """Return an ISO date as `YYYY-MM-DD`, an ISO datetime as `YYYY-MM-DDTHH:MM:SS[...]`.
+
+    A datetime keeps its offset; one without is read in the store's zone, later.
+
+    Raises:
+        UnreadableDateError: when the text is neither.
+    """
+    bare = text.strip()
+    try:
+        return date.fromisoformat(bare).isoformat()
+    except ValueError:
+        pass
+    try:
+        return _to_the_minute(datetime.fromisoformat(bare)).isoformat()
+    except (ValueError, OverflowError):
+        message = "write an ISO date (2026-03-01) or datetime (2026-03-01T09:00:00+01:00)"
+        raise UnreadableDateError(message) from None
+
+
+def starts_at_ms(text: str, zone: tzinfo) -> int:
+    """Return the first UTC millisecond of a window that opens at a normalised `text`.
+
+    A date opens at its midnight in `zone`, a datetime at its instant.
+    """
+    if len(text) == _DATE_LENGTH:
+        return _midnight_ms(date.fromisoformat(text), zone)
+    return _instant_ms(datetime.fromisoformat(text), zone)
+
+
+def ends_at_ms(text: str, zone: tzinfo) -> int:
+    """Return the last UTC millisecond of a window that closes at a normalised `text`.
+
+    A date closes with the last millisecond of its day in `zone`, a datetime at its
+    instant; both still belong to the window.
+    """
+    if len(text) != _DATE_LENGTH:
+        return _instant_ms(datetime.fromisoformat(text), zone)
+    day = date.fromisoformat(text)
+    if day == date.max:
+        return _LAST_MS
+    return _midnight_ms(day + timedelta(days=1), zone) - 1
+
+
+def _to_the_minute(moment: datetime) -> datetime:
+    """Return `moment` in UTC when its offset is finer than minutes, which no feed means."""
+    offset = moment.utcoffset()
+    return moment.astimezone(UTC) if offset and offset % timedelta(minutes=1) else moment
+
+
+def _midnight_ms(day: date, zone: tzinfo) -> int:
+    return _instant_ms(datetime.combine(day, time.min), zone)
+
+
+def _instant_ms(moment: datetime, zone: tzinfo) -> int:
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+    try:
+        return (aware - _EPOCH) // _MILLISECOND
+    except OverflowError:  # a zone's offset carries year 1 or 9999 out of the calendar
+        return _FIRST_MS if moment.year == 1 else _LAST_MS

@@ -1,0 +1,101 @@
+"""What is a behavioural event, and what must each kind of it carry?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class EventKind(IntEnum):
+    """The ten things a shopper can do. The numbers are stored: never renumber them."""
+
+    DETAIL_PAGE_VIEW = 1
+    ADD_TO_CART = 2
+    BUY = 3
+    CATEGORY_VIEW = 4
+    SEARCH_PREF = 5
+    SEARCH_CLICK = 6
+    IMAGE_SEARCH_CLICK = 7
+    METADATA_PREF = 8
+    REC_IMPRESSION = 9
+    REC_CLICK = 10
+
+    @property
+    def wire_name(self) -> str:
+        """The kind as it stands in the field `event` of a body, such as `add-to-cart`."""
+        return self.name.lower().replace("_", "-")
+
+
+KINDS: Mapping[str, EventKind] = MappingProxyType(
+    {kind.wire_name: kind for kind in EventKind}
+)
+"""Every kind under its name on the wire."""
+
+
+class Subject(Enum):
+    """What an event is about, and so which field of the body must name it."""
+
+    PRODUCT = "product"  # item_id
+    PRODUCTS = "products"  # item_ids, or one item_id
+    INDICATOR = "indicator"  # item_id too, but it names a category or a brand
+    QUERY = "query"  # search_query
+
+
+SUBJECTS: Mapping[EventKind, Subject] = MappingProxyType(
+    {
+        EventKind.DETAIL_PAGE_VIEW: Subject.PRODUCT,
+        EventKind.ADD_TO_CART: Subject.PRODUCT,
+        EventKind.BUY: Subject.PRODUCT,
+        EventKind.CATEGORY_VIEW: Subject.INDICATOR,
+        EventKind.SEARCH_PREF: Subject.QUERY,
+        EventKind.SEARCH_CLICK: Subject.PRODUCT,
+        EventKind.IMAGE_SEARCH_CLICK: Subject.PRODUCT,
+        EventKind.METADATA_PREF: Subject.INDICATOR,
+        EventKind.REC_IMPRESSION: Subject.PRODUCTS,
+        EventKind.REC_CLICK: Subject.PRODUCT,
+    }
+)
+"""What each kind must name."""
+
+WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
+"""The kinds whose value, currency and quantity are kept."""
+
+WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
+"""The kinds whose source and position are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """One thing one shopper did with one item or term, as received.
+
+    At least one of `user_id` and `session_id` is given, and at least one of `item_id`
+    and `term`: `term` is the category, attribute value or query of an indicator.
+    `value` is the line's revenue in `currency`; `quantity` None means unknown;
+    `position` counts from 1. `ts_ms` (UTC) is given by imports only: what comes in
+    live is stamped on receipt.
+    """
+
+    kind: EventKind
+    item_id: str | None = None
+    term: str | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    order_id: str | None = None
+    value: float | None = None
+    currency: str | None = None
+    quantity: int | None = None
+    source: str | None = None
+    position: int | None = None
+    widget: str | None = None
+    event_id: str | None = None
+    ts_ms: int | None = None
+
+    @property
+    def shopper(self) -> str:
+        """Whose event it is: the customer when known, else the session."""
+        return self.user_id or self.session_id or ""
