@@ -115,15 +115,19 @@ class Cursor:
         ]
         return True
 
+    def _settle(self) -> None:
+        if not self.description:  # a statement without columns gives no rows
+            self.description = None
+            self.rowcount = self._connection.apsw.changes()
+
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
         """Run one statement."""
-        self.description = None
+        self.description, self.rowcount = None, -1
         try:
             self._cursor.execute(sql, tuple(parameters))
         except apsw.Error as error:
             raise translated(error) from error
-        self.description = self.description or None
-        self.rowcount = -1 if self.description else self._connection.apsw.changes()
+        self._settle()
         return self
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Cursor:

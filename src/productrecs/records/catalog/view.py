@@ -1,0 +1,201 @@
+"""What may be shown right now? One store's catalog in memory, following its changes.
+
+Arrays indexed by item number. One thread at a time refreshes; readers take no lock: what
+makes an item visible is written last, what hides it first. The catalog has the last word:
+whatever an engine says, only `visible` items are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability, can_be_bought, effective
+from productrecs.records.catalog.item import ends_at_ms, starts_at_ms
+from productrecs.storage.dialects import HotReader
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_HIDDEN, _SOLD_OUT, _BUYABLE = 0, 1, 2
+_FOREVER: Final = 2**62
+_PAGE: Final = 10_000
+_COLUMNS: Final = (
+    "number, item_id, present, change_seq, title, product_url, image_url, price, "
+    "availability, stock_qty, categories, available_from, available_until, created_at"
+)
+_PAGE_SQL: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND number > ? "  # noqa: S608 - own names
+    f"ORDER BY number LIMIT {_PAGE}"
+)
+_CHANGES_SQL: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND change_seq > ? "  # noqa: S608 - own names
+    f"ORDER BY change_seq, number"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CardFields:
+    """What a card shows of an item."""
+
+    item_id: str
+    title: str
+    price: float | None
+    image_url: str | None
+    product_url: str | None
+
+
+class CatalogView:
+    """The catalog of one store, by item number."""
+
+    def __init__(
+        self, store_id: StoreId, zone: tzinfo, make_card: Callable[[CardFields], bytes]
+    ) -> None:
+        """Begin empty; `refresh` fills it. `make_card` writes what replies show of an item."""
+        self.store_id = store_id
+        self.zone = zone
+        self.version = 0  # grows with every change that a reply could show
+        self.numbers: dict[str, int] = {}
+        self.ids: list[str | None] = []
+        self.cards: list[bytes | None] = []
+        self.categories: list[tuple[str, ...]] = []
+        self.members: dict[str, array[int]] = {}
+        self.prices = np.zeros(0, dtype=np.float64)
+        self.created = np.zeros(0, dtype=np.int64)
+        self._state = np.zeros(0, dtype=np.uint8)
+        self._opens = np.zeros(0, dtype=np.int64)
+        self._closes = np.zeros(0, dtype=np.int64)
+        self._make_card = make_card
+        self._seq = -1
+        self._refreshing = threading.Lock()
+        self._category_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
+
+    def __len__(self) -> int:
+        """Return how many item numbers the view covers, shown or not."""
+        return len(self.ids)
+
+    def refresh(self, reader: HotReader, catalog_seq: int) -> None:
+        """Read what changed up to `catalog_seq` (at least), the first time everything."""
+        with self._refreshing:
+            if self._seq >= catalog_seq:
+                return
+            first_time = self._seq < 0
+            rows = self._everything(reader) if first_time else self._changes(reader)
+            seen = self._seq
+            for page in rows:
+                self._reserve(max(int(row[0]) for row in page) + 1)
+                for row in page:
+                    self._apply(row)
+                    seen = max(seen, int(row[3]))
+            self._seq = max(catalog_seq if first_time else seen, seen)
+            self.version += 1
+
+    def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
+        """Return, per item number, whether it may be shown at `now_ms`; do not write to it."""
+        kept = self._masks.get(hide_sold_out)
+        if kept and kept[0] == self.version and kept[1] <= now_ms < kept[2]:
+            return kept[3]
+        version, state = self.version, self._state
+        opens, closes = self._opens[: len(state)], self._closes[: len(state)]
+        least = _BUYABLE if hide_sold_out else _SOLD_OUT
+        mask = (state >= least) & (opens <= now_ms) & (closes >= now_ms)
+        later = np.concatenate((opens[opens > now_ms], closes[closes >= now_ms] + 1))
+        until = int(later.min()) if len(later) else _FOREVER
+        self._masks[hide_sold_out] = (version, now_ms, until, mask)
+        return mask
+
+    def number(self, item_id: str) -> int | None:
+        """Return the number of an item of the catalog."""
+        return self.numbers.get(item_id)
+
+    def newest(self) -> npt.NDArray[np.int64]:
+        """Return the numbers of the catalog's items, the newest first."""
+        known = np.flatnonzero(self._state)
+        return known[np.lexsort((-known, -self.created[known]))]
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory the view takes."""
+        return 700 * len(self.ids)
+
+    def _everything(self, reader: HotReader) -> Iterator[list[tuple[Any, ...]]]:
+        after = -1
+        while page := reader.all(_PAGE_SQL, (self.store_id, after)):
+            after = int(page[-1][0])
+            yield page
+
+    def _changes(self, reader: HotReader) -> Iterator[list[tuple[Any, ...]]]:
+        rows = reader.all(_CHANGES_SQL, (self.store_id, self._seq))
+        if rows:
+            yield rows
+
+    def _reserve(self, size: int) -> None:
+        missing = size - len(self.ids)
+        if missing <= 0:
+            return
+        if size > len(self.created):
+            capacity = max(size, int(len(self.created) * 1.25), 64)
+            self.prices = _grown(self.prices, capacity)
+            self.created = _grown(self.created, capacity)
+            self._opens = _grown(self._opens, capacity)
+            self._closes = _grown(self._closes, capacity)
+            self._state = _grown(self._state, capacity)
+        self.cards.extend([None] * missing)
+        self.categories.extend([()] * missing)
+        self.ids.extend([None] * missing)
+
+    def _apply(self, row: Sequence[Any]) -> None:
+        number, item_id, present = int(row[0]), row[1], bool(row[2])
+        if not present:
+            self._hide(number, item_id)
+            return
+        fields = CardFields(item_id, row[4], row[7], row[6], row[5])
+        given = Availability(row[8]) if row[8] is not None else None
+        state = effective(given, row[9])
+        self.cards[number] = self._make_card(fields)
+        self.ids[number] = item_id
+        self._categorise(number, tuple(json.loads(row[10])))
+        self.prices[number] = np.nan if row[7] is None else row[7]
+        self.created[number] = row[13]
+        self._opens[number] = starts_at_ms(row[11], self.zone) if row[11] else -_FOREVER
+        self._closes[number] = ends_at_ms(row[12], self.zone) if row[12] else _FOREVER
+        self._state[number] = _state(state)
+        self.numbers[item_id] = number
+
+    def _hide(self, number: int, item_id: str) -> None:
+        self._state[number] = _HIDDEN
+        self.numbers.pop(item_id, None)
+        self._categorise(number, ())
+        self.ids[number] = None
+
+    def _categorise(self, number: int, categories: tuple[str, ...]) -> None:
+        old = self.categories[number]
+        if old == categories:
+            return
+        for name in old:
+            self.members[name].remove(number)
+        categories = tuple(dict.fromkeys(categories))
+        categories = self._category_sets.setdefault(categories, categories)
+        for name in categories:
+            self.members.setdefault(name, array("i")).append(number)
+        self.categories[number] = categories
+
+
+def _state(availability: Availability) -> int:
+    if availability is Availability.DISCONTINUED:
+        return _HIDDEN
+    return _BUYABLE if can_be_bought(availability) else _SOLD_OUT
+
+
+def _grown(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    grown = np.zeros(capacity, dtype=values.dtype)
+    grown[: len(values)] = values
+    return grown

@@ -1,0 +1,173 @@
+"""How are thousands of small writes a second made durable? Many in one commit.
+
+One thread a process writes. While it commits one batch, the next gathers; a caller is
+answered only when its own write is committed. What cannot be stored fails alone: a batch
+that fails is tried again, one write at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import QueueFullError, StorageBrokenError
+from productrecs.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+BATCH_LIMIT: Final = 500
+QUEUE_LIMIT: Final = 10_000
+
+
+@dataclass(slots=True)
+class Work:
+    """One transaction, and what to do once it is committed."""
+
+    database: Database
+    connection: sa.Connection
+    after_commit: list[Callable[[], None]] = field(default_factory=list)
+
+
+Many = Callable[[Work, Hashable, Sequence[Any]], Sequence[Any]]
+"""Writes several payloads of one key together; returns a result for each, in order."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    many: Many
+    key: Hashable
+    payload: Any
+    alone: bool
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[Any]
+
+
+class GroupCommit:
+    """The one writer of a process. `submit` from event loops; `close` writes what waits."""
+
+    def __init__(
+        self, database: Database, on_broken: Callable[[], None], limit: int = QUEUE_LIMIT
+    ) -> None:
+        """Start the thread. `on_broken` is called when the disk cannot be trusted any more."""
+        self._database = database
+        self._on_broken = on_broken
+        self._limit = limit
+        self._waiting: list[_Pending] = []
+        self._wake = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """How many writes wait right now."""
+        return len(self._waiting)
+
+    def submit(
+        self, many: Many, key: Hashable, payload: object, *, alone: bool = False
+    ) -> asyncio.Future[Any]:
+        """Return a future of the result, done once the write is durable.
+
+        Payloads with the same `many` and `key` may be written together, in the order of
+        submission; one that is `alone` gets a transaction of its own.
+
+        Raises:
+            QueueFullError: when too many writes wait; nothing was taken.
+        """
+        loop = asyncio.get_running_loop()
+        pending = _Pending(many, key, payload, alone, loop, loop.create_future())
+        with self._wake:
+            if len(self._waiting) >= self._limit or self._closing:
+                message = "too many writes are waiting; send this one again in a moment"
+                raise QueueFullError(message)
+            self._waiting.append(pending)
+            if len(self._waiting) == 1:
+                self._wake.notify()
+        return pending.answer
+
+    def close(self) -> None:
+        """Write everything that waits, then stop."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._waiting and not self._closing:
+                    self._wake.wait()
+                # The whole list is swapped: taking it one by one starves the producers.
+                batch, self._waiting = self._waiting, []
+            if not batch:
+                return
+            for start in range(0, len(batch), BATCH_LIMIT):
+                self._write(batch[start : start + BATCH_LIMIT])
+
+    def _write(self, batch: list[_Pending]) -> None:
+        together = [one for one in batch if not one.alone]
+        answers: list[tuple[_Pending, Any, BaseException | None]] = []
+        if together:
+            answers += self._attempt(together)
+        for one in batch:
+            if one.alone:
+                answers += self._attempt([one])
+        _tell(answers)
+
+    def _attempt(
+        self, batch: list[_Pending]
+    ) -> list[tuple[_Pending, Any, BaseException | None]]:
+        try:
+            return self._commit(batch)
+        except StorageBrokenError as error:
+            _log.critical("a write could not be made durable: %s", error)
+            self._on_broken()
+            return [(one, None, error) for one in batch]
+        except Exception as error:
+            if len(batch) == 1:
+                return [(batch[0], None, error)]
+        return [answer for one in batch for answer in self._attempt([one])]
+
+    def _commit(
+        self, batch: list[_Pending]
+    ) -> list[tuple[_Pending, Any, BaseException | None]]:
+        groups: dict[tuple[Many, Hashable], list[_Pending]] = {}
+        for one in batch:
+            groups.setdefault((one.many, one.key), []).append(one)
+        answers: list[tuple[_Pending, Any, BaseException | None]] = []
+        with self._database.transaction() as connection:
+            work = Work(self._database, connection)
+            # One order of stores in every process: no deadlock between their locks.
+            for (many, key), group in sorted(
+                groups.items(), key=lambda item: repr(item[0][1])
+            ):
+                results = many(work, key, [one.payload for one in group])
+                answers += [(one, r, None) for one, r in zip(group, results, strict=True)]
+        for callback in work.after_commit:
+            callback()
+        return answers
+
+
+def _tell(answers: list[tuple[_Pending, Any, BaseException | None]]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Pending, Any, Any]]] = {}
+    for answer in answers:
+        by_loop.setdefault(answer[0].loop, []).append(answer)
+    for loop, mine in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, mine)
+
+
+def _settle(answers: list[tuple[_Pending, Any, BaseException | None]]) -> None:
+    for pending, result, error in answers:
+        if pending.answer.done():  # its client has gone; the write stands all the same
+            continue
+        if error is None:
+            pending.answer.set_result(result)
+        else:
+            pending.answer.set_exception(error)

@@ -1,0 +1,138 @@
+"""How is a trained model kept? As an immutable folder of plain arrays, swapped whole.
+
+A folder is written under a temporary name, each file and the folder itself made durable,
+then renamed: it exists whole or not at all. Its manifest names a format version and the
+SHA-256 of every file; a folder that does not match is refused. No pickle anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.errors import ProductRecsError
+
+FORMAT: Final = 1
+_MANIFEST: Final = "manifest.json"
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+
+class BrokenModelError(ProductRecsError):
+    """A model's files are missing or damaged, or of another format; it must not serve."""
+
+
+def publish_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> str:
+    """Write `arrays` and `facts` as a new model below `folder`; return its id.
+
+    The id begins with a time-like counter, so that ids of one folder sort by age.
+
+    Raises:
+        OSError: when the disk is full or fails; nothing is left behind.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    model_id = f"{_next_number(folder):08d}-{secrets.token_hex(4)}"
+    draft = folder / f".draft-{model_id}"
+    draft.mkdir()
+    try:
+        digests = {
+            name: _write(draft / f"{name}.npy", array) for name, array in arrays.items()
+        }
+        manifest = {"format": FORMAT, "facts": dict(facts), "sha256": digests}
+        _write_durably(draft / _MANIFEST, json.dumps(manifest).encode())
+        _sync_folder(draft)
+        draft.rename(folder / model_id)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    _sync_folder(folder)
+    return model_id
+
+
+def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Return a model's arrays, mapped into memory and read-only, and its facts.
+
+    Raises:
+        BrokenModelError: when any file is missing, damaged or of another format.
+    """
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        if manifest["format"] != FORMAT:
+            message = f"model {folder.name} has format {manifest['format']}, not {FORMAT}"
+            raise BrokenModelError(message)
+        for name, digest in manifest["sha256"].items():
+            _check(folder / f"{name}.npy", digest)
+        arrays = {name: _mapped(folder / f"{name}.npy") for name in manifest["sha256"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"model {folder.name} cannot be read: {error}"
+        raise BrokenModelError(message) from error
+    return arrays, manifest["facts"]
+
+
+def forget_others(folder: Path, keep: set[str]) -> list[str]:
+    """Delete every model and draft below `folder` but `keep`; return the deleted names.
+
+    A process that still has one mapped goes on reading it until it lets go.
+    """
+    if not folder.is_dir():
+        return []
+    gone = [path for path in folder.iterdir() if path.name not in keep]
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return sorted(path.name for path in gone)
+
+
+def _next_number(folder: Path) -> int:
+    numbers = [int(p.name[:8]) for p in folder.iterdir() if p.name[:8].isdecimal()]
+    return max(numbers, default=0) + 1
+
+
+def _write(path: Path, array: npt.NDArray[Any]) -> str:
+    with path.open("xb") as file:
+        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return _digest(path)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(path: Path, digest: str) -> None:
+    if _digest(path) != digest:
+        message = f"{path.name} does not match its checksum"
+        raise BrokenModelError(message)
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    if path.stat().st_size > 4096:  # noqa: PLR2004 - below a page, mapping costs more
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]  # numpy types np.load as Any
+        except ValueError:  # an empty array cannot be mapped
+            pass
+    return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # numpy types np.load as Any

@@ -1,0 +1,110 @@
+"""What is there to learn from? One store's log as arrays, read on from where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.training.repository import TrainingRepository
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def _ints(values: Sequence[Any], missing: int = 0) -> Ints:
+    return np.array([missing if one is None else one for one in values], dtype=np.int64)
+
+
+def _floats(values: Sequence[Any]) -> Floats:
+    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """What shoppers did, in log order: parallel arrays, one entry an event."""
+
+    times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
+    kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(slots=True)
+class Purchases:
+    """What was bought, by `line_seq`: parallel arrays, one entry a line."""
+
+    line_seqs: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    baskets: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # -1: none
+    items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    quantities: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # unknown: 1
+    totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # unknown: 0
+    times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
+    standing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+class TrainingInputs:
+    """One store's log up to `applied_seq`. Reading on equals reading from the beginning."""
+
+    def __init__(self) -> None:
+        """Begin with an empty log."""
+        self.applied_seq = 0
+        self.behaviour = Behaviour()
+        self.purchases = Purchases()
+        self._visitors: dict[str, int] = {}
+
+    def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
+        """Read what came after `applied_seq`; return how many facts that was."""
+        read = 0
+        for page in repository.behaviour(self.applied_seq, up_to_seq):
+            self._take_behaviour(page)
+            read += len(page)
+        changed = [
+            row
+            for page in repository.purchases(self.applied_seq, up_to_seq)
+            for row in page
+        ]
+        if changed:
+            self._take_purchases(changed)
+        self.applied_seq = up_to_seq
+        return read + len(changed)
+
+    def _take_behaviour(self, page: list[tuple[Any, ...]]) -> None:
+        _, times, kinds, items, visitors = zip(*page, strict=True)
+        known = self._visitors
+        codes = [known.setdefault(visitor, len(known)) for visitor in visitors]
+        mine = self.behaviour
+        mine.times = np.concatenate((mine.times, np.array(times, np.int64)))
+        mine.kinds = np.concatenate((mine.kinds, np.array(kinds, np.int8)))
+        mine.items = np.concatenate((mine.items, np.array(items, np.int32)))
+        mine.visitors = np.concatenate((mine.visitors, np.array(codes, np.int64)))
+
+    def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
+        # A line that changed twice meanwhile was read once, as it stands now.
+        line_seqs, baskets, items, quantities, totals, times, voids = zip(
+            *rows, strict=True
+        )
+        fresh = Purchases(
+            line_seqs=_ints(line_seqs),
+            baskets=_ints(baskets, missing=-1),
+            items=np.array(items, np.int32),
+            quantities=_ints(quantities, missing=1),
+            totals=np.nan_to_num(_floats(totals)),
+            times=_ints(times),
+            standing=~np.array(voids, np.bool_),
+        )
+        self.purchases = _merged(self.purchases, fresh)
+
+
+def _merged(old: Purchases, fresh: Purchases) -> Purchases:
+    kept = ~np.isin(old.line_seqs, fresh.line_seqs)
+    names = Purchases.__dataclass_fields__
+    joined = {
+        name: np.concatenate((getattr(old, name)[kept], getattr(fresh, name)))
+        for name in names
+    }
+    order = np.argsort(joined["line_seqs"], kind="stable")
+    return Purchases(**{name: values[order] for name, values in joined.items()})

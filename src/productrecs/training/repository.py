@@ -1,0 +1,143 @@
+"""The SQL of training: the log read on from where it was, and pointers to models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
+from productrecs.storage.tables import events, models, purchase_lines, store_heads
+
+_PAGE: Final = 50_000
+TAUGHT_BY: Final = (
+    EventKind.DETAIL_PAGE_VIEW,
+    EventKind.ADD_TO_CART,
+    EventKind.SEARCH_CLICK,
+    EventKind.IMAGE_SEARCH_CLICK,
+    EventKind.REC_CLICK,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a store's log has come, and which model serves."""
+
+    seq: int
+    catalog_seq: int
+    numbers: int
+    model_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """What a model was trained from."""
+
+    model_id: str
+    applied_seq: int
+    catalog_seq: int
+    settings_hash: str
+    trained_at: int
+
+
+class TrainingRepository:
+    """One store's log and models, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def head(self) -> Head | None:
+        """Return the store's head, or None when it was deleted."""
+        query = sa.select(
+            store_heads.c.seq,
+            store_heads.c.catalog_seq,
+            store_heads.c.next_number,
+            store_heads.c.model_id,
+        ).where(store_heads.c.store_id == self._store_id)
+        row = self._transaction.execute(query).first()
+        return None if row is None else Head(*row)
+
+    def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Give pages of (seq, ts, kind, item, visitor) of events that teach, in log order."""
+        visitor = sa.func.coalesce(events.c.session, events.c.shopper)
+        query = (
+            sa.select(events.c.seq, events.c.ts, events.c.kind, events.c.item, visitor)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > after_seq,
+                events.c.seq <= up_to_seq,
+                events.c.item.is_not(None),
+                events.c.kind.in_([int(kind) for kind in TAUGHT_BY]),
+            )
+            .order_by(events.c.seq)
+        )
+        yield from self._pages(query)
+
+    def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Give pages of (line_seq, basket, item, quantity, total, ts, void) that changed."""
+        lines = purchase_lines.c
+        query = (
+            sa.select(
+                lines.line_seq,
+                lines.basket,
+                lines.item,
+                lines.quantity,
+                lines.total,
+                lines.ts,
+                lines.void,
+            )
+            .where(
+                lines.store_id == self._store_id,
+                lines.seq > after_seq,
+                lines.seq <= up_to_seq,
+            )
+            .order_by(lines.seq)
+        )
+        yield from self._pages(query)
+
+    def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
+        result = self._transaction.execution_options(stream_results=True).execute(query)
+        for page in result.partitions(_PAGE):
+            yield [tuple(row) for row in page]
+
+    def serving(self) -> TrainedModel | None:
+        """Return what the serving model was trained from, or None before the first."""
+        query = (
+            sa.select(
+                models.c.model_id,
+                models.c.applied_seq,
+                models.c.catalog_seq,
+                models.c.settings_hash,
+                models.c.trained_at,
+            )
+            .join(
+                store_heads,
+                (store_heads.c.store_id == models.c.store_id)
+                & (store_heads.c.model_id == models.c.model_id),
+            )
+            .where(models.c.store_id == self._store_id)
+        )
+        row = self._transaction.execute(query).first()
+        return None if row is None else TrainedModel(*row)
+
+    def serve(self, model: TrainedModel) -> None:
+        """Let `model` serve from now on; only the newest keeps its row."""
+        mine = models.c.store_id == self._store_id
+        self._transaction.execute(models.delete().where(mine))
+        self._transaction.execute(
+            models.insert().values(
+                store_id=self._store_id,
+                model_id=model.model_id,
+                applied_seq=model.applied_seq,
+                catalog_seq=model.catalog_seq,
+                settings_hash=model.settings_hash,
+                trained_at=model.trained_at,
+            )
+        )
+        pointed = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        self._transaction.execute(pointed.values(model_id=model.model_id))
