@@ -57,6 +57,7 @@ imports = sa.Table(
     sa.Column("kind", sa.String(16), primary_key=True),
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("lines_done", sa.BigInteger, nullable=False),
+    sa.Column("lines_added", sa.BigInteger, nullable=False, server_default="0"),  # new ones
     sa.Column("submitted_at", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -62,6 +62,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("lines_done", sa.BigInteger(), nullable=False),
+        sa.Column("lines_added", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("submitted_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("store_id", "kind", "digest", name=op.f("pk_imports")),
         sqlite_with_rowid=False,
