@@ -1,0 +1,229 @@
+"""How do tests get a PostgreSQL of their own?
+
+One cluster a test run, from Debian's package, in a private folder, reached by a socket in
+it. The first test that needs it starts it (under a file lock: pytest-xdist runs many
+processes). The run's first process owns it: a keeper waits at the other end of a pipe, and
+stops the cluster when that process ends, in order or by a kill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MISSING: Final = (
+    "PostgreSQL is not installed, so this ran on SQLite only: apt-get install postgresql"
+)
+START_SECONDS: Final = 60
+MIGRATED: Final = "migrated"
+
+# Durable as in production; small, since it stands beside the tests.
+_SETTINGS: Final = {
+    "listen_addresses": "''",
+    "max_connections": "200",
+    "shared_buffers": "'48MB'",
+    "fsync": "on",
+    "log_min_messages": "fatal",
+}
+
+
+class ClusterError(RuntimeError):
+    """The cluster did not start; the message holds what the server wrote."""
+
+
+def find_binaries() -> Path | None:
+    """Return the folder of the newest installed server's programs, or None."""
+    debian = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: int(re.sub(r"\D", "", folder.parent.name) or 0),
+        reverse=True,
+    )
+    on_path = shutil.which("initdb")
+    for folder in [*debian, *([Path(on_path).resolve().parent] if on_path else [])]:
+        if all((folder / name).exists() for name in ("initdb", "pg_ctl", "postgres")):
+            return folder
+    return None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One server in `folder`; making this object starts nothing."""
+
+    folder: Path
+    binaries: Path
+
+    @property
+    def data(self) -> Path:
+        """The server's own files."""
+        return self.folder / "data"
+
+    def ensure_started(self) -> None:
+        """Start the server unless another process of this run has.
+
+        Raises:
+            ClusterError: when it does not start.
+        """
+        with self._locked():
+            if (self.folder / "started").exists():
+                return
+            self._run(
+                "initdb",
+                "--pgdata",
+                str(self.data),
+                "--username=postgres",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--no-sync",
+            )
+            lines = [f"{name} = {value}" for name, value in _SETTINGS.items()]
+            lines.append(f"unix_socket_directories = '{self.folder}'")
+            with (self.data / "postgresql.conf").open("a", encoding="utf-8") as settings:
+                settings.write("\n".join(lines) + "\n")
+            self._run(
+                "pg_ctl",
+                "start",
+                "--wait",
+                f"--timeout={START_SECONDS}",
+                "--pgdata",
+                str(self.data),
+                "--log",
+                str(self.data / "server.log"),
+            )
+            (self.folder / "started").touch()
+
+    def stop(self) -> None:
+        """Stop the server, whatever it is doing, and delete its folder."""
+        if not self.folder.exists():
+            return
+        with self._locked(), contextlib.suppress(ClusterError):
+            if (self.data / "postmaster.pid").exists():
+                self._run("pg_ctl", "stop", "--mode=immediate", "--pgdata", str(self.data))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def create_database(self, template: str = "template1") -> str:
+        """Return the address of a new database, a copy of `template`."""
+        name = f"test_{uuid.uuid4().hex}"
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Delete the database of an address, whoever is still connected to it."""
+        name = url.partition("?")[0].rpartition("/")[2]
+        self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def migrated_template(self, migrate: Callable[[str], None]) -> str:
+        """Return the name of a database that `migrate(address)` filled once this run."""
+        with self._locked():
+            done = self.folder / MIGRATED
+            if not done.exists():
+                self.execute(f'CREATE DATABASE "{MIGRATED}"')
+                migrate(self.url(MIGRATED))
+                done.touch()
+        return MIGRATED
+
+    def url(self, name: str) -> str:
+        """Return the address of the database `name`, as `DATABASE_URL` takes it."""
+        return f"postgresql+psycopg://postgres@/{name}?host={self.folder}"
+
+    def execute(self, statement: str) -> None:
+        """Run one statement outside a transaction."""
+        address = f"host={self.folder} user=postgres dbname=postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # Into a file: the server would hold a pipe open for as long as it runs.
+        output, user = self.folder / f"{program}.log", _server_user()
+        with output.open("w") as log:
+            done = subprocess.run(
+                [self.binaries / program, *arguments],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
+                start_new_session=True,  # Ctrl-C is for pytest, which stops it in order
+                user=user and user.pw_uid,
+                group=user and user.pw_gid,
+                extra_groups=user and [],
+            )
+        if done.returncode != 0:
+            server_log = self.data / "server.log"
+            said = server_log.read_text("utf-8") if server_log.exists() else ""
+            message = f"{program} failed:\n{output.read_text('utf-8')}{said}"
+            raise ClusterError(message)
+
+
+@dataclass
+class Owner:
+    """The process of this run that makes the cluster's folder and clears it away."""
+
+    cluster: Cluster
+    keeper: subprocess.Popen[bytes]
+
+    @classmethod
+    def begin(cls) -> Owner | None:
+        """Prepare a cluster's folder and its keeper, or return None without a server."""
+        binaries = find_binaries()
+        if binaries is None:
+            return None
+        # Not TMPDIR: a socket's path has at most 107 bytes.
+        folder = Path(tempfile.mkdtemp(prefix="productrecs-pg-", dir="/tmp"))
+        user = _server_user()
+        if user is not None:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        keeper = subprocess.Popen(
+            [sys.executable, __file__, str(folder), str(binaries)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        return cls(Cluster(folder, binaries), keeper)
+
+    def end(self) -> None:
+        """Let the keeper stop the server, and wait for it."""
+        self.keeper.communicate(timeout=START_SECONDS)
+
+
+def _server_user() -> pwd.struct_passwd | None:
+    # The server refuses to run as root.
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    message = "running as root, and there is no user postgres or nobody to run a server as"
+    raise ClusterError(message)
+
+
+def keep() -> None:
+    """Wait until the owner closes our input, or dies, then stop the server."""
+    folder, binaries = sys.argv[1:]
+    sys.stdin.read()
+    Cluster(Path(folder), Path(binaries)).stop()
+
+
+if __name__ == "__main__":
+    keep()
