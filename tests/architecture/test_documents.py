@@ -1,0 +1,75 @@
+"""Do the documents lead where they say?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.support.project import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTS = ("Context", "Decision", "Consequences", "Alternatives", "What enforces it")
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
+PAGE = re.compile(r"docs/decisions/[\w-]+\.md")
+
+
+def documents(root: Path) -> list[Path]:
+    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+
+
+def dead_links(root: Path) -> list[str]:
+    return [
+        f"{page.relative_to(root)}: {target}"
+        for page in documents(root)
+        for target in LINK.findall(page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+
+
+def dead_mentions(root: Path) -> list[str]:
+    """Return the decisions that code or documents name and that are not there."""
+    code = sorted((root / "src").rglob("*.py"))
+    return [
+        f"{path.relative_to(root)}: {mention}"
+        for path in [*documents(root), *code]
+        for mention in PAGE.findall(path.read_text("utf-8"))
+        if not (root / mention).exists()
+    ]
+
+
+def decisions() -> list[Path]:
+    return sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert dead_links(ROOT) == []
+
+
+def test_every_decision_that_is_named_is_there() -> None:
+    assert dead_mentions(ROOT) == []
+
+
+def test_every_decision_is_numbered_once_and_has_all_its_parts() -> None:
+    pages = decisions()
+    numbers = [page.name.split("-")[0] for page in pages]
+
+    lacking = [
+        f"{page.name}: {part}"
+        for page in pages
+        for part in PARTS
+        if not re.search(rf"^#+ {part}$", page.read_text("utf-8"), re.M | re.I)
+    ]
+
+    assert lacking == []
+    assert numbers == [f"{number:04}" for number in range(1, len(pages) + 1)]
+
+
+def test_a_dead_link_and_a_missing_decision_are_caught(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("[a](gone.md) [b](README.md#top) [c](https://x.y)")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("# see docs/decisions/0099-gone.md")
+
+    assert dead_links(tmp_path) == ["README.md: gone.md"]
+    assert dead_mentions(tmp_path) == ["src/a.py: docs/decisions/0099-gone.md"]

@@ -1,0 +1,88 @@
+"""Do the import contracts of pyproject.toml hold, and does each catch its breach?"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import PACKAGE, ROOT, pyproject
+
+# One file, appended to a copy of the package, that breaks each contract.
+BREACHES = {
+    "Imports only go down the house": (
+        "core/breach.py",
+        "import productrecs.storage.database",
+    ),
+    "Features never import one another": (
+        "features/search/__init__.py",
+        "import productrecs.features.recommendations",
+    ),
+    "Orders write events; events and catalog know nothing of orders": (
+        "records/catalog/breach.py",
+        "import productrecs.records.orders",
+    ),
+    "Registration starts a trial; billing knows no accounts": (
+        "tenancy/billing/__init__.py",
+        "import productrecs.tenancy.accounts",
+    ),
+    "The front door composes; http, worker and the demo shop do not meet": (
+        "entrypoints/http/breach.py",
+        "import productrecs.entrypoints.cli",
+    ),
+    "Engines are independent mathematics": (
+        "engines/demand/__init__.py",
+        "import productrecs.engines.copurchase",
+    ),
+    "No cycles anywhere": ("core/ids.py", "import productrecs.core.errors"),
+    "SQL lives in repositories and storage": (
+        "records/catalog/breach.py",
+        "import sqlalchemy",
+    ),
+    "HTTP lives in entrypoints.http": ("records/catalog/breach.py", "import fastapi"),
+    "Core is the standard library only": ("core/breach.py", "import numpy"),
+}
+OTHER_HALVES = [("core/errors.py", "import productrecs.core.ids")]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(PACKAGE, tmp_path / "src" / "productrecs")
+    return tmp_path
+
+
+def verdicts(folder: Path) -> dict[str, str]:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-logo", "--no-cache"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return dict(re.findall(r"^(.+?)\s+(KEPT|BROKEN)\b", done.stdout, re.MULTILINE))
+
+
+def contract_names() -> set[str]:
+    return {one["name"] for one in pyproject()["tool"]["importlinter"]["contracts"]}
+
+
+def test_every_contract_is_kept(copy: Path) -> None:
+    assert verdicts(copy) == dict.fromkeys(contract_names(), "KEPT")
+
+
+def test_every_contract_catches_its_breach(copy: Path) -> None:
+    for place, line in [*BREACHES.values(), *OTHER_HALVES]:
+        path = copy / "src" / "productrecs" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as module:
+            module.write(f"\n{line}\n")
+
+    assert BREACHES.keys() == contract_names()
+    assert verdicts(copy) == dict.fromkeys(contract_names(), "BROKEN")

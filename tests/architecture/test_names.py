@@ -1,0 +1,75 @@
+"""Does each file's name say what is in it, and each folder's signboard what it is for?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import ROOT, modules
+from tools.file_sizes import CEILING, too_long
+
+EMPTY_WORDS = frozenset(
+    {
+        "utils",
+        "util",
+        "helpers",
+        "helper",
+        "common",
+        "misc",
+        "manager",
+        "data",
+        "info",
+        "tmp",
+    }
+)
+DATED = re.compile(r"20\d\d_\d\d_\d\d_\d{4}_[a-z0-9_]+\.py")
+
+
+def says_nothing(path: str) -> bool:
+    return any(word in EMPTY_WORDS for part in Path(path).parts for word in words(part))
+
+
+def words(part: str) -> list[str]:
+    return part.removesuffix(".py").split("_")
+
+
+def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
+    tests = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
+    ours = [path for path, _ in modules()]
+
+    assert [path for path in [*ours, *tests] if says_nothing(path)] == []
+
+
+@pytest.mark.parametrize("path", ["a/utils.py", "common/a.py", "date_helpers.py"])
+def test_a_name_that_says_nothing_is_caught(path: str) -> None:
+    assert says_nothing(path)
+
+
+def test_every_folder_has_a_signboard() -> None:
+    bare = [path for path, tree in modules("__init__.py") if not ast.get_docstring(tree)]
+    folders = {Path(path).parent for path, _ in modules()}
+    signed = {Path(path).parent for path, _ in modules("__init__.py")}
+
+    assert bare == []
+    assert {
+        str(folder) for folder in folders - signed if folder.name != "versions"
+    } == set()
+
+
+def test_migrations_are_dated_and_named_for_their_intent() -> None:
+    versions = [path for path, _ in modules() if "/migrations/versions/" in path]
+    names = [Path(path).name for path in versions]
+
+    assert names
+    assert [name for name in names if not DATED.fullmatch(name)] == []
+
+
+def test_a_file_over_the_ceiling_is_caught(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "fits.py").write_text("x = 1\n" * CEILING)
+    (tmp_path / "src" / "long.py").write_text("x = 1\n" * (CEILING + 1))
+
+    assert too_long(tmp_path) == [("src/long.py", CEILING + 1)]

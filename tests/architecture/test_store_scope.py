@@ -1,0 +1,156 @@
+"""Is every query bound to one store?
+
+A repository is built for one store, and each statement in it names `store_id`; so does each
+SQL text of the hot path. The few that look across stores are named here with their reason.
+What this cannot see (the wrong store's id) is what the two-store tests of the API are for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from productrecs.storage.tables import metadata
+from tests.support.project import modules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ACROSS_STORES = {
+    "AccountRepository": "it finds stores: by domain, and all of them for the directory",
+}
+STATEMENTS = frozenset({"select", "insert", "update", "delete", "upsert", "text"})
+STORE_TABLES = [name for name, table in metadata.tables.items() if "store_id" in table.c]
+SQL_TABLE = re.compile(rf"\b(?:FROM|JOIN|UPDATE|INTO)\s+\"?(?:{'|'.join(STORE_TABLES)})\b")
+
+
+def repositories(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Repository"):
+            yield node
+
+
+def takes_a_store(repository: ast.ClassDef) -> bool:
+    return any(
+        argument.arg == "store_id"
+        for node in repository.body
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        for argument in node.args.args
+    )
+
+
+def unbound_methods(repository: ast.ClassDef) -> list[str]:
+    """Return the methods that build more statements than they name stores."""
+    return [
+        f"{repository.name}.{method.name}"
+        for method in repository.body
+        if isinstance(method, ast.FunctionDef)
+        and statements(method) > namings_of_the_store(method)
+    ]
+
+
+def statements(method: ast.FunctionDef) -> int:
+    return sum(
+        isinstance(node, ast.Call) and callee(node) in STATEMENTS
+        for node in ast.walk(method)
+    )
+
+
+def callee(call: ast.Call) -> str | None:
+    # `x.update({...})` of a dict is no statement: a table's takes no argument.
+    if isinstance(call.func, ast.Name):
+        return call.func.id
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    of_sqlalchemy = isinstance(call.func.value, ast.Name) and call.func.value.id == "sa"
+    return call.func.attr if of_sqlalchemy or not call.args else None
+
+
+def namings_of_the_store(method: ast.FunctionDef) -> int:
+    return sum(
+        (isinstance(node, ast.Attribute) and node.attr == "store_id")
+        or (isinstance(node, ast.keyword) and node.arg == "store_id")
+        or (isinstance(node, ast.Constant) and node.value == "store_id")
+        for node in ast.walk(method)
+    )
+
+
+def unbound_texts(tree: ast.Module) -> list[str]:
+    """Return the SQL texts that read more stores' tables than they name stores."""
+    whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {part for node in whole for part in node.values}
+    plain = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    texts = [ast.unparse(node) for node in [*whole, *plain] if node not in parts]
+    return [one for one in texts if len(SQL_TABLE.findall(one)) > one.count("store_id")]
+
+
+def test_every_repository_is_built_for_one_store() -> None:
+    found = {
+        repository.name: takes_a_store(repository)
+        for _, tree in modules("repository.py")
+        for repository in repositories(tree)
+    }
+
+    assert found
+    assert {name for name, bound in found.items() if not bound} == ACROSS_STORES.keys()
+
+
+def test_every_statement_of_a_repository_names_the_store() -> None:
+    unbound = [
+        f"{path}: {method}"
+        for path, tree in modules("repository.py")
+        for repository in repositories(tree)
+        if repository.name not in ACROSS_STORES
+        for method in unbound_methods(repository)
+    ]
+
+    assert unbound == []
+
+
+def test_every_sql_text_names_the_store() -> None:
+    unbound = [
+        f"{path}: {text}"
+        for path, tree in modules()
+        if "/storage/" not in path
+        for text in unbound_texts(tree)
+    ]
+
+    assert unbound == []
+
+
+def test_a_repository_without_a_store_is_caught() -> None:
+    tree = ast.parse("class ItemRepository:\n    def __init__(self, transaction): ...")
+
+    assert not takes_a_store(next(repositories(tree)))
+
+
+def test_a_statement_that_forgets_the_store_is_caught() -> None:
+    tree = ast.parse(
+        "class ItemRepository:\n"
+        "    def bound(self):\n"
+        "        return sa.select(items).where(items.c.store_id == self._store_id)\n"
+        "    def unbound(self):\n"
+        "        return sa.select(items).where(items.c.number == 1)\n"
+        "    def half(self):\n"
+        "        run(items.insert().values(store_id=self._store_id))\n"
+        "        run(items.delete().where(items.c.number == 1))\n"
+    )
+
+    found = unbound_methods(next(repositories(tree)))
+
+    assert found == ["ItemRepository.unbound", "ItemRepository.half"]
+
+
+def test_an_sql_text_that_forgets_the_store_is_caught() -> None:
+    tree = ast.parse(
+        "GOOD = f'SELECT {x} FROM items WHERE store_id = ?'\n"
+        "BAD = f'SELECT {x} FROM items WHERE number = ?'\n"
+        "WORSE = 'DELETE FROM events'\n"
+    )
+
+    assert len(unbound_texts(tree)) == 2

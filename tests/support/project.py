@@ -1,0 +1,26 @@
+"""Where does the project lie, and what does it say of itself?"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).parents[2]
+SRC: Final = ROOT / "src"
+PACKAGE: Final = SRC / "productrecs"
+
+
+def pyproject() -> dict[str, Any]:
+    """Return pyproject.toml as tables."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def modules(pattern: str = "*.py") -> Iterator[tuple[str, ast.Module]]:
+    """Give (path under src, syntax tree) of each module of the package, in order."""
+    for path in sorted(PACKAGE.rglob(pattern)):
+        yield path.relative_to(SRC).as_posix(), ast.parse(path.read_text("utf-8"))
