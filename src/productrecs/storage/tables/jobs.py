@@ -1,4 +1,4 @@
-"""Where the background's work is kept until it is done."""
+"""Where the background's work is kept until it is done, and when it was last due."""
 
 import sqlalchemy as sa
 
@@ -39,4 +39,13 @@ jobs = sa.Table(
         sqlite_where=sa.text("state = 'running'"),
         postgresql_where=sa.text("state = 'running'"),
     ),
+)
+
+# The turns of the schedule: a duty of a store is not due again before `due_at`.
+duties = sa.Table(
+    "duties",
+    metadata,
+    store_id_column(),
+    sa.Column("duty", sa.String(32), primary_key=True),
+    sa.Column("due_at", sa.BigInteger, nullable=False),
 )

@@ -16,6 +16,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", name=op.f("pk_counters")),
     )
     op.create_table(
+        "duties",
+        sa.Column("store_id", sa.String(length=32), nullable=False),
+        sa.Column("duty", sa.String(length=32), nullable=False),
+        sa.Column("due_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("store_id", "duty", name=op.f("pk_duties")),
+    )
+    op.create_table(
         "event_receipts",
         sa.Column("store_id", sa.String(length=32), nullable=False),
         sa.Column("event_id", sa.String(length=64), nullable=False),

@@ -1,0 +1,370 @@
+"""How is work handed over so that no crash loses it? Durable jobs: leased, fenced, retried.
+
+A job is a row, written in the transaction of whoever wants the work done. A worker claims
+it for the length of a lease and prolongs the lease while it works. When the worker dies,
+the lease runs out and another takes the job over; should the first come back, its token no
+longer fits and nothing it says about the job counts.
+
+One job of a key runs at a time. Another of the same key waits, and further ones fall
+together with the one that waits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS
+from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import jobs
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Collection, Mapping, Sequence
+
+    from productrecs.core.clock import Clock
+    from productrecs.storage.database import Database
+
+INSTALLATION: Final = StoreId("*")
+"""Whose job it is when it belongs to no store but to the whole installation."""
+
+DONE_KEPT_MS: Final = DAY_MS
+DEAD_KEPT_MS: Final = 30 * DAY_MS
+ERROR_LENGTH: Final = 500
+
+_BATCH: Final = 1_000
+_TRIES: Final = 5
+_SECRETS: Final = (
+    (re.compile(r"\b([ps]k_)\w+"), r"\1..."),
+    (re.compile(r"(\w://)[^\s/@]+@"), r"\1...@"),
+    (re.compile(r"\w[\w.+-]*@[\w-]+(\.[\w-]+)+"), "...@..."),
+)
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """Work that somebody wants done.
+
+    `key` names what must not be done twice at once; without one it is the kind. `run_at`
+    is the earliest moment; without one it is now.
+    """
+
+    store_id: StoreId
+    kind: str
+    key: str = ""
+    payload: Mapping[str, object] = field(default_factory=dict)
+    run_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed job; the token proves to the queue that the claim still holds."""
+
+    store_id: StoreId
+    job_id: str
+    kind: str
+    key: str
+    payload: Mapping[str, Any]
+    attempts: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long a claim holds unattended, how often a job is tried, and how far apart."""
+
+    lease_ms: int = 10 * SECOND_MS
+    attempts: int = 5
+    first_delay_ms: int = 2 * SECOND_MS
+    longest_delay_ms: int = 15 * MINUTE_MS
+
+    def delay_ms(self, attempts: int, rng: random.Random) -> int:
+        """Return the wait after that many attempts: doubling, and half of it chance."""
+        full = min(self.longest_delay_ms, self.first_delay_ms << min(attempts - 1, 20))
+        return round(full * (0.5 + rng.random() / 2))
+
+
+class JobQueue:
+    """The jobs of all stores. Safe to share between the threads of one process.
+
+    The clock is the machine's, never the business clock of replays.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        rng: random.Random,
+        policy: Policy | None = None,
+    ) -> None:
+        """Work on `database`; `rng` spreads the retries."""
+        self._database = database
+        self._clock = clock
+        self._rng = rng
+        self._policy = policy or Policy()
+
+    def enqueue(self, transaction: sa.Connection, wanted: NewJob) -> str:
+        """Store the job with the caller's transaction and return its id.
+
+        Where one of its key is waiting already, that one's id comes back: it takes over the
+        newer payload and the earlier moment, but a retry's wait is never cut short.
+        """
+        now = self._clock()
+        row = upsert(transaction, jobs).values(
+            store_id=wanted.store_id,
+            job_id="job_" + random_text(16),
+            kind=wanted.kind,
+            key=wanted.key or wanted.kind,
+            state=State.QUEUED,
+            payload=json.dumps(dict(wanted.payload)),
+            attempts=0,
+            run_at=now if wanted.run_at is None else wanted.run_at,
+            created_at=now,
+        )
+        asked = row.excluded.run_at
+        sooner = sa.and_(jobs.c.attempts == 0, asked < jobs.c.run_at)
+        query = row.on_conflict_do_update(
+            index_elements=[jobs.c.store_id, jobs.c.key],
+            index_where=sa.text("state = 'queued'"),
+            set_={
+                "payload": row.excluded.payload,
+                "run_at": sa.case((sooner, asked), else_=jobs.c.run_at),
+            },
+        )
+        return str(transaction.execute(query.returning(jobs.c.job_id)).scalar_one())
+
+    def claim(self, kinds: Collection[str]) -> Job | None:
+        """Return a due job of one of `kinds`, now the caller's; None when nothing is due.
+
+        Jobs whose worker died come first, then the longest due. While nothing is due this
+        only reads.
+        """
+        due = self._due(kinds, self._clock())
+        with self._database.reading() as connection:
+            if not connection.execute(sa.select(sa.or_(*map(sa.exists, due)))).scalar():
+                return None
+        try:
+            with self._database.transaction() as transaction:
+                return self._take(transaction, kinds)
+        except sa.exc.IntegrityError:  # another worker has just begun one of the same key
+            return None
+
+    def extend(self, job: Job, progress: float | None = None) -> bool:
+        """Prolong the lease and note the progress (0 to 1); return False when it was lost.
+
+        A job that gets further than ever before is not one that kills its workers, so its
+        attempts are counted afresh.
+        """
+        values: dict[str, Any] = {"leased_until": self._clock() + self._policy.lease_ms}
+        if progress is not None:
+            further = progress > sa.func.coalesce(jobs.c.progress, 0.0)
+            values["progress"] = sa.case((further, progress), else_=jobs.c.progress)
+            values["attempts"] = sa.case((further, 1), else_=jobs.c.attempts)
+        with self._database.transaction() as transaction:
+            return _update(transaction, job, values)
+
+    def done(self, job: Job) -> bool:
+        """Close the job; return False, changing nothing, when the lease was lost."""
+        values = {"state": State.DONE, "finished_at": self._clock(), "error": None} | _FREE
+        with self._database.transaction() as transaction:
+            return _update(transaction, job, values)
+
+    def fail(self, job: Job, error: BaseException, *, final: bool = False) -> State | None:
+        """Put the job back for another attempt, or bury it after the last; return which.
+
+        None means that the lease was lost and nothing was changed. `final`: no further
+        attempt can help.
+        """
+        for _ in range(_TRIES):
+            try:
+                with self._database.transaction() as transaction:
+                    return self._fail(transaction, job, explained(error), final=final)
+            except sa.exc.IntegrityError:  # one of its key was queued in between
+                continue
+        message = f"job {job.job_id} could not be put back; it will be when its lease ends"
+        raise StorageBusyError(message)
+
+    def release(self, job: Job) -> bool:
+        """Give an interrupted job back unharmed; return False when the lease was lost."""
+        values = {"attempts": job.attempts - 1, "run_at": self._clock()}
+        for _ in range(_TRIES):
+            try:
+                with self._database.transaction() as transaction:
+                    return _held(transaction, job) is not None and _requeue(
+                        transaction, job, values
+                    )
+            except sa.exc.IntegrityError:  # one of its key was queued in between
+                continue
+        return True  # still ours until the lease ends; then it is taken over
+
+    def clean(self) -> int:
+        """Delete what is done for a day, or dead for a month; return how many rows."""
+        now = self._clock()
+        return sum(
+            self._delete_finished(state, now - kept)
+            for state, kept in ((State.DONE, DONE_KEPT_MS), (State.DEAD, DEAD_KEPT_MS))
+        )
+
+    def _due(self, kinds: Collection[str], now: int) -> tuple[sa.Select[Any], ...]:
+        """Return the queries of abandoned and of waiting jobs, one row each."""
+        other = jobs.alias("other")
+        same_key_runs = sa.exists().where(
+            other.c.store_id == jobs.c.store_id,
+            other.c.key == jobs.c.key,
+            other.c.state == _literal(State.RUNNING),
+        )
+        # A lease further off than this was written before the clock was set back.
+        beyond = now + 10 * self._policy.lease_ms
+        ours = sa.select(jobs).where(jobs.c.kind.in_(sorted(kinds))).limit(1)
+        abandoned = ours.where(
+            jobs.c.state == _literal(State.RUNNING),
+            sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > beyond),
+        )
+        waiting = ours.where(
+            jobs.c.state == _literal(State.QUEUED), jobs.c.run_at <= now, ~same_key_runs
+        )
+        return abandoned, waiting.order_by(jobs.c.run_at)
+
+    def _take(self, transaction: sa.Connection, kinds: Collection[str]) -> Job | None:
+        while True:
+            now = self._clock()
+            row = _first_free(transaction, self._due(kinds, now))
+            if row is None:
+                return None
+            if row["state"] == State.QUEUED or row["attempts"] < self._policy.attempts:
+                return self._lease(transaction, row, now)
+            message = f"its worker died {row['attempts']} times while it ran"
+            values = {"state": State.DEAD, "finished_at": now, "error": message} | _FREE
+            transaction.execute(jobs.update().where(_is(row)).values(values))
+
+    def _lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
+        job = Job(
+            store_id=StoreId(row["store_id"]),
+            job_id=row["job_id"],
+            kind=row["kind"],
+            key=row["key"],
+            payload=json.loads(row["payload"]),
+            attempts=row["attempts"] + 1,
+            token=random_text(16),
+        )
+        values = {
+            "state": State.RUNNING,
+            "token": job.token,
+            "attempts": job.attempts,
+            "leased_until": now + self._policy.lease_ms,
+        }
+        transaction.execute(jobs.update().where(_is(row)).values(values))
+        return job
+
+    def _fail(
+        self, transaction: sa.Connection, job: Job, error: str, *, final: bool
+    ) -> State | None:
+        attempts = _held(transaction, job)
+        if attempts is None:
+            return None
+        now = self._clock()
+        if final or attempts >= self._policy.attempts:
+            dead = {"state": State.DEAD, "finished_at": now, "error": error} | _FREE
+            _update(transaction, job, dead)
+            return State.DEAD
+        delay = self._policy.delay_ms(attempts, self._rng)
+        _requeue(transaction, job, {"run_at": now + delay, "error": error})
+        return State.QUEUED
+
+    def _delete_finished(self, state: State, before: int) -> int:
+        old = (
+            sa.select(jobs.c.store_id, jobs.c.job_id)
+            .where(
+                jobs.c.state == _literal(state),
+                jobs.c.run_at <= before,  # it never finishes before; this has the index
+                jobs.c.finished_at <= before,
+            )
+            .limit(_BATCH)
+        )
+        query = jobs.delete().where(sa.tuple_(jobs.c.store_id, jobs.c.job_id).in_(old))
+        total, deleted = 0, _BATCH
+        while deleted == _BATCH:
+            with self._database.transaction() as transaction:
+                deleted = transaction.execute(query).rowcount
+            total += deleted
+        return total
+
+
+def explained(error: BaseException) -> str:
+    """Return what went wrong in at most 500 characters, without keys and addresses."""
+    text = f"{type(error).__name__}: {error}"
+    for pattern, harmless in _SECRETS:
+        text = pattern.sub(harmless, text)
+    return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 3] + "..."
+
+
+_FREE: Final[dict[str, Any]] = {"token": None, "leased_until": None}
+
+
+def _literal(state: State) -> sa.BindParameter[str]:
+    # Written into the SQL: a partial index serves only a query that names its condition.
+    return sa.literal(state.value, literal_execute=True)
+
+
+def _first_free(
+    transaction: sa.Connection, queries: Sequence[sa.Select[Any]]
+) -> sa.RowMapping | None:
+    for query in queries:
+        locked = query.with_for_update(skip_locked=True)
+        row = transaction.execute(locked).mappings().first()
+        if row is not None:
+            return row
+    return None
+
+
+def _is(row: sa.RowMapping) -> sa.ColumnElement[bool]:
+    return sa.and_(jobs.c.store_id == row["store_id"], jobs.c.job_id == row["job_id"])
+
+
+def _fits(job: Job) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        jobs.c.store_id == job.store_id,
+        jobs.c.job_id == job.job_id,
+        jobs.c.token == job.token,
+        jobs.c.state == _literal(State.RUNNING),
+    )
+
+
+def _update(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> bool:
+    return transaction.execute(jobs.update().where(_fits(job)).values(values)).rowcount == 1
+
+
+def _held(transaction: sa.Connection, job: Job) -> int | None:
+    """Return the job's attempts, its row now locked, or None when the lease was lost."""
+    query = sa.select(jobs.c.attempts).where(_fits(job)).with_for_update()
+    return transaction.execute(query).scalar()
+
+
+def _requeue(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> bool:
+    """Queue a held job again; one of its key that came meanwhile falls together with it."""
+    newer = sa.and_(
+        jobs.c.store_id == job.store_id,
+        jobs.c.key == job.key,
+        jobs.c.state == _literal(State.QUEUED),
+    )
+    payload = transaction.execute(
+        jobs.delete().where(newer).returning(jobs.c.payload)
+    ).scalar()
+    merged = {} if payload is None else {"payload": payload}
+    return _update(transaction, job, {"state": State.QUEUED, **_FREE, **values, **merged})
