@@ -1,7 +1,5 @@
 """Is this body small enough, plainly encoded, and JSON as strict as we mean it?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias

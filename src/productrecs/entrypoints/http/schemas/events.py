@@ -8,6 +8,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainValidator,
     ValidationError,
     WithJsonSchema,
@@ -52,7 +53,7 @@ MAX_EVENTS = 500
 MAX_SHOWN = 200
 """Products of one impression; each becomes a row."""
 MAX_EVENT_ID = 64
-_MAX_QUERY_READ = 64 * 1024
+_MAX_TEXT = 64 * 1024  # what an event's body can hold at all
 
 
 def _read_kind(value: object) -> EventKind:
@@ -91,8 +92,8 @@ _Name = Annotated[
 ]
 _Query = Annotated[
     str | None,
-    PlainValidator(text_reader(_MAX_QUERY_READ, None)),
-    WithJsonSchema(nullable(string_schema(0, _MAX_QUERY_READ))),
+    PlainValidator(text_reader(_MAX_TEXT, None)),
+    WithJsonSchema(nullable(string_schema(0, _MAX_TEXT))),
 ]
 _EventId = Annotated[
     str | None,
@@ -103,7 +104,7 @@ _ItemIds = Annotated[
     tuple[Identifier, ...],
     list_of(MAX_SHOWN),
     BeforeValidator(_split),
-    _list_schema(IDENTIFIER_SCHEMA, {"type": "string"}),
+    _list_schema(IDENTIFIER_SCHEMA, string_schema(0, _MAX_TEXT)),
 ]
 _Sources = Annotated[
     tuple[_Name, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
@@ -127,21 +128,23 @@ class EventBody(BaseModel):
         PlainValidator(_read_kind),
         WithJsonSchema({"type": "string", "enum": list(KINDS)}),
     ]
-    item_id: OptionalIdentifier = None
-    user_id: OptionalIdentifier = None
-    session_id: OptionalIdentifier = None
-    order_id: OptionalIdentifier = None
-    value: OptionalNumber = None
+    item_id: OptionalIdentifier = Field(
+        None, description="A product; of category-view and metadata-pref, a name or value."
+    )
+    user_id: OptionalIdentifier = Field(None, description="The customer; wins if given.")
+    session_id: OptionalIdentifier = Field(None, description="The widgets' `pr_sid`.")
+    order_id: OptionalIdentifier = Field(None, description="Of buy: what went together.")
+    value: OptionalNumber = Field(None, description="Unit price x units of the line.")
     currency: OptionalCurrency = None
-    quantity: OptionalCount = None
-    item_ids: _ItemIds = ()
-    sources: _Sources = None
-    positions: _Positions = None
-    source: _Name = None
-    position: OptionalCount = None
-    search_query: _Query = None
-    widget: _Name = None
-    event_id: _EventId = None
+    quantity: OptionalCount = Field(None, description="Units; absent means unknown.")
+    item_ids: _ItemIds = Field((), description="Of rec-impression: all products shown.")
+    sources: _Sources = Field(None, description="One for each of `item_ids`.")
+    positions: _Positions = Field(None, description="One for each of `item_ids`, from 1.")
+    source: _Name = Field(None, description="Of rec-click.")
+    position: OptionalCount = Field(None, description="Of rec-click, from 1.")
+    search_query: _Query = Field(None, description="Of search-pref and search-click.")
+    widget: _Name = Field(None, description="recs, fbt, cart, trending, search, or yours.")
+    event_id: _EventId = Field(None, description="Makes retries harmless for 7 days.")
 
 
 class ImportedEventBody(EventBody):

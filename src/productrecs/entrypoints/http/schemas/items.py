@@ -17,6 +17,7 @@ from pydantic_core import PydanticKnownError
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.fields import (
+    INTEGER_SCHEMA,
     MAX_ID,
     Identifier,
     OptionalAvailability,
@@ -101,7 +102,7 @@ CategoryIds = Annotated[
     tuple[_CategoryId, ...],
     list_of(MAX_CATEGORIES),
     AfterValidator(_without_blanks),
-    _list_schema({"anyOf": [string_schema(0, MAX_ID), {"type": "integer"}]}),
+    _list_schema({"anyOf": [string_schema(0, MAX_ID), INTEGER_SCHEMA]}),
 ]
 
 
@@ -110,20 +111,28 @@ class ItemBody(BaseModel):
 
     model_config = ConfigDict(title="Item", extra="ignore")
 
-    id: Identifier
-    sku: OptionalIdentifier = None
+    id: Identifier = Field(description="What events, orders and replies join on.")
+    sku: OptionalIdentifier = Field(
+        None, description="The merchant's own code; shown only."
+    )
     title: Title = ""
     product_url: Address = None
     image_url: Address = None
     price: OptionalNumber = None
-    availability: OptionalAvailability = None
-    stock_qty: OptionalInteger = None
+    availability: OptionalAvailability = Field(
+        None, description="Absent or null: derived from `stock_qty`, 0 being out of stock."
+    )
+    stock_qty: OptionalInteger = Field(None, description="Units in stock.")
     cost: OptionalNumber = None
     categories: Categories = ()
     category_ids: CategoryIds = ()
     description: Description = None
-    available_from: OptionalMoment = None
-    available_until: OptionalMoment = None
+    available_from: OptionalMoment = Field(
+        None, description="First day (or moment) it may be shown, in the store's zone."
+    )
+    available_until: OptionalMoment = Field(
+        None, description="Last day (or moment) it may be shown, in the store's zone."
+    )
 
 
 class ItemsPush(BaseModel):

@@ -36,8 +36,10 @@ class OrderLineBody(BaseModel):
 
     item_id: Identifier
     quantity: OptionalCount = None
-    price: OptionalNumber = None
-    total: OptionalNumber = None
+    price: OptionalNumber = Field(None, description="Of one unit.")
+    total: OptionalNumber = Field(
+        None, description="The line's revenue; price x quantity when absent."
+    )
 
 
 class OrderBody(BaseModel):
@@ -45,9 +47,9 @@ class OrderBody(BaseModel):
 
     model_config = ConfigDict(title="Order", extra="ignore")
 
-    order_id: Identifier
-    user_id: OptionalIdentifier = None
-    session_id: OptionalIdentifier = None
+    order_id: Identifier = Field(description="The idempotency key, for 7 days.")
+    user_id: OptionalIdentifier = Field(None, description="The customer, if known.")
+    session_id: OptionalIdentifier = Field(None, description="The widgets' `pr_sid`.")
     currency: OptionalCurrency = None
     items: Annotated[
         list[OrderLineBody],

@@ -1,0 +1,103 @@
+"""Is JSON read as strictly as we mean it, and is a refusal of use?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from productrecs.entrypoints.http.bodies import parse_json
+from productrecs.entrypoints.http.schemas.problems import BodyError
+from tests.entrypoints.http.hostile import MISSHAPEN, UNREADABLE
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_is_not_json_is_one_problem_of_type_json_invalid(body: bytes) -> None:
+    with pytest.raises(BodyError) as refused:
+        parse_json(body)
+
+    (problem,) = refused.value.problems
+    assert problem.type == "json_invalid"
+    assert problem.loc[0] == "body"
+    assert 0 <= int(problem.loc[1]) <= len(body)
+    assert problem.msg.startswith("JSON decode error: ")
+
+
+@pytest.mark.parametrize("body", MISSHAPEN.values(), ids=MISSHAPEN)
+def test_json_of_any_shape_is_read_as_it_is(body: bytes) -> None:
+    assert parse_json(body) == json.loads(body)
+
+
+def test_a_lenient_parser_lets_some_of_the_corpus_through() -> None:
+    # the control: were parse_json as lenient as the standard library, tests above fail
+    let_through = {name for name, body in UNREADABLE.items() if _is_taken_leniently(body)}
+
+    assert {"NaN", "1e400", "escaped high surrogate", "33 levels of lists"} <= let_through
+
+
+def _is_taken_leniently(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "empty"),
+        (b'{"price": NaN}', "NaN and Infinity are not JSON; send null"),
+        (b"[-Infinity]", "NaN and Infinity are not JSON; send null"),
+        (b'{"price": 1e400}', "a number is too large"),
+        (b'{"a": "\xff"}', "encode the body as UTF-8"),
+        (b'["\\ud800"]', "half a surrogate pair"),
+        (b"[" * 40 + b"]" * 40, "nested deeper than 32"),
+        (b'{"a": ', "ends before it is complete"),
+        (b'["a\tb"]', "control character"),
+        (b"[1] 2", "trailing characters"),
+    ],
+)
+def test_a_refusal_says_what_to_send_instead(body: bytes, words: str) -> None:
+    with pytest.raises(BodyError, match=words):
+        parse_json(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "position"),
+    [
+        (b'{"price": NaN}', 10),
+        (b'{"price": 1e400}', 10),
+        (b'{"a": "\xff"}', 7),
+        (b'["ab\\ud800"]', 4),
+        (b'{"a": 1', 7),
+        (b"\xef\xbb\xbf[1,]", 3),
+    ],
+)
+def test_a_refusal_says_at_which_byte(body: bytes, position: int) -> None:
+    with pytest.raises(BodyError) as refused:
+        parse_json(body)
+
+    assert refused.value.problems[0].loc == ("body", position)
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert parse_json(b'\xef\xbb\xbf {"a": 1}') == {"a": 1}
+
+
+def test_of_a_repeated_key_the_last_wins() -> None:
+    assert parse_json(b'{"a": 1, "a": 2, "a": 3}') == {"a": 3}
+
+
+def test_a_whole_surrogate_pair_is_one_character() -> None:
+    assert parse_json(b'["\\ud83d\\ude00"]') == ["\U0001f600"]
+
+
+@pytest.mark.parametrize("digits", [16, 30, 400])
+def test_long_integers_come_whole_for_the_schema_to_judge(digits: int) -> None:
+    assert parse_json(b"9" * digits) == 10**digits - 1
+
+
+def test_exactly_32_levels_are_read() -> None:
+    assert parse_json(b"[" * 32 + b"]" * 32) == json.loads("[" * 32 + "]" * 32)
+    assert parse_json(b'{"a":' * 32 + b"1" + b"}" * 32) is not None
