@@ -25,7 +25,7 @@ check: ## format, lint, types, import contracts, dead code, file sizes
 
 trust: ## the long forms of the trust tests; takes as long as it takes
 	@tools/setup test
-	@$(BIN)/python -m pytest -v -m trust --timeout=0 $(ARGS)
+	@$(BIN)/python -m pytest -v -m trust --timeout=0 --hypothesis-profile=trust $(ARGS)
 
 bench: ## speed and quality, as JSON lines and one table
 	@tools/setup bench

@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from productrecs.storage.database import Database
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
+
+# `make test` gives the same answer every time; `make trust` looks further. No deadline for
+# one example: other tests run beside it.
+hypothesis.settings.register_profile("test", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("trust", deadline=None, max_examples=2_000)
+hypothesis.settings.load_profile("test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
