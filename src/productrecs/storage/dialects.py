@@ -1,11 +1,9 @@
 """Which database is it? The only file that knows, and the only one that may ask.
 
-SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
-loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
+SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power
+cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
 overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from productrecs.core.errors import (
     StorageFullError,
     UnsafeStorageError,
 )
-from productrecs.storage import apsw_dbapi
+from productrecs.storage import apsw_dbapi, sqlite_statistics
 
 SAFE_SQLITE: Final = (3, 51, 3)
 LOCK_WAIT_MS: Final = 5_000
@@ -76,6 +74,9 @@ class Dialect(Protocol):
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Let one process at a time migrate."""
 
+    def after_migration(self, connection: sa.Connection) -> None:
+        """Tell the database what it should know of a changed schema."""
+
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for a driver's, or None where it is not about the storage."""
 
@@ -95,7 +96,7 @@ def dialect_for(url: str | None, folder: Path) -> Dialect:
 
 
 def upsert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """Return an INSERT that has `on_conflict_do_update`, as `connection`'s database says it."""
+    """Return an INSERT that has `on_conflict_do_update`, in the database's own words."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table)
     return postgresql.insert(table)
@@ -170,6 +171,10 @@ class SqliteDialect:
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """The write transaction is the lock."""
+
+    def after_migration(self, connection: sa.Connection) -> None:
+        """Tell it which indexes find much and which find little."""
+        sqlite_statistics.tell_statistics(connection)
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for one of SQLite's result codes."""
@@ -267,6 +272,9 @@ class PostgresDialect:
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Hold one advisory lock until the transaction ends."""
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
+
+    def after_migration(self, connection: sa.Connection) -> None:
+        """It measures its tables by itself."""
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for one of psycopg's."""

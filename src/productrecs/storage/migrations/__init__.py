@@ -1,6 +1,4 @@
-"""How does a database come to the present schema? Forward only, under a lock, at every start."""
-
-from __future__ import annotations
+"""How does a database come to the present schema? Forward, under a lock, at start."""
 
 import sqlalchemy as sa
 from alembic import command
@@ -30,6 +28,7 @@ def migrate(database: Database) -> bool:
         if _revision(transaction, script) == script.get_current_head():
             return False
         command.upgrade(_config(transaction), "head")
+        database.dialect.after_migration(transaction)
     return True
 
 
