@@ -1,10 +1,9 @@
 """Every knob of the installation: name, default, meaning. Only entrypoints read it.
 
-Each can be given on the command line or in the environment (`PRODUCTRECS_` and the name in
-capitals; `DATABASE_URL` has its own name). A store's own settings are in `tenancy/accounts`.
+Each can be given on the command line or in the environment (`PRODUCTRECS_` and the name
+in capitals; `DATABASE_URL` has its own name). A store's own settings are in
+`tenancy/accounts`.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,8 +46,14 @@ class Knob:
 
 
 KNOBS: Final = (
-    Knob("PRODUCTRECS_DATA", "./data", "the folder for the embedded database and the models"),
-    Knob("DATABASE_URL", "", "a PostgreSQL address; empty keeps all in SQLite under the folder"),
+    Knob(
+        "PRODUCTRECS_DATA", "./data", "the folder for the embedded database and the models"
+    ),
+    Knob(
+        "DATABASE_URL",
+        "",
+        "a PostgreSQL address; empty keeps all in SQLite under the folder",
+    ),
     Knob("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
     Knob("PRODUCTRECS_PORT", "8000", "the port to listen on; 0 takes a free one"),
     Knob("PRODUCTRECS_WORKERS", "1", "how many API processes to run"),
@@ -85,7 +90,9 @@ def _moment(text: str | None) -> int | None:
     try:
         return parse_moment(text)
     except ValueError as error:
-        message = f"PRODUCTRECS_NOW is {text!r}; write an ISO time like 2011-12-09T12:00:00Z"
+        message = (
+            f"PRODUCTRECS_NOW is {text!r}; write an ISO time like 2011-12-09T12:00:00Z"
+        )
         raise SettingsError(message) from error
 
 

@@ -1,7 +1,5 @@
 """What time is it, for facts and for machinery."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo

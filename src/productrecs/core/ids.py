@@ -1,7 +1,5 @@
 """Which string is which: the identifiers that travel through every floor."""
 
-from __future__ import annotations
-
 import secrets
 import string
 from typing import NewType

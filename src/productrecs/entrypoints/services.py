@@ -1,7 +1,5 @@
 """The composition root: settings in, one frozen set of services out. Nothing else constructs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

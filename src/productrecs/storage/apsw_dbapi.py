@@ -1,4 +1,4 @@
-"""How does SQLAlchemy speak to the SQLite that apsw brings along? (PEP 249 over apsw)
+"""PEP 249 over apsw: how does SQLAlchemy speak to the SQLite that apsw brings along?
 
 Debian's own SQLite can corrupt a database with two writers (fixed in 3.51.3), and apsw is
 the one driver with a safe SQLite inside its wheels for both x86_64 and aarch64. It is not
@@ -6,11 +6,9 @@ a DB-API module, so this file is the missing part, as small as SQLAlchemy allows
 Connections are in autocommit until somebody says BEGIN.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import apsw
 
@@ -99,7 +97,7 @@ class Cursor:
     arraysize = 1
     lastrowid: int | None = None
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: "Connection") -> None:
         """Open a cursor on `connection`."""
         self._connection = connection
         self._cursor = connection.apsw.cursor()
@@ -120,7 +118,7 @@ class Cursor:
             self.description = None
             self.rowcount = self._connection.apsw.changes()
 
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Self:
         """Run one statement."""
         self.description, self.rowcount = None, -1
         try:
@@ -130,7 +128,7 @@ class Cursor:
         self._settle()
         return self
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Cursor:
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Self:
         """Run one statement for each row of parameters."""
         self._cursor.exec_trace = None
         before = self._connection.apsw.total_changes()

@@ -1,7 +1,5 @@
 """How does a use case read and write? One transaction, opened here, committed here."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence

@@ -3,22 +3,15 @@
 The turns are rows: a restart does not forget them, and of many workers one takes each.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from productrecs.core.clock import MINUTE_MS
+from productrecs.core.clock import MINUTE_MS, Clock
+from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
+from productrecs.storage.job_queue import JobQueue, NewJob
 from productrecs.storage.tables.jobs import duties
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.core.clock import Clock
-    from productrecs.storage.database import Database
-    from productrecs.storage.job_queue import JobQueue, NewJob
 
 
 class DutyTurns:

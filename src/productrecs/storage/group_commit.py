@@ -5,8 +5,6 @@ answered only when its own write is committed. What cannot be stored fails alone
 that fails is tried again, one write at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -54,7 +52,7 @@ class GroupCommit:
     def __init__(
         self, database: Database, on_broken: Callable[[], None], limit: int = QUEUE_LIMIT
     ) -> None:
-        """Start the thread. `on_broken` is called when the disk cannot be trusted any more."""
+        """Start the thread; `on_broken` is called when the disk cannot be trusted."""
         self._database = database
         self._on_broken = on_broken
         self._limit = limit

@@ -9,28 +9,22 @@ One job of a key runs at a time. Another of the same key waits, and further ones
 together with the one that waits.
 """
 
-from __future__ import annotations
-
 import json
+import random
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS
+from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import jobs
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Collection, Mapping, Sequence
-
-    from productrecs.core.clock import Clock
-    from productrecs.storage.database import Database
 
 INSTALLATION: Final = StoreId("*")
 """Whose job it is when it belongs to no store but to the whole installation."""

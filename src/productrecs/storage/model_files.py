@@ -5,8 +5,6 @@ then renamed: it exists whole or not at all. Its manifest names a format version
 SHA-256 of every file; a folder that does not match is refused. No pickle anywhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ commits on both databases: whoever has read up to n misses nothing by reading on
 `seq > n`. Product numbers are dense, never change and are never given twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -84,7 +82,7 @@ class StoreLog:
         return int(last) - count + 1
 
     def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
-        """Return the number of each id, giving unknown ids theirs (not yet in the catalog).
+        """Return the number of each id, giving unknown ids theirs, outside the catalog.
 
         The head must be locked before.
         """

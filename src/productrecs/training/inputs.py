@@ -1,7 +1,5 @@
 """What is there to learn from? One store's log as arrays, read on from where it was."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The SQL of training: the log read on from where it was, and pointers to models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -63,7 +61,7 @@ class TrainingRepository:
         return None if row is None else Head(*row)
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (seq, ts, kind, item, visitor) of events that teach, in log order."""
+        """Give pages of (seq, ts, kind, item, visitor) of what teaches, in log order."""
         visitor = sa.func.coalesce(events.c.session, events.c.shopper)
         query = (
             sa.select(events.c.seq, events.c.ts, events.c.kind, events.c.item, visitor)
@@ -79,7 +77,7 @@ class TrainingRepository:
         yield from self._pages(query)
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (line_seq, basket, item, quantity, total, ts, void) that changed."""
+        """Give pages of (line_seq, basket, item, quantity, total, ts, void) changes."""
         lines = purchase_lines.c
         query = (
             sa.select(

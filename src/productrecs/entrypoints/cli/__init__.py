@@ -1,7 +1,5 @@
 """The command line: a module per verb, gathered here. Prints, asks and exits; decides nothing."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import Final

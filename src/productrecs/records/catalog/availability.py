@@ -1,7 +1,5 @@
 """Can this item be bought, whatever words its merchant has for it?"""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from types import MappingProxyType
@@ -47,6 +45,7 @@ SPELLINGS = MappingProxyType(
 """What each accepted spelling means to somebody buying online, blanks taken out."""
 
 _VOCABULARY = re.compile(r"(?:https?://(?:www\.)?schema\.org/|schema:)", re.IGNORECASE)
+_LONGEST = 200  # characters; what is longer is no word, and is not searched
 _BLANKS = re.compile(r"[\s_-]+")
 _AS_GIVEN = MappingProxyType({state.value: state for state in Availability})
 _BUYABLE = frozenset({Availability.IN_STOCK, Availability.PREORDER, Availability.BACKORDER})
@@ -63,7 +62,7 @@ def normalise(text: str) -> Availability:
     exact = _AS_GIVEN.get(text)
     if exact is not None:
         return exact
-    bare = text.strip().rstrip("/")
+    bare = text.strip().rstrip("/") if len(text) <= _LONGEST else ""
     prefix = _VOCABULARY.match(bare)
     word = _BLANKS.sub("", bare[prefix.end() :] if prefix else bare).lower()
     try:

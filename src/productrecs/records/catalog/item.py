@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.catalog.availability import Availability, effective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from productrecs.records.catalog.availability import Availability
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -74,11 +75,6 @@ class Item:
     description: str | None = None
     available_from: str | None = None
     available_until: str | None = None
-
-    @property
-    def effective_availability(self) -> Availability:
-        """The availability that counts, derived from the stock when none was given."""
-        return effective(self.availability, self.stock_qty)
 
     def patched(self, patch: ItemPatch) -> Item:
         """Return this item with the fields of `patch` in place of its own."""

@@ -1,7 +1,5 @@
 """How does the catalog change? A push is stored whole or not at all; a deletion stays one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The SQL of the catalog."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ makes an item visible is written last, what hides it first. The catalog has the 
 whatever an engine says, only `visible` items are shown.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from array import array
@@ -77,6 +75,7 @@ class CatalogView:
         self._seq = -1
         self._refreshing = threading.Lock()
         self._category_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._newest: tuple[int, npt.NDArray[np.int64]] = (-1, np.zeros(0, np.int64))
         self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
 
     def __len__(self) -> int:
@@ -119,8 +118,11 @@ class CatalogView:
 
     def newest(self) -> npt.NDArray[np.int64]:
         """Return the numbers of the catalog's items, the newest first."""
-        known = np.flatnonzero(self._state)
-        return known[np.lexsort((-known, -self.created[known]))]
+        if self._newest[0] != self.version:
+            known = np.flatnonzero(self._state)
+            order = np.lexsort((-known, -self.created[known]))
+            self._newest = (self.version, known[order])
+        return self._newest[1]
 
     def memory_bytes(self) -> int:
         """Return about how much memory the view takes."""

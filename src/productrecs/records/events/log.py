@@ -1,7 +1,5 @@
 """How does an event become a row of the log?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The SQL of the event log, of the links between sessions and customers, and of retries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Who is this shopper? One namespace, and sessions that turn out to be customers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol
 

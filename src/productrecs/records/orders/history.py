@@ -4,8 +4,6 @@ Each person's state is kept in memory with how far it was read; a request asks t
 only for what came since, in one indexed read that any process's commit is visible to.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,21 +23,20 @@ _PERSON: Final = (
     "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
 )
 _BEHAVIOUR: Final = (
-    "SELECT 1, seq, ts, item, session, '' FROM events "
-    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ? "  # noqa: S608 - own constants
+    "SELECT 1, seq, ts, item, session, '' FROM events "  # noqa: S608 - own constants
+    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ? "
     f"AND item IS NOT NULL AND kind <> {_SHOWN_ONLY}"
 )
 _PURCHASES: Final = (
-    "SELECT 2, seq, ts, item, session, '' FROM purchase_lines "
-    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ?"  # noqa: S608 - own constants
+    "SELECT 2, seq, ts, item, session, '' FROM purchase_lines "  # noqa: S608 - own constants
+    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ?"
 )
 _READ_ON_SQL: Final = (
-    f"SELECT 0, 0, 0, 0, '', {_PERSON} "  # noqa: S608 - own constants
-    f"UNION ALL {_BEHAVIOUR} UNION ALL {_PURCHASES}"
+    f"SELECT 0, 0, 0, 0, '', {_PERSON} UNION ALL {_BEHAVIOUR} UNION ALL {_PURCHASES}"
 )
 _LOAD_SQL: Final = (
     f"SELECT 0, 0, 0, 0, '', {_PERSON} UNION ALL "  # noqa: S608 - own constants
-    f"SELECT * FROM ({_BEHAVIOUR} ORDER BY seq DESC LIMIT {_LOAD_LIMIT}) AS behaviour UNION ALL "
+    f"SELECT * FROM ({_BEHAVIOUR} ORDER BY seq DESC LIMIT {_LOAD_LIMIT}) AS done UNION ALL "
     f"SELECT * FROM ({_PURCHASES} ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}) AS bought"
 )
 

@@ -1,7 +1,5 @@
 """What is an order, as a store's server or storefront sends it?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

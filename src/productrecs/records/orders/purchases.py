@@ -4,10 +4,8 @@ For an order id and an item, order sync takes the place of `buy` events (before 
 it), and a CSV overwrites both. The lines of one order share a basket.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 
@@ -29,8 +27,13 @@ class Ledger:
     Build it for all order ids of the transaction at once; call `write` at its end.
     """
 
-    def __init__(self, repository: PurchaseRepository, order_ids: Iterable[str]) -> None:
-        """Read every line of these orders."""
+    def __init__(
+        self,
+        repository: PurchaseRepository,
+        order_ids: Iterable[str],
+        items: Collection[int] | None = None,
+    ) -> None:
+        """Read every line of these orders; of endless ones only those of `items`, if given."""
         self._repository = repository
         wanted = list(order_ids)
         self._receipts = repository.latest_receipts(wanted)
@@ -38,16 +41,19 @@ class Ledger:
         self._lines: dict[tuple[str, int, int], dict[int, PurchaseLine]] = defaultdict(dict)
         self._added: dict[int, PurchaseLine] = {}
         self._changed: dict[int, PurchaseLine] = {}
-        for line in repository.lines_of(wanted):
+        for line in repository.lines_of(wanted, items):
             self._remember(line)
 
     def receipt(self, order_id: str) -> int:
         """Return the latest receipt of an order: 0 before any order sync."""
         return self._receipts.get(order_id, 0)
 
-    def standing(self, order_id: str, receipt: int, item: int) -> PurchaseLine | None:
-        """Return the first line that stands for an item of an order, void or not."""
-        return self._lines.get((order_id, receipt, item), {}).get(0)
+    def standing(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
+        """Return the lines that stand for an item of an order, not void, in their order."""
+        place = self._lines.get((order_id, receipt, item))
+        if place is None:
+            return []
+        return [place[number] for number in sorted(place) if not place[number].void]
 
     def put(self, line: PurchaseLine) -> bool:
         """Let `line` stand, unless a higher channel holds its place; return whether it does.

@@ -1,10 +1,8 @@
-"""What happens to events and orders that a store sends? They are written, once, together.
+"""What happens to events and orders that a store sends? They are written, once.
 
 Both arrive here because a `buy` event and an order line tell of the same purchase. A caller
 opens the transaction; nothing here commits.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,10 +1,8 @@
 """The SQL of purchases: receipts, and one line per thing bought."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 import sqlalchemy as sa
 
@@ -12,10 +10,12 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import order_receipts, purchase_lines
+from productrecs.storage.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
+_ENDLESS: Final = 1_000  # lines of an order that no shopper filled
+_HISTORY: Final = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,20 @@ class PurchaseLine:
         """The columns' values, `line_seq` first."""
         return tuple(getattr(self, name) for name in _NAMES)
 
-    def renamed(self, linked: Mapping[str, str]) -> PurchaseLine:
+    def renamed(self, linked: Mapping[str, str]) -> Self:
         """Return the line with its person replaced by the customer they turned out to be."""
         person = linked.get(self.person or "")
         return self if person is None else replace(self, person=person)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMark:
+    """How far a file of past orders was imported: up to which row, with how many new lines."""
+
+    digest: str
+    submitted_at: int
+    rows_done: int = 0
+    lines_added: int = 0
 
 
 _NAMES: Final = tuple(PurchaseLine.__dataclass_fields__)
@@ -99,16 +109,53 @@ class PurchaseRepository:
             found |= {row[0]: int(row[1]) for row in self._transaction.execute(query)}
         return found
 
-    def lines_of(self, order_ids: Iterable[str]) -> list[PurchaseLine]:
-        """Return every line of these orders, void ones and all receipts included."""
+    def lines_of(
+        self, order_ids: Iterable[str], items: Collection[int] | None = None
+    ) -> list[PurchaseLine]:
+        """Return every line of these orders, void ones and all receipts included.
+
+        With `items`, orders of more than 1,000 lines are not read whole: of them come the
+        lines of these items, and one line that tells the basket.
+        """
         wanted, found = list(dict.fromkeys(order_ids)), list[PurchaseLine]()
-        columns = [purchase_lines.c[name] for name in _NAMES]
+        endless = set() if items is None else self._endless(wanted)
+        if endless:
+            wanted = [order_id for order_id in wanted if order_id not in endless]
         for start in range(0, len(wanted), _CHUNK):
-            query = sa.select(*columns).where(
-                purchase_lines.c.store_id == self._store_id,
-                purchase_lines.c.order_id.in_(wanted[start : start + _CHUNK]),
+            found += self._lines(
+                purchase_lines.c.order_id.in_(wanted[start : start + _CHUNK])
             )
-            found += [PurchaseLine(*row) for row in self._transaction.execute(query)]
+        numbers = sorted(set(items or ()))
+        for order_id in sorted(endless):
+            order = purchase_lines.c.order_id == order_id
+            found += self._lines(order, limit=1)
+            for start in range(0, len(numbers), _CHUNK):
+                some = numbers[start : start + _CHUNK]
+                found += self._lines(order, purchase_lines.c.item.in_(some))
+        return found
+
+    def _lines(
+        self, *which: sa.ColumnElement[bool], limit: int | None = None
+    ) -> list[PurchaseLine]:
+        columns = [purchase_lines.c[name] for name in _NAMES]
+        query = sa.select(*columns).where(
+            purchase_lines.c.store_id == self._store_id, *which
+        )
+        return [PurchaseLine(*row) for row in self._transaction.execute(query.limit(limit))]
+
+    def _endless(self, order_ids: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(order_ids), _CHUNK):
+            query = (
+                sa.select(purchase_lines.c.order_id)
+                .where(
+                    purchase_lines.c.store_id == self._store_id,
+                    purchase_lines.c.order_id.in_(order_ids[start : start + _CHUNK]),
+                )
+                .group_by(purchase_lines.c.order_id)
+                .having(sa.func.count() > _ENDLESS)
+            )
+            found |= {row[0] for row in self._transaction.execute(query)}
         return found
 
     def add(self, database: Database, lines: Sequence[PurchaseLine]) -> None:
@@ -136,4 +183,39 @@ class PurchaseRepository:
                 | {f"new_{name}": getattr(line, name) for name in changed}
                 for line in lines
             ],
+        )
+
+    def history_mark(self, digest: str) -> HistoryMark | None:
+        """Return how far a file of past orders was imported; None when it was not begun."""
+        query = sa.select(
+            imports.c.submitted_at, imports.c.lines_done, imports.c.lines_added
+        ).where(*self._history(digest))
+        row = self._transaction.execute(query).first()
+        return None if row is None else HistoryMark(digest, *map(int, row))
+
+    def set_history_mark(self, mark: HistoryMark) -> None:
+        """Remember how far a file was imported, in the transaction of its lines."""
+        values = {"lines_done": mark.rows_done, "lines_added": mark.lines_added}
+        query = upsert(self._transaction, imports).values(
+            store_id=self._store_id,
+            kind=_HISTORY,
+            digest=mark.digest,
+            submitted_at=mark.submitted_at,
+            **values,
+        )
+        self._transaction.execute(
+            query.on_conflict_do_update(
+                index_elements=["store_id", "kind", "digest"], set_=values
+            )
+        )
+
+    def forget_history_mark(self, digest: str) -> None:
+        """Forget a file that was imported whole."""
+        self._transaction.execute(imports.delete().where(*self._history(digest)))
+
+    def _history(self, digest: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return (
+            imports.c.store_id == self._store_id,
+            imports.c.kind == _HISTORY,
+            imports.c.digest == digest,
         )

@@ -1,6 +1,4 @@
-"""How is a store's domain or a page's origin written, so that equal ones are equal texts?"""
-
-from __future__ import annotations
+"""How is a domain or an origin written, so that equal ones are equal texts?"""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -39,7 +37,7 @@ def normal_domain(text: str) -> str:
 
 
 def normal_origin(text: str) -> str:
-    """Return an origin as browsers send it: scheme, host, and a port that is not the default.
+    """Return an origin as browsers send it: scheme, host, and a port that is not default.
 
     Raises:
         OriginError: for `null`, a wildcard, a path, or a scheme other than http and https.

@@ -1,7 +1,5 @@
 """Whose key is this? A view of all stores in memory that follows the database's version."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -56,7 +54,7 @@ class AccountDirectory:
         return list(self._accounts.by_id.values())
 
     def refresh(self, reader: HotReader) -> bool:
-        """Look at the version, and read the stores again if it moved; return whether it did."""
+        """Read the stores again if their version moved; return whether it did."""
         rows = reader.all(_VERSION_SQL, ())
         version = int(rows[0][0]) if rows else 0
         if version == self._accounts.version:

@@ -1,7 +1,5 @@
 """What is a key, and how is a secret one kept without keeping it?"""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final, NewType
 
@@ -11,7 +9,7 @@ PublishableKey = NewType("PublishableKey", str)
 SecretKey = NewType("SecretKey", str)
 
 PUBLISHABLE_PREFIX: Final = "pk_"
-SECRET_PREFIX: Final = "sk_"
+SECRET_PREFIX: Final = "sk_"  # noqa: S105 - the prefix that all secrets share
 _LENGTH: Final = 43  # of 62 letters and digits: 256 bits
 
 

@@ -1,13 +1,10 @@
 """How does a store come to be, change and go?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import argon2
-import sqlalchemy as sa
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
@@ -26,10 +23,6 @@ from productrecs.tenancy.accounts.store import Store
 
 PLANS: Final = ("trial", "starter", "growth", "scale", "unlimited")
 SHORTEST_PASSWORD: Final = 8
-
-
-class DomainTakenError(ProductRecsError):
-    """Another store of this installation already has the domain."""
 
 
 class UnknownStoreError(ProductRecsError):

@@ -1,19 +1,21 @@
 """The SQL of stores: rows in, `Store` out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.tables import counters, metadata, store_heads, stores
 from productrecs.tenancy.accounts.settings import SettingValue, resolve
 from productrecs.tenancy.accounts.store import Store
 
 _ACCOUNTS = "accounts"
+
+
+class DomainTakenError(ProductRecsError):
+    """Another store of this installation already has the domain."""
 
 
 class AccountRepository:
@@ -40,23 +42,30 @@ class AccountRepository:
         return None if row is None else _store(row)
 
     def add(self, store: Store, password_hash: str | None) -> None:
-        """Store a new store and its head."""
-        self._connection.execute(
-            stores.insert().values(
-                store_id=store.store_id,
-                domain=store.domain,
-                email=store.email,
-                password_hash=password_hash,
-                plan=store.plan,
-                publishable_key=store.publishable_key,
-                secret_hash=store.secret_hash,
-                origins=json.dumps(sorted(store.origins)),
-                settings=json.dumps(
-                    {name: getattr(store.settings, name) for name in store.chosen}
-                ),
-                created_at=store.created_at,
-            )
-        )
+        """Store a new store and its head.
+
+        Raises:
+            DomainTakenError: another store has the domain.
+        """
+        row = {
+            "store_id": store.store_id,
+            "domain": store.domain,
+            "email": store.email,
+            "password_hash": password_hash,
+            "plan": store.plan,
+            "publishable_key": store.publishable_key,
+            "secret_hash": store.secret_hash,
+            "origins": json.dumps(sorted(store.origins)),
+            "settings": json.dumps(
+                {name: getattr(store.settings, name) for name in store.chosen}
+            ),
+            "created_at": store.created_at,
+        }
+        try:
+            self._connection.execute(stores.insert().values(row))
+        except sa.exc.IntegrityError as error:
+            message = f"{store.domain} is registered already; `store show` shows it"
+            raise DomainTakenError(message) from error
         self._connection.execute(store_heads.insert().values(store_id=store.store_id))
         self._move_version()
 

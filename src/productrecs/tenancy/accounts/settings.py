@@ -1,7 +1,5 @@
 """Which knobs does a store have, what do they mean, and what do they start as?"""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -140,7 +138,7 @@ _BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in S
 
 
 def resolve(stored: Mapping[str, SettingValue]) -> StoreSettings:
-    """Return every setting, the default where `stored` has none; unknown names are ignored."""
+    """Return every setting, the default where `stored` has none."""
     names = {field.name for field in fields(StoreSettings)}
     return StoreSettings(**{name: value for name, value in stored.items() if name in names})  # type: ignore[arg-type]  # values were parsed by their Setting when stored
 

@@ -1,7 +1,5 @@
 """What is a store, to the rest of the program?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from productrecs.core.ids import StoreId

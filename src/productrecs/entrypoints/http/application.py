@@ -1,0 +1,177 @@
+"""The HTTP application: what is put together when a process starts to answer."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import signal
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.engines.browse import warm_up
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.errors import (
+    INTERNAL,
+    INTERNAL_WORDS,
+    ROUTER_CODES,
+    Answer,
+    answer_to,
+    error_body,
+)
+from productrecs.entrypoints.http.gate import Application, Gate
+from productrecs.entrypoints.http.public import health
+from productrecs.entrypoints.http.schemas.problems import (
+    BodyError,
+    from_details,
+    validation_reply,
+)
+from productrecs.entrypoints.http.server import items, orders
+from productrecs.entrypoints.http.shops import Shops
+from productrecs.entrypoints.http.widget import events, recommendations
+from productrecs.entrypoints.services import Services
+from productrecs.storage.group_commit import GroupCommit
+from productrecs.tenancy.accounts.directory import AccountDirectory
+
+_log = logging.getLogger(__name__)
+
+INTERFACE_VERSION: Final = "3.0.0"
+
+
+def create_application(services: Services, draining: object) -> Application:
+    """Return the ASGI application of one process.
+
+    `draining` becomes true when the process is about to stop.
+    """
+    process = _Process(services, draining)
+    return process.gate
+
+
+class _Process:
+    """One API process from its start to its end."""
+
+    def __init__(self, services: Services, draining: object) -> None:
+        self._services = services
+        self._draining = draining
+        self._context: Context | None = None
+        self._preloaded = False
+        self.gate = Gate(self._declared(), self._reasons, draining)
+
+    def _declared(self) -> FastAPI:
+        application = FastAPI(
+            title="ProductRecs",
+            version=INTERFACE_VERSION,
+            summary="Recommendations for online stores, self-hosted.",
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+            lifespan=self._life,
+        )
+        for router in (
+            recommendations.router,
+            events.router,
+            orders.router,
+            items.router,
+            health.router,
+        ):
+            application.include_router(router)
+        application.add_exception_handler(RequestValidationError, _unfit)
+        application.add_exception_handler(ProductRecsError, _expected)
+        application.add_exception_handler(HTTPException, _unrouted)
+        application.add_exception_handler(Exception, _unexpected)
+        return application
+
+    @contextlib.asynccontextmanager
+    async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
+        services = self._services
+        database = services.database
+        on_loop = database.dialect.reads_on_the_loop
+        accounts = await asyncio.to_thread(AccountDirectory, database)
+        context = self._context = Context(
+            services=services,
+            accounts=accounts,
+            shops=Shops(services, accounts),
+            writer=GroupCommit(database, _stop_at_once),
+            write_events=events.EventWriting(services),
+            write_orders=orders.OrderWriting(services),
+            write_catalog=items.CatalogWriting(services),
+            reader=database.hot_reader(),
+            reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
+        )
+        context.shops.start()
+        self.gate.open(context)
+        preloading = asyncio.create_task(self._preload(context))
+        try:
+            yield
+        finally:
+            preloading.cancel()
+            await asyncio.to_thread(context.writer.close)
+            await asyncio.to_thread(context.shops.close)
+            if context.reading is not None:
+                context.reading.shutdown()
+            context.reader.close()
+            services.close()
+
+    async def _preload(self, context: Context) -> None:
+        try:
+            await asyncio.gather(context.shops.preload(), asyncio.to_thread(warm_up))
+        except Exception:
+            _log.exception(
+                "a store could not be read ahead; it will be on its first request"
+            )
+        self._preloaded = True
+
+    def _reasons(self) -> list[str]:
+        if self._context is None:
+            return ["still starting"]
+        return health.reasons_against(
+            self._context, draining=bool(self._draining), preloaded=self._preloaded
+        )
+
+
+async def _unfit(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    body = validation_reply(from_details(list(error.errors()), ()))
+    return Response(body, 422, media_type="application/json")
+
+
+async def _expected(request: Request, error: Exception) -> Response:
+    if isinstance(error, BodyError):
+        return Response(
+            validation_reply(error.problems), 422, media_type="application/json"
+        )
+    if not isinstance(error, ProductRecsError):
+        raise error
+    return _refusal(request, answer_to(error), str(error))
+
+
+async def _unexpected(request: Request, _error: Exception) -> Response:
+    return _refusal(request, INTERNAL, INTERNAL_WORDS)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    why = ROUTER_CODES.get(error.status_code, Answer(error.status_code, "refused"))
+    return _refusal(request, why, str(error.detail))
+
+
+def _refusal(request: Request, why: Answer, detail: str) -> Response:
+    exchange: Exchange = request.scope["productrecs"]
+    body = error_body(detail, why.code, exchange.request_id)
+    unavailable = why.status == 503  # noqa: PLR2004 - HTTP
+    headers = {"retry-after": str(random.randint(1, 5))} if unavailable else None  # noqa: S311 - spreads retries
+    return Response(body, why.status, headers=headers, media_type="application/json")
+
+
+def _stop_at_once() -> None:
+    # After a failed sync nothing more may be acknowledged; the supervisor starts afresh.
+    _log.critical("stopping: the disk failed to make a write durable")
+    os.kill(os.getpid(), signal.SIGTERM)

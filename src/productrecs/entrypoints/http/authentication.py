@@ -1,0 +1,160 @@
+"""Who is calling, and may they? One table of routes, decided before any body is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import parse_qsl
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.keys import PUBLISHABLE_PREFIX, SECRET_PREFIX
+from productrecs.tenancy.accounts.store import Store
+
+
+class MissingKeyError(ProductRecsError):
+    """No key came with a call that needs one."""
+
+
+class InvalidKeyError(ProductRecsError):
+    """No store has this key."""
+
+
+class SecretKeyRequiredError(ProductRecsError):
+    """The call changes the store, which a publishable key may not."""
+
+
+class SecretInAddressError(ProductRecsError):
+    """A secret key stood in an address, where logs and histories keep it."""
+
+
+class Credential(StrEnum):
+    """What a route asks for."""
+
+    NONE = "none"
+    PUBLISHABLE = "publishable"
+    EITHER = "either"
+    SECRET = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of the service: what it asks for by method, and who calls it."""
+
+    methods: Mapping[str, Credential]
+    widget: bool = False  # browsers of shops call it: it answers OPTIONS
+
+
+ITEM_PATH: Final = "/v1/items/{item_id}"
+
+# Every route of the service. A route that is not here does not exist.
+ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
+    {
+        "/v1/recommendations": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/trending": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
+        "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),
+        "/v1/items": Route({"POST": Credential.SECRET}),
+        ITEM_PATH: Route({"DELETE": Credential.SECRET}),
+        "/health/live": Route({"GET": Credential.NONE}),
+        "/health/ready": Route({"GET": Credential.NONE}),
+        "/openapi.json": Route({"GET": Credential.NONE}),
+        "/": Route({"GET": Credential.NONE}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that came with a request, wherever they stood."""
+
+    query: str | None
+    header: str | None  # X-Pub-Key
+    secret: str | None  # X-API-Key, or a bearer token
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A store whose key was right, and which kind of key it was."""
+
+    store: Store
+    credential: Credential
+
+
+def keys_of(query: bytes, headers: Mapping[bytes, bytes]) -> Keys:
+    """Return the keys of a request; header names are in lower case."""
+    in_query = None
+    if b"key=" in query:
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        in_query = next((value for name, value in pairs if name == "key"), None)
+    pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
+    if secret is None:
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        secret = token.strip() if scheme.lower() == b"bearer" else None
+    return Keys(
+        query=in_query or None,
+        header=pub.decode("latin-1") if pub else None,
+        secret=secret.decode("latin-1") if secret else None,
+    )
+
+
+def authenticate(keys: Keys, wanted: Credential, accounts: AccountDirectory) -> Caller:
+    """Return who calls.
+
+    Raises:
+        MissingKeyError: no key where the route asks for one.
+        InvalidKeyError: a key that no store has.
+        SecretKeyRequiredError: a publishable key where only a secret one will do.
+        SecretInAddressError: a secret key in the `key` parameter.
+    """
+    if keys.query and keys.query.startswith(SECRET_PREFIX):
+        message = (
+            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "and replace it now with `productrecs keys rotate`"
+        )
+        raise SecretInAddressError(message)
+    publishable = keys.query or keys.header
+    if wanted is Credential.SECRET:
+        return _by_secret(keys.secret, publishable, accounts)
+    if wanted is Credential.EITHER and keys.secret:
+        return _by_secret(keys.secret, publishable, accounts)
+    return _by_publishable(publishable, keys.secret, accounts)
+
+
+def _by_secret(
+    secret: str | None, publishable: str | None, accounts: AccountDirectory
+) -> Caller:
+    if secret is None:
+        if publishable is None:
+            message = "no key came; send the secret key as the header X-API-Key"
+            raise MissingKeyError(message)
+        message = "this needs the secret key (sk_...) as the header X-API-Key"
+        raise SecretKeyRequiredError(message)
+    if secret.startswith(PUBLISHABLE_PREFIX):
+        message = "a publishable key came as X-API-Key; this needs the secret key (sk_...)"
+        raise SecretKeyRequiredError(message)
+    store = accounts.by_secret_key(secret)
+    if store is None:
+        message = "no store has this secret key; it may have been rotated"
+        raise InvalidKeyError(message)
+    return Caller(store, Credential.SECRET)
+
+
+def _by_publishable(
+    publishable: str | None, secret: str | None, accounts: AccountDirectory
+) -> Caller:
+    if publishable is None:
+        message = "no key came; send the publishable key (pk_...) as the parameter `key`"
+        if secret is not None:
+            message = (
+                "this takes the publishable key (pk_...) as the parameter `key`, no other"
+            )
+        raise MissingKeyError(message)
+    store = accounts.by_publishable_key(publishable)
+    if store is None:
+        message = (
+            "no store has this publishable key; look it up with `productrecs store show`"
+        )
+        raise InvalidKeyError(message)
+    return Caller(store, Credential.PUBLISHABLE)

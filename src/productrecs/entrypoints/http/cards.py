@@ -1,0 +1,55 @@
+"""What does a reply show of a product? Bytes, written once when the item changes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from productrecs.features.recommendations.request import Pick
+from productrecs.records.catalog.view import CardFields
+
+_encode: Final = msgspec.json.Encoder().encode
+_SAFE_SCHEMES: Final = ("http:", "https:")
+_IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
+
+
+class _Card(msgspec.Struct):
+    id: str
+    title: str
+    price: float | int | None
+    image_url: str | None
+    product_url: str | None
+
+
+def make_card(fields: CardFields) -> bytes:
+    """Return the beginning of a product's JSON object: everything but source and score."""
+    price = fields.price
+    card = _Card(
+        id=fields.item_id,
+        title=fields.title,
+        price=int(price) if price is not None and price.is_integer() else price,
+        image_url=safe_url(fields.image_url),
+        product_url=safe_url(fields.product_url),
+    )
+    return _encode(card)[:-1]
+
+
+def safe_url(url: str | None) -> str | None:
+    """Return the address if a page may link to it: http, https, or relative; else None."""
+    if url is None:
+        return None
+    seen = url.translate(_IGNORED_BY_BROWSERS).lower()  # as a browser reads the scheme
+    scheme = seen.split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]
+    if ":" in scheme and not scheme.startswith(_SAFE_SCHEMES):
+        return None
+    return url
+
+
+def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of recommendations and trending: cards by item number, in order."""
+    parts = [
+        b'%b,"score":%.6g,"source":"%b"}' % (card, pick.score, pick.engine.encode())
+        for pick in picks
+        if (card := cards[pick.item]) is not None
+    ]
+    return b'{"recommendations":[%b]}' % b",".join(parts)

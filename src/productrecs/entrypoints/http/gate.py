@@ -1,0 +1,287 @@
+"""The front door: request id, CORS and key first, then the fast lane or the declared route.
+
+Outermost of all, plain ASGI. What is well-formed and frequent is answered here; anything
+out of the ordinary goes on to the same path declared in FastAPI, which gives the reference
+behaviour, the exact 422 and the documentation. Both call the same functions.
+"""
+
+import itertools
+import logging
+import random
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.authentication import (
+    ITEM_PATH,
+    ROUTES,
+    Caller,
+    Credential,
+    Route,
+    authenticate,
+    keys_of,
+)
+from productrecs.entrypoints.http.bodies import ClientGoneError, read_event_body
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.errors import (
+    INTERNAL,
+    INTERNAL_WORDS,
+    ROUTER_CODES,
+    Answer,
+    answer_to,
+    error_body,
+    retry_after,
+)
+from productrecs.entrypoints.http.origins import OPEN, PREFLIGHT, cors_headers
+from productrecs.entrypoints.http.paths import plain_query
+from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
+from productrecs.entrypoints.http.widget.events import receive as receive_events
+from productrecs.entrypoints.http.widget.recommendations import (
+    answer,
+    answer_trending,
+    plain_num,
+    plain_request,
+)
+
+_log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+_JSON: Final[Header] = (b"content-type", b"application/json")
+_NO_STORE: Final[Header] = (b"cache-control", b"no-store")
+_CLOSE: Final[Header] = (b"connection", b"close")
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_SERVER_ERROR: Final = 500
+
+
+class _Visit:
+    """One request on its way through the gate, and how it is answered."""
+
+    __slots__ = (
+        "_gate",
+        "_request_id",
+        "_send",
+        "allow",
+        "caller",
+        "cors",
+        "headers",
+        "scope",
+        "started",
+        "started_at",
+    )
+
+    def __init__(
+        self, gate: "Gate", scope: Scope, headers: dict[bytes, bytes], send: Send
+    ) -> None:
+        self._gate = gate
+        self._send = send
+        self.scope = scope
+        self.headers = headers
+        given = headers.get(b"x-request-id")
+        valid = given is not None and _REQUEST_ID.fullmatch(given)
+        self._request_id: bytes = given if given and valid else gate.new_request_id()
+        self.caller: Caller | None = None
+        self.cors: Sequence[Header] = OPEN
+        self.allow = ""
+        self.started = False
+        self.started_at = time.monotonic()
+
+    @property
+    def request_id(self) -> str:
+        """The id that the reply, the log and an error's body carry."""
+        return self._request_id.decode()
+
+    def facts(self, status: int) -> dict[str, object]:
+        """Return what the log says of this request: nothing of keys or shoppers."""
+        return {
+            "request_id": self.request_id,
+            "method": self.scope["method"],
+            "path": self.scope["path"] if _route(self.scope["path"]) else "(unknown)",
+            "status": status,
+            "store": self.caller.store.store_id if self.caller else None,
+            "ms": round((time.monotonic() - self.started_at) * 1000, 1),
+        }
+
+    async def reply(self, status: int, body: bytes, extra: Iterable[Header] = ()) -> None:
+        """Answer with a JSON body (or none), unless an answer has begun."""
+        if self.started:
+            return
+        self.started = True
+        headers = [
+            _JSON,
+            (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", self._request_id),
+            _NO_STORE,
+            *self.cors,
+            *extra,
+        ]
+        if self._gate.is_draining:
+            headers.append(_CLOSE)
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+        sent = b"" if self.scope["method"] == "HEAD" else body
+        await self._send({"type": "http.response.body", "body": sent})
+        if status >= _SERVER_ERROR:
+            _log.warning("a request was refused", extra=self.facts(status))
+
+    async def refuse(self, why: Answer, detail: str) -> None:
+        """Answer with an error's body."""
+        extra: list[Header] = []
+        if why.status == 503:  # noqa: PLR2004 - HTTP
+            extra.append((b"retry-after", self._gate.retry_after()))
+        if why.status == 401:  # noqa: PLR2004 - HTTP
+            extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
+        if self.allow:
+            extra.append((b"allow", self.allow.encode()))
+        await self.reply(why.status, error_body(detail, why.code, self.request_id), extra)
+
+    async def pass_on(self, message: Message) -> None:
+        """Send what a declared route answers, with the headers that every reply has."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            added: list[Header] = [
+                (b"x-request-id", self._request_id),
+                _NO_STORE,
+                *self.cors,
+            ]
+            if self._gate.is_draining:
+                added.append(_CLOSE)
+            message = {**message, "headers": [*message["headers"], *added]}
+            if message["status"] >= _SERVER_ERROR:
+                _log.warning("a request was refused", extra=self.facts(message["status"]))
+        await self._send(message)
+
+
+class Gate:
+    """The ASGI application that every request meets first."""
+
+    def __init__(
+        self, declared: Application, readiness: Callable[[], list[str]], draining: object
+    ) -> None:
+        """Stand in front of the `declared` routes; `draining` is true while shutting down."""
+        self._declared = declared
+        self._readiness = readiness
+        self._draining = draining
+        self._context: Context | None = None
+        self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._prefix = secrets.token_hex(6)
+        self._count = itertools.count()
+
+    def open(self, context: Context) -> None:
+        """Begin to let requests in."""
+        self._context = context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass the process's start and end on."""
+        if scope["type"] != "http":
+            await self._declared(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        visit = _Visit(self, scope, headers, send)
+        try:
+            await self._let_in(visit, receive)
+        except BodyError as error:
+            await visit.reply(422, validation_reply(error.problems))
+        except ClientGoneError:
+            return
+        except ProductRecsError as error:
+            await visit.refuse(answer_to(error), str(error))
+        except Exception:
+            _log.exception("a request failed", extra=visit.facts(_SERVER_ERROR))
+            await visit.refuse(INTERNAL, INTERNAL_WORDS)
+
+    async def _let_in(self, visit: _Visit, receive: Receive) -> None:
+        scope, context = visit.scope, self._context
+        path, method = scope["path"], scope["method"]
+        route = _route(path)
+        if context is None:
+            await visit.refuse(Answer(503, "not_ready"), "still starting")
+            return
+        if method == "OPTIONS" and route is not None and route.widget:
+            visit.cors = PREFLIGHT
+            await visit.reply(200, b"")
+            return
+        if route is None:
+            await visit.refuse(ROUTER_CODES[404], "there is nothing at this address")
+            return
+        wanted = route.methods.get("GET" if method == "HEAD" else method)
+        if wanted is None:
+            visit.allow = ", ".join(route.methods)
+            await visit.refuse(ROUTER_CODES[405], f"{path} answers {visit.allow}")
+            return
+        if wanted is not Credential.NONE:
+            await self._authenticate(visit, wanted, context)
+        if not await self._fast_lane(visit, receive, context):
+            exchange = Exchange(context, visit.caller, visit.request_id, self._readiness)
+            scope["productrecs"] = exchange
+            await self._declared(scope, receive, visit.pass_on)
+
+    async def _authenticate(
+        self, visit: _Visit, wanted: Credential, context: Context
+    ) -> None:
+        keys = keys_of(visit.scope["query_string"], visit.headers)
+        try:
+            visit.caller = authenticate(keys, wanted, context.accounts)
+        except ProductRecsError:
+            # Perhaps the store is a moment old: look once more before refusing.
+            if not await context.look_again():
+                raise
+            visit.caller = authenticate(keys, wanted, context.accounts)
+        visit.cors = cors_headers(visit.caller.store, visit.headers.get(b"origin"))
+
+    async def _fast_lane(self, visit: _Visit, receive: Receive, context: Context) -> bool:
+        """Answer a frequent, well-formed call; return whether that was done."""
+        caller, scope = visit.caller, visit.scope
+        if caller is None:
+            return False
+        path, method = scope["path"], scope["method"]
+        if path == "/v1/events" and method == "POST":
+            data = await read_event_body(receive, scope["headers"])
+            await visit.reply(200, await receive_events(context, caller.store, data))
+            return True
+        if method != "GET" or path not in {"/v1/recommendations", "/v1/trending"}:
+            return False
+        query = plain_query(scope["query_string"])
+        opened = context.shops.get(caller.store)
+        if query is None or opened is None:
+            return False
+        default = opened.shop.settings.rec_num
+        if path == "/v1/trending":
+            num = plain_num(query, default)
+            if num is None:
+                return False
+            await visit.reply(200, answer_trending(context, opened, num))
+            return True
+        asked = plain_request(query, default)
+        if asked is None:
+            return False
+        await visit.reply(200, await answer(context, opened, asked))
+        return True
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the process is shutting down: connections should not be kept."""
+        return bool(self._draining)
+
+    def new_request_id(self) -> bytes:
+        """Return an id that no other request of any process has."""
+        return f"{self._prefix}{next(self._count):08x}".encode()
+
+    def retry_after(self) -> bytes:
+        """Return after how many seconds a refused request may come again."""
+        return retry_after(self._rng)
+
+
+def _route(path: str) -> Route | None:
+    if path.startswith("/v1/items/") and len(path) > len("/v1/items/"):
+        return ROUTES[ITEM_PATH]
+    return ROUTES.get(path) if path != ITEM_PATH else None

@@ -1,0 +1,40 @@
+"""May a page of this origin read the reply? CORS, to the letter of the decisions."""
+
+from typing import Final
+
+from productrecs.tenancy.accounts.store import Store
+
+_ANYONE: Final = (b"access-control-allow-origin", b"*")
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit",
+)
+_VARY: Final = (b"vary", b"Origin")
+
+PREFLIGHT: Final[tuple[tuple[bytes, bytes], ...]] = (
+    _ANYONE,
+    (b"access-control-allow-methods", b"GET, POST, PUT, DELETE, OPTIONS"),
+    (
+        b"access-control-allow-headers",
+        b"Content-Type, X-Pub-Key, X-API-Key, Authorization, X-Request-Id",
+    ),
+    (b"access-control-max-age", b"86400"),
+)
+OPEN: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
+_CLOSED: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
+
+
+def cors_headers(
+    store: Store | None, origin: bytes | None
+) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the CORS headers of a reply.
+
+    An empty allowlist, and an unknown store, let any page read. With a list, only a listed
+    origin is echoed; the reply depends on the origin even when none was sent. A page of no
+    origin (`null`) is never on a list.
+    """
+    if store is None or not store.origins:
+        return OPEN
+    if origin is not None and origin.decode("latin-1") in store.origins:
+        return ((b"access-control-allow-origin", origin), _EXPOSED, _VARY)
+    return _CLOSED

@@ -1,0 +1,1 @@
+"""What anybody may call: health and the index."""

@@ -1,0 +1,87 @@
+"""GET /health/live, /health/ready and /: is anybody there, and can they answer?"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs import __version__
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import OK_REPLY, answers, errors, reply
+
+router = APIRouter(tags=["public"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_DEEP: Final = 5_000
+Readiness = Callable[[], list[str]]
+
+
+def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> list[str]:
+    """Return why this process should get no requests now; none when it is ready."""
+    reasons = []
+    if draining:
+        reasons.append("shutting down")
+    if not preloaded:
+        reasons.append("still reading the stores into memory")
+    if not context.shops.is_current:
+        reasons.append("the database cannot be read")
+    if context.writer.depth > _DEEP:
+        reasons.append("too many writes are waiting")
+    return reasons
+
+
+@router.get(
+    "/health/live",
+    operation_id="live",
+    summary="Tell whether the process runs",
+    responses=reply("It runs.", answers(ok=OK_REPLY)),
+    response_class=Response,
+)
+async def live() -> Response:
+    """Answer 200 as long as the process can answer at all."""
+    return Response(b'{"ok":true}', media_type="application/json")
+
+
+@router.get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Tell whether requests may come",
+    responses=reply("They may.", answers(ok=OK_REPLY)) | errors(503),
+    response_class=Response,
+)
+async def ready(request: Request) -> Response:
+    """Answer 200 when requests may come, else 503 with the reasons."""
+    exchange: Exchange = request.scope["productrecs"]
+    reasons = exchange.readiness()
+    if not reasons:
+        return Response(b'{"ok":true}', media_type="application/json")
+    content = {
+        "detail": "not ready: " + "; ".join(reasons),
+        "code": "not_ready",
+        "request_id": exchange.request_id,
+        "reasons": reasons,
+    }
+    headers = {"retry-after": "1"}
+    return Response(_encode(content), 503, headers=headers, media_type="application/json")
+
+
+@router.get(
+    "/",
+    operation_id="index",
+    summary="Say what this is",
+    responses=reply("The service and its addresses.", {"type": "object"}) | errors(503),
+    response_class=Response,
+)
+async def index(request: Request) -> Response:
+    """Answer 200 when ready, with where everything is."""
+    exchange: Exchange = request.scope["productrecs"]
+    if exchange.readiness():
+        return await ready(request)
+    content = {
+        "service": "ProductRecs",
+        "version": __version__,
+        "openapi": "/openapi.json",
+        "health": {"live": "/health/live", "ready": "/health/ready"},
+    }
+    return Response(_encode(content), media_type="application/json")

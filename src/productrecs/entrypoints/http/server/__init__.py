@@ -1,0 +1,1 @@
+"""What a merchant's server calls, with the secret key."""

@@ -1,0 +1,107 @@
+"""POST /v1/items and DELETE /v1/items/{item_id}: the catalog as the merchant's server has it."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.errors import UnknownItemError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.bodies import parse_json, read_body
+from productrecs.entrypoints.http.context import Exchange
+from productrecs.entrypoints.http.documentation import (
+    OK_REPLY,
+    answers,
+    body,
+    errors,
+    reply,
+)
+from productrecs.entrypoints.http.paths import item_in_path
+from productrecs.entrypoints.http.schemas.items import ItemsPush, parse_items
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.push import Pushed, delete, push
+from productrecs.storage.group_commit import Work
+from productrecs.storage.store_log import StoreLog
+
+router = APIRouter(tags=["server"])
+
+BODY_LIMIT: Final = 32 << 20
+_encode: Final = msgspec.json.Encoder().encode
+_COUNT: Final = {"type": "integer"}
+CatalogChange = Callable[[StoreLog, int], Pushed | None]
+
+
+@router.post(
+    "/v1/items",
+    operation_id="push_items",
+    summary="Create and update items of the catalog",
+    responses=reply(
+        "All of it is stored.",
+        answers(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
+    )
+    | errors(400, 401, 413, 415, 422, 503),
+    openapi_extra=body(ItemsPush, text=False),
+    response_class=Response,
+)
+async def push_items(request: Request) -> Response:
+    """Store up to 1000 items; fields that an item does not carry keep their values."""
+    exchange: Exchange = request.scope["productrecs"]
+    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    patches = parse_items(parse_json(data))
+    pushed = await _change(exchange, lambda log, now_ms: push(log, patches, now_ms))
+    if pushed is None:
+        message = "a push always tells what it did"
+        raise RuntimeError(message)
+    content = {
+        "ok": True,
+        "created": pushed.created,
+        "updated": pushed.updated,
+        "total": pushed.total,
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+@router.delete(
+    "/v1/items/{item_id:path}",
+    operation_id="delete_item",
+    summary="Delete an item of the catalog",
+    responses=reply("It is gone.", answers(ok=OK_REPLY, id={"type": "string"}))
+    | errors(400, 401, 404, 503),
+    response_class=Response,
+)
+async def delete_item(request: Request, item_id: str) -> Response:
+    """Take an item out of the catalog at once; its orders and events stay for statistics."""
+    exchange: Exchange = request.scope["productrecs"]
+    named = item_in_path(request.scope["raw_path"]) or item_id
+    if "\0" in named:
+        message = "the catalog has no item of this id; nothing was deleted"
+        raise UnknownItemError(message)
+    await _change(exchange, lambda log, now_ms: delete(log, named, now_ms))
+    return Response(_encode({"ok": True, "id": named}), media_type="application/json")
+
+
+async def _change(exchange: Exchange, change: CatalogChange) -> Pushed | None:
+    context, store = exchange.context, exchange.known_caller.store
+    done: Pushed | None = await context.writer.submit(
+        context.write_catalog, store.store_id, change, alone=True
+    )
+    await context.shops.refresh(store)
+    return done
+
+
+class CatalogWriting:
+    """Changes the catalog: each change a transaction of its own."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[CatalogChange]
+    ) -> Sequence[Pushed | None]:
+        """Carry out the changes of the store whose id is `key`."""
+        store_id = StoreId(str(key))
+        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
+        work.after_commit.append(log.committed)
+        return [change(log, self._services.clock()) for change in payloads]

@@ -1,0 +1,82 @@
+"""POST /v1/orders: a purchase, once, however often it is sent."""
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.bodies import parse_json, read_body
+from productrecs.entrypoints.http.context import Exchange
+from productrecs.entrypoints.http.documentation import (
+    OK_REPLY,
+    answers,
+    body,
+    errors,
+    reply,
+)
+from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
+from productrecs.entrypoints.services import Services
+from productrecs.records.orders.order import NewOrder
+from productrecs.records.orders.receive import Receipt, receive_order
+from productrecs.storage.group_commit import Work
+from productrecs.storage.store_log import StoreLog
+
+router = APIRouter(tags=["server"])
+
+BODY_LIMIT: Final = 1 << 20
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@router.post(
+    "/v1/orders",
+    operation_id="sync_order",
+    summary="Sync an order",
+    responses=reply(
+        "Stored durably, or known already.",
+        answers(
+            ok=OK_REPLY,
+            order_id={"type": "string"},
+            items_ingested={"type": "integer"},
+            duplicate={"type": "boolean"},
+        ),
+    )
+    | errors(401, 413, 415, 422, 503),
+    openapi_extra=body(OrderBody, text=True),
+    response_class=Response,
+)
+async def sync_order(request: Request) -> Response:
+    """Store an order with its lines; the same `order_id` within seven days changes nothing."""
+    exchange: Exchange = request.scope["productrecs"]
+    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    order = parse_order(parse_json(data))
+    context, store = exchange.context, exchange.known_caller.store
+    receipt: Receipt = await context.writer.submit(
+        context.write_orders, store.store_id, order
+    )
+    content = {
+        "ok": True,
+        "order_id": receipt.order_id,
+        "items_ingested": receipt.items_ingested,
+        "duplicate": receipt.duplicate,
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+class OrderWriting:
+    """Writes the orders that several requests of one store brought, each whole."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[NewOrder]
+    ) -> Sequence[Receipt]:
+        """Write the orders of the store whose id is `key`; return what became of each."""
+        store_id = StoreId(str(key))
+        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
+        now_ms = self._services.clock()
+        work.after_commit.append(log.committed)
+        return [receive_order(log, order, now_ms) for order in payloads]

@@ -1,0 +1,195 @@
+"""Which stores are in this process's memory, and how do they stay true?
+
+A store's views load on first use and leave by least-recent use under one memory budget. One
+thread looks at the database's counters five times a second and reads on what has moved.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.cards import make_card
+from productrecs.entrypoints.http.replies import ReplyCache
+from productrecs.entrypoints.services import Services
+from productrecs.features.recommendations.shop import Shop
+from productrecs.records.catalog.view import CatalogView
+from productrecs.records.orders.history import Histories
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.model_files import BrokenModelError
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.trained_models import TrainedModels, folder_of, no_models
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.2
+STALE_AFTER_SECONDS: Final = 5.0
+MEMORY_BUDGET: Final = 1 << 30
+PRELOADED: Final = 20
+_HEAD_SQL: Final = "SELECT catalog_seq, model_id FROM store_heads WHERE store_id = ?"
+
+
+@dataclass(slots=True)
+class OpenShop:
+    """A store whose views are in memory."""
+
+    shop: Shop
+    histories: Histories
+    replies: ReplyCache = field(default_factory=ReplyCache)
+    refused_model: str = ""  # a damaged model that is not tried again
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory leaves with this shop."""
+        return self.shop.catalog.memory_bytes() + self.replies.size
+
+
+class Shops:
+    """The open shops of one process."""
+
+    def __init__(self, services: Services, accounts: AccountDirectory) -> None:
+        """Begin with none open; `start` begins to follow the database."""
+        self._services = services
+        self._accounts = accounts
+        self._open: OrderedDict[StoreId, OpenShop] = OrderedDict()
+        self._loading: dict[StoreId, asyncio.Task[OpenShop]] = {}
+        self._changing = threading.Lock()
+        self._stopping = threading.Event()
+        self._looked_at = 0.0
+        self._thread = threading.Thread(target=self._follow, name="follow", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the database."""
+        self._looked_at = time.monotonic()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the database was reached within the last seconds."""
+        return time.monotonic() - self._looked_at < STALE_AFTER_SECONDS
+
+    def get(self, store: Store) -> OpenShop | None:
+        """Return the store's shop if it is open."""
+        found = self._open.get(store.store_id)
+        if found is not None:
+            with self._changing:
+                if store.store_id in self._open:
+                    self._open.move_to_end(store.store_id)
+        return found
+
+    async def open(self, store: Store) -> OpenShop:
+        """Return the store's shop, reading it into memory first when it is not open."""
+        found = self.get(store)
+        if found is not None:
+            return found
+        task = self._loading.get(store.store_id)
+        if task is None:
+            task = asyncio.create_task(self._load_in_thread(store))
+            self._loading[store.store_id] = task
+            task.add_done_callback(lambda _: self._loading.pop(store.store_id, None))
+        return await asyncio.shield(task)
+
+    async def preload(self) -> None:
+        """Open the stores of this installation, up to a number and the memory budget."""
+        for store in self._accounts.all()[:PRELOADED]:
+            if (
+                sum(shop.memory_bytes() for shop in self._open.values())
+                < MEMORY_BUDGET // 2
+            ):
+                await self.open(store)
+
+    async def refresh(self, store: Store) -> None:
+        """Read on what just changed in one store, so that its own caller sees it at once."""
+        shop = self._open.get(store.store_id)
+        if shop is not None:
+            await asyncio.to_thread(self._refresh_one, store.store_id, shop)
+
+    async def _load_in_thread(self, store: Store) -> OpenShop:
+        shop = await asyncio.to_thread(self._load, store)
+        with self._changing:
+            self._open[store.store_id] = shop
+            total = sum(one.memory_bytes() for one in self._open.values())
+            while total > MEMORY_BUDGET and len(self._open) > 1:
+                total -= self._open.popitem(last=False)[1].memory_bytes()
+        return shop
+
+    def _load(self, store: Store) -> OpenShop:
+        catalog = CatalogView(store.store_id, store.settings.zone, make_card)
+        opened = OpenShop(
+            shop=Shop(catalog=catalog, models=no_models(), settings=store.settings),
+            histories=Histories(store.store_id),
+        )
+        self._refresh_one(store.store_id, opened)
+        return opened
+
+    def _refresh_one(self, store_id: StoreId, opened: OpenShop) -> None:
+        reader = self._services.database.hot_reader()
+        try:
+            self._read_on(store_id, opened, reader)
+        finally:
+            reader.close()
+
+    def _read_on(self, store_id: StoreId, opened: OpenShop, reader: HotReader) -> None:
+        rows = reader.all(_HEAD_SQL, (store_id,))
+        if not rows:
+            return
+        catalog_seq, model_id = rows[0]
+        opened.shop.catalog.refresh(reader, int(catalog_seq))
+        serving = opened.shop.models.model_id
+        if model_id and model_id not in {serving, opened.refused_model}:
+            self._swap(store_id, opened, model_id)
+
+    def _swap(self, store_id: StoreId, opened: OpenShop, model_id: str) -> None:
+        folder = folder_of(self._services.models, store_id)
+        try:
+            opened.shop.models = TrainedModels.load(folder, model_id)
+            opened.refused_model = ""
+        except BrokenModelError:
+            opened.refused_model = model_id
+            _log.exception("a damaged model was refused; the last good one serves")
+
+    def _follow(self) -> None:
+        reader: HotReader | None = None
+        while not self._stopping.wait(POLL_SECONDS):
+            try:
+                reader = reader or self._services.database.hot_reader()
+                self._look(reader)
+                self._looked_at = time.monotonic()
+            except Exception:
+                _log.exception(
+                    "the database could not be read; what is in memory serves on"
+                )
+                reader = None
+        if reader is not None:
+            reader.close()
+
+    def _look(self, reader: HotReader) -> None:
+        if self._accounts.refresh(reader):
+            self._follow_settings()
+        for store_id, opened in list(self._open.items()):
+            try:
+                self._read_on(store_id, opened, reader)
+            except ProductRecsError:
+                _log.exception("a store's changes could not be read")
+
+    def _follow_settings(self) -> None:
+        for store_id, opened in list(self._open.items()):
+            store = self._accounts.by_id(store_id)
+            if store is None or store.settings.timezone != opened.shop.settings.timezone:
+                with (
+                    self._changing
+                ):  # gone, or its windows open at other times: read afresh
+                    self._open.pop(store_id, None)
+            else:
+                opened.shop.settings = store.settings

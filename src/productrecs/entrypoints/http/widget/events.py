@@ -1,0 +1,119 @@
+"""POST /v1/events: answered once what it said is on the disk."""
+
+from collections.abc import Hashable, Sequence
+from itertools import groupby
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.bodies import parse_json, read_event_body
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import (
+    OK_REPLY,
+    answers,
+    body,
+    errors,
+    reply,
+)
+from productrecs.entrypoints.http.schemas.event_fast import parse_event_fast
+from productrecs.entrypoints.http.schemas.events import EventBody, parse_events
+from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.entrypoints.services import Services
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.log import names_a_product
+from productrecs.records.orders.receive import receive_events
+from productrecs.storage.group_commit import Work
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store import Store
+
+router = APIRouter(tags=["widget"])
+
+OK: Final = b'{"ok":true}'
+_MOST_WARNINGS: Final = 20
+_encode: Final = msgspec.json.Encoder().encode
+Groups = list[list[NewEvent]]
+
+
+@router.post(
+    "/v1/events",
+    operation_id="track",
+    summary="Record what a shopper did",
+    responses=reply(
+        "Stored durably.",
+        answers(ok=OK_REPLY)
+        | {
+            "properties": {
+                "ok": OK_REPLY,
+                "warnings": {"type": "array", "items": {"type": "string"}},
+            }
+        },
+    )
+    | errors(401, 413, 415, 422, 503),
+    openapi_extra=body([EventBody, EventBody], text=True),
+    response_class=Response,
+)
+async def declared_events(request: Request) -> Response:
+    """Record one event, or an array of up to 500, in the order in which they happened."""
+    exchange: Exchange = request.scope["productrecs"]
+    data = await read_event_body(request.receive, request.scope["headers"])
+    content = await receive(exchange.context, exchange.known_caller.store, data)
+    return Response(content, media_type="application/json")
+
+
+async def receive(context: Context, store: Store, data: bytes) -> bytes:
+    """Store what a body says, durably, and return the reply.
+
+    Raises:
+        BodyError: when it is not what the contract describes; nothing is stored.
+        QueueFullError: when too much waits to be written; nothing is stored.
+    """
+    groups = _grouped(data)
+    opened = context.shops.get(store) or await context.shops.open(store)
+    await context.writer.submit(context.write_events, store.store_id, groups)
+    warnings = _warnings(opened, groups)
+    return OK if not warnings else _encode({"ok": True, "warnings": warnings})
+
+
+class EventWriting:
+    """Writes the events that several requests of one store brought, together."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[Groups]
+    ) -> Sequence[None]:
+        """Write all payloads of the store whose id is `key`."""
+        store_id = StoreId(str(key))
+        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
+        groups = [group for payload in payloads for group in payload]
+        receive_events(log, groups, self._services.clock())
+        work.after_commit.append(log.committed)
+        return [None] * len(payloads)
+
+
+def _grouped(data: bytes) -> Groups:
+    fast = parse_event_fast(data)
+    if fast is not None:
+        return [fast]
+    events, sources = parse_events(parse_json(data))
+    paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
+    return [[event for _, event in pairs] for _, pairs in paired]
+
+
+def _warnings(opened: OpenShop, groups: Groups) -> list[str]:
+    known, warnings = opened.shop.catalog.numbers, list[str]()
+    for group in groups:
+        for event in group:
+            if len(warnings) == _MOST_WARNINGS:
+                return warnings
+            if names_a_product(event) and event.item_id not in known:
+                warnings.append(f"item {event.item_id!r} is not in the catalog (yet)")
+            if event.kind is EventKind.BUY and not event.order_id:
+                warnings.append(
+                    "a buy without order_id teaches nothing of what is bought together"
+                )
+    return warnings

@@ -1,0 +1,198 @@
+"""GET /v1/recommendations and GET /v1/trending."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.core.errors import StorageError
+from productrecs.entrypoints.http.cards import recommendations_body
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import RECOMMENDATIONS_REPLY, errors
+from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
+from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.features.recommendations.trending import trend
+from productrecs.records.orders.history import History
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["widget"])
+
+MOST: Final = 20
+MOST_ANCHORS: Final = 50
+_SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
+_NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
+
+Num = Annotated[
+    int | None,
+    Query(ge=1, le=MOST, description="How many products; the store's setting when absent."),
+]
+
+
+@router.get(
+    "/v1/recommendations",
+    operation_id="recommend",
+    summary="Recommend products for a product page, a cart or a shopper",
+    responses=RECOMMENDATIONS_REPLY | errors(401, 422, 503),
+    response_class=Response,
+)
+async def declared_recommendations(
+    request: Request,
+    num: Num = None,
+    source: Annotated[
+        Source,
+        Query(description="Which engines answer; `buy` is never padded."),
+    ] = Source.MIX,
+    item_id: Annotated[str | None, Query(description="The product page's item.")] = None,
+    item_ids: Annotated[
+        str | None, Query(description="The basket's items, comma-separated, up to 50.")
+    ] = None,
+    user_id: Annotated[str | None, Query(description="The shopper's identity.")] = None,
+    customer_id: Annotated[
+        str | None, Query(description="The customer id: the first identity when given.")
+    ] = None,
+) -> Response:
+    """Return products that fit the call, each with the `source` that supplied it."""
+    exchange: Exchange = request.scope["productrecs"]
+    asked = RecommendationRequest(
+        source=source,
+        num=num or exchange.known_caller.store.settings.rec_num,
+        item_id=item_id or None,
+        basket=_basket(item_ids),
+        identities=_identities(customer_id, user_id),
+    )
+    _check(asked, item_ids)
+    opened = await exchange.context.shops.open(exchange.known_caller.store)
+    body = await answer(exchange.context, opened, asked)
+    return Response(body, media_type="application/json")
+
+
+@router.get(
+    "/v1/trending",
+    operation_id="trending",
+    summary="List what sells right now, the same for everybody",
+    responses=RECOMMENDATIONS_REPLY | errors(401, 422, 503),
+    response_class=Response,
+)
+async def declared_trending(
+    request: Request,
+    num: Num = None,
+    user_id: Annotated[
+        str | None, Query(description="The session id; never changes the list.")
+    ] = None,
+) -> Response:
+    """Return the products that trend by the store's metric and look-back window."""
+    del user_id  # asked for by the holdout alone
+    exchange: Exchange = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    opened = await exchange.context.shops.open(store)
+    body = answer_trending(exchange.context, opened, num or store.settings.rec_num)
+    return Response(body, media_type="application/json")
+
+
+def plain_request(
+    query: Mapping[str, str], default_num: int
+) -> RecommendationRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    source = _SOURCES.get(query.get("source", "mix"))
+    num = _NUMS.get(query["num"]) if "num" in query else default_num
+    basket = _basket(query.get("item_ids"))
+    item_id = query.get("item_id") or None
+    if source is None or num is None or len(basket) > MOST_ANCHORS:
+        return None
+    if source is Source.SIMILAR and item_id is None:
+        return None
+    identities = _identities(query.get("customer_id"), query.get("user_id"))
+    return RecommendationRequest(source, num, item_id, basket, identities)
+
+
+def plain_num(query: Mapping[str, str], default_num: int) -> int | None:
+    """Return how many products trending is asked for; None leaves it to the route."""
+    return _NUMS.get(query["num"]) if "num" in query else default_num
+
+
+async def answer(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
+    """Return the body of a reply; one that names no shopper may be a moment old."""
+    if not asked.identities:
+        return _for_anybody(context, opened, asked)
+    histories = await _histories(context, opened, asked.identities)
+    return _made(opened, asked, histories, context.clock())
+
+
+def answer_trending(context: Context, opened: OpenShop, num: int) -> bytes:
+    """Return the body of trending's reply."""
+    now_ms = context.clock()
+    kept = opened.replies.get(_moment(opened, now_ms), num)
+    if kept is not None:
+        return kept
+    picks = trend(opened.shop, num, now_ms)
+    body = recommendations_body(picks, opened.shop.catalog.cards)
+    opened.replies.put(num, body)
+    return body
+
+
+def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
+    now_ms = context.clock()
+    key = (asked.source, asked.num, asked.item_id, asked.basket)
+    body = opened.replies.get(_moment(opened, now_ms), key)
+    if body is None:
+        body = _made(opened, asked, (), now_ms)
+        opened.replies.put(key, body)
+    return body
+
+
+def _made(
+    opened: OpenShop,
+    asked: RecommendationRequest,
+    histories: Sequence[History],
+    now_ms: int,
+) -> bytes:
+    picks = recommend(opened.shop, asked, histories, now_ms)
+    return recommendations_body(picks, opened.shop.catalog.cards)
+
+
+def _moment(opened: OpenShop, now_ms: int) -> tuple[object, ...]:
+    shop = opened.shop
+    return (shop.visible(now_ms), shop.models, shop.settings)
+
+
+async def _histories(
+    context: Context, opened: OpenShop, identities: Sequence[str]
+) -> list[History]:
+    def read() -> list[History]:
+        return [opened.histories.of(name, context.reader) for name in identities]
+
+    try:
+        if context.reading is None:
+            return read()
+        return await asyncio.get_running_loop().run_in_executor(context.reading, read)
+    except Exception as error:
+        if not isinstance(error, StorageError):
+            _log.exception("a shopper's history could not be read; answering without it")
+        return []
+
+
+def _basket(item_ids: str | None) -> tuple[str, ...]:
+    if not item_ids:
+        return ()
+    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
+
+
+def _identities(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
+    named = (name for name in (customer_id, user_id) if name and "\0" not in name)
+    return tuple(dict.fromkeys(named))
+
+
+def _check(asked: RecommendationRequest, item_ids: str | None) -> None:
+    if len(asked.basket) > MOST_ANCHORS:
+        message = f"a basket may name up to {MOST_ANCHORS} items"
+        problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
+        raise BodyError([problem])
+    if asked.source is Source.SIMILAR and asked.item_id is None:
+        message = "similar needs the item that the others should look like"
+        problem = Problem(("query", "item_id"), message, "missing", input=None)
+        raise BodyError([problem])

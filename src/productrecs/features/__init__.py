@@ -1,0 +1,1 @@
+"""What a merchant buys: independent slices, each with its rules. Slices are strangers."""

@@ -1,0 +1,42 @@
+"""What is asked of recommendations, and what is the answer made of?"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Source(StrEnum):
+    """What a caller may ask for."""
+
+    MIX = "mix"
+    BUY = "buy"
+    BROWSE = "browse"
+    SIMILAR = "similar"
+
+
+class Engine(StrEnum):
+    """Which engine supplied a product."""
+
+    BUY = "buy"
+    BROWSE = "browse"
+    CATEGORY = "category"
+    TRENDING = "trending"
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationRequest:
+    """One call: anchors and identities are texts as sent; `num` products are wanted."""
+
+    source: Source
+    num: int
+    item_id: str | None = None
+    basket: tuple[str, ...] = ()
+    identities: tuple[str, ...] = ()  # the first one comes first
+
+
+class Pick(NamedTuple):
+    """One product of an answer: its number, who supplied it, and how strongly."""
+
+    item: int
+    engine: Engine
+    score: float

@@ -1,0 +1,57 @@
+"""Which engines answer which source, and what may fill? Policy as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.features.recommendations.request import Engine, Source
+
+
+class Placement(StrEnum):
+    """Where the list stands, by what the call knows."""
+
+    PRODUCT = "product"
+    CART = "cart"
+    SHOPPER = "shopper"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Engines with their weights per placement, then what fills a short list, in order."""
+
+    blend: Mapping[Placement, Mapping[Engine, float]]
+    fill: tuple[Engine, ...] = ()
+
+
+_FILL: Final = (Engine.CATEGORY, Engine.TRENDING)
+
+
+def _everywhere(
+    weights: Mapping[Engine, float],
+) -> Mapping[Placement, Mapping[Engine, float]]:
+    return MappingProxyType(dict.fromkeys(Placement, weights))
+
+
+# Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
+_MIX: Final = MappingProxyType(
+    {
+        Placement.PRODUCT: {Engine.BROWSE: 1.0, Engine.BUY: 0.8},
+        Placement.CART: {Engine.BUY: 1.0, Engine.BROWSE: 0.4},
+        Placement.SHOPPER: {Engine.BROWSE: 1.0, Engine.BUY: 0.4},
+        Placement.NOBODY: {},
+    }
+)
+
+RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
+    {
+        # Co-purchased only, never padded: interface 4.1, rule 2.
+        Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
+        Source.BROWSE: Recipe(blend=_everywhere({Engine.BROWSE: 1.0}), fill=_FILL),
+        # No picture is indexed yet, so `similar` answers as mix does: interface 4.1, rule 4.
+        Source.SIMILAR: Recipe(blend=_MIX, fill=_FILL),
+        Source.MIX: Recipe(blend=_MIX, fill=_FILL),
+    }
+)

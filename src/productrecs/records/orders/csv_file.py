@@ -1,0 +1,156 @@
+"""Which rows does a CSV hold? Read in bounded memory; what cannot be read says why."""
+
+import codecs
+import csv
+import io
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.records.orders.csv_format import BLOCK, CsvFormat
+
+LONGEST_LINE: Final = 100_000
+"""Characters of one row; the csv module itself refuses a cell of 131,072."""
+_LONGEST_SPAN: Final = 100  # lines that one quoted cell may run over
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A row that is none; `message` says why."""
+
+    message: str
+
+
+Row: TypeAlias = tuple[int, list[str] | BrokenRow]
+"""The number of a row, as a spreadsheet counts them, and its cells."""
+
+
+def read_rows(
+    file: BinaryIO, csv_format: CsvFormat, on_bytes: Callable[[int], None] | None = None
+) -> Iterator[Row]:
+    """Yield each row below the header, with its number; blank rows are passed over.
+
+    `on_bytes` is told, now and then, how many further bytes were read.
+    """
+    file.seek(0)
+    lines = _Lines(file, csv_format, on_bytes)
+    number = csv_format.header_lines
+    lines.skip(number)
+    separator, width = csv_format.separator, csv_format.width
+    blanks = string.whitespace + separator  # spreadsheets save empty rows as ;;;;
+    while (line := lines.next()) is not None:
+        number += 1
+        if '"' not in line:
+            if len(line) > LONGEST_LINE:
+                yield number, BrokenRow(f"the row is over {LONGEST_LINE} characters")
+            elif line.strip(blanks):
+                yield number, line.split(separator)
+            continue
+        yield number, _quoted(line, lines, separator, width)
+
+
+def _quoted(line: str, lines: _Lines, separator: str, width: int) -> list[str] | BrokenRow:
+    """Return the cells of a row with quotes, which may go on in the lines below.
+
+    A quote that is never closed must not swallow the rest of the file: then this line
+    alone is broken, and reading goes on at the next.
+    """
+    if len(line) > LONGEST_LINE:
+        return BrokenRow(f"the row is over {LONGEST_LINE} characters")
+    # With a line below, an open quote takes it in: then one row comes out of the two.
+    alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
+    if len(alone) > 1:
+        return alone[0]
+    taken = _Continuation(lines, separator, width)
+    try:
+        cells = next(csv.reader(taken.feed(line), delimiter=separator, strict=True))
+    except (csv.Error, StopIteration):
+        cells = []
+    if len(cells) != width:
+        return BrokenRow("a quote is opened on this line and not closed")
+    lines.skip(taken.count)
+    return cells
+
+
+class _Continuation:
+    """The lines that a quoted cell runs on over, looked at before they are taken."""
+
+    def __init__(self, lines: _Lines, separator: str, width: int) -> None:
+        self.count = 0
+        self._lines = lines
+        self._separators = width - 1
+        self._separator = separator
+
+    def feed(self, first: str) -> Iterator[str]:
+        yield first + "\n"
+        room = LONGEST_LINE - len(first)
+        while self.count < _LONGEST_SPAN:
+            line = self._lines.peek(self.count)
+            if line is None or len(line) > room or self._is_a_row(line):
+                return
+            room -= len(line)
+            self.count += 1
+            yield line + "\n"
+
+    def _is_a_row(self, line: str) -> bool:
+        # A whole row within quotes: likelier is that a quote above was never closed.
+        return '"' not in line and line.count(self._separator) == self._separators > 0
+
+
+class _Lines:
+    """The lines of a file, without their ends (LF, CR or both), and a look ahead.
+
+    Of a line longer than `LONGEST_LINE` only its beginning is kept.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        csv_format: CsvFormat,
+        on_bytes: Callable[[int], None] | None,
+    ) -> None:
+        decoder = codecs.getincrementaldecoder(csv_format.encoding)(csv_format.errors)
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._file = file
+        self._on_bytes = on_bytes
+        self._lines: list[str] = []
+        self._next = 0
+        self._rest = ""
+        self._at_end = False
+
+    def next(self) -> str | None:
+        """Return the next line, or None at the end."""
+        if self._next >= len(self._lines) and not self._fill(1):
+            return None
+        line = self._lines[self._next]
+        self._next += 1
+        return line
+
+    def peek(self, ahead: int) -> str | None:
+        """Return the line `ahead` lines after the next one, or None past the end."""
+        if self._next + ahead >= len(self._lines) and not self._fill(ahead + 1):
+            return None
+        return self._lines[self._next + ahead]
+
+    def skip(self, count: int) -> None:
+        """Pass over `count` lines."""
+        for _ in range(count):
+            self.next()
+
+    def _fill(self, wanted: int) -> bool:
+        """Read until `wanted` lines lie ahead; return whether there are as many."""
+        self._lines = self._lines[self._next :]
+        self._next = 0
+        while len(self._lines) < wanted and not self._at_end:
+            block = self._file.read(BLOCK)
+            self._at_end = not block
+            text = self._rest + self._decoder.decode(block, final=self._at_end)
+            *whole, self._rest = text.split("\n")
+            self._lines += whole
+            if self._at_end and self._rest:
+                self._lines.append(self._rest)
+            self._rest = self._rest[: LONGEST_LINE + 1]
+            if self._on_bytes is not None:
+                self._on_bytes(len(block))
+        return len(self._lines) >= wanted

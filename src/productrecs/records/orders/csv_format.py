@@ -1,0 +1,201 @@
+"""How is this CSV written: in which encoding, with which separator and which columns?"""
+
+import codecs
+import csv
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+
+BLOCK: Final = 1 << 20
+HEAD: Final = 64 * 1024
+"""The header must end within so many bytes."""
+
+SEPARATORS: Final = (",", ";", "\t", "|")
+REQUIRED: Final = ("order_id", "item_id")
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "order_id": ("order_id",),
+        "item_id": ("item_id",),
+        "customer_id": ("customer_id", "user_id"),
+        "timestamp": ("timestamp", "created_at"),
+        "quantity": ("quantity", "qty", "units"),
+        "price": ("price", "unit_price", "item_price"),
+    }
+)
+"""Every column that is read, with the names it may have; the first one found counts."""
+
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_EXCEL_HINT: Final = re.compile(r"sep=.", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[\s_\-\ufeff]+")
+_ERRORS: Final[Mapping[str, str]] = MappingProxyType({"cp1252": "surrogateescape"})
+
+
+class MissingColumnsError(ProductRecsError):
+    """The header names no order_id or no item_id, or there is no header."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """How one file is written; `columns` says in which cell of a row each one stands."""
+
+    encoding: str
+    separator: str
+    columns: Mapping[str, int]
+    width: int  # cells of the header
+    header_lines: int  # lines up to the header and with it
+    digest: str  # SHA-256 of the whole file, in hex
+    size: int  # bytes
+
+    @property
+    def errors(self) -> str:
+        """How to decode bytes that the encoding does not have: their rows are refused."""
+        return _ERRORS.get(self.encoding, "replace")
+
+
+class Survey:
+    """Looks at a file as its bytes pass by, such as while an upload is being stored."""
+
+    def __init__(self) -> None:
+        """Begin before the first byte."""
+        self._hash = hashlib.sha256()
+        self._strict = codecs.getincrementaldecoder("utf-8")()
+        self._is_utf8 = True
+        self._head = b""
+        self._size = 0
+
+    def feed(self, block: bytes) -> None:
+        """Look at the next bytes."""
+        self._hash.update(block)
+        self._size += len(block)
+        if len(self._head) < HEAD:
+            self._head += block[: HEAD - len(self._head)]
+        if self._is_utf8:
+            self._is_utf8 = _decodes(self._strict, block, final=False)
+
+    def finish(self) -> CsvFormat:
+        """Return how the whole file is written.
+
+        Raises:
+            MissingColumnsError: when its header lacks a required column.
+        """
+        if self._is_utf8:
+            self._is_utf8 = _decodes(self._strict, b"", final=True)
+        header = read_header(self._head)
+        marked = [name for mark, name in _BOMS if self._head.startswith(mark)]
+        encoding = marked[0] if marked else "utf-8" if self._is_utf8 else "cp1252"
+        return CsvFormat(
+            # A UTF-8 mark before bytes that are no UTF-8 is not to be believed.
+            encoding="cp1252"
+            if encoding == "utf-8-sig" and not self._is_utf8
+            else encoding,
+            separator=header.separator,
+            columns=header.columns,
+            width=header.width,
+            header_lines=header.lines,
+            digest=self._hash.hexdigest(),
+            size=self._size,
+        )
+
+
+def inspect(file: BinaryIO) -> CsvFormat:
+    """Return how `file` is written, reading all of it once from the start.
+
+    Raises:
+        MissingColumnsError: when its header lacks a required column.
+    """
+    file.seek(0)
+    survey = Survey()
+    while block := file.read(BLOCK):
+        survey.feed(block)
+    return survey.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The row that names the columns; `lines` counts what stands above, and itself."""
+
+    separator: str
+    columns: Mapping[str, int]
+    width: int
+    lines: int
+
+
+def read_header(head: bytes) -> Header:
+    """Return the header that a file's first bytes hold (64 KiB are enough).
+
+    Raises:
+        MissingColumnsError: when there is none, or it lacks a required column.
+    """
+    lines = _LINE_END.split(_decoded(head))
+    number, line = 0, ""
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not _EXCEL_HINT.fullmatch(line.strip()):
+            break
+    found = [_header(line, separator, number) for separator in SEPARATORS]
+    best = max(found, key=lambda header: (_complete(header), header.width))
+    missing = [name for name in REQUIRED if name not in best.columns]
+    if missing:
+        message = (
+            f"the CSV has no column {' and no column '.join(missing)}; its first line must "
+            "name the columns: order_id,item_id[,customer_id][,timestamp][,quantity][,price]"
+        )
+        raise MissingColumnsError(message)
+    return best
+
+
+def split_line(line: str, separator: str) -> list[str]:
+    """Return the cells of one line that stands for itself."""
+    if '"' not in line:
+        return line.split(separator)
+    return next(csv.reader((line,), delimiter=separator), [])
+
+
+def _header(line: str, separator: str, lines: int) -> Header:
+    try:
+        names = [_plain(name) for name in split_line(line, separator)]
+    except csv.Error:
+        names = []
+    return Header(separator, _places(names), len(names), lines)
+
+
+def _complete(header: Header) -> tuple[int, int]:
+    required = sum(name in header.columns for name in REQUIRED)
+    return required, len(header.columns)
+
+
+def _places(names: Sequence[str]) -> Mapping[str, int]:
+    """Return where each column stands: under its own name, else its first synonym."""
+    places: dict[str, int] = {}
+    for column, synonyms in COLUMNS.items():
+        for name in map(_plain, synonyms):
+            if name in names:
+                places.setdefault(column, names.index(name))
+    return MappingProxyType(places)
+
+
+def _plain(name: str) -> str:
+    return _BLANKS.sub("", name).casefold()
+
+
+def _decoded(head: bytes) -> str:
+    encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
+    # Whatever the letters of other columns: those that count are ASCII.
+    return codecs.getincrementaldecoder(encoding)("replace").decode(head)
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool) -> bool:
+    try:
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,180 @@
+"""What does one row of an order history say? Cells in, one line of an order out."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Final, NamedTuple, TypeVar
+
+from productrecs.core.clock import parse_moment
+from productrecs.core.errors import ProductRecsError
+
+LONGEST_ID: Final = 255
+LARGEST_NUMBER: Final = 1e12
+LARGEST_COUNT: Final = 2**53
+
+_REMEMBERED: Final = 50_000  # texts whose meaning is kept: most repeat many times
+_Value = TypeVar("_Value")
+
+_NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'’$€£¥]+")
+_MINUS: Final = "\u2212"
+_POINTED: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+_COMMAED: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*|\.\d{3})", re.ASCII)
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+
+
+class UnreadableRowError(ProductRecsError):
+    """The row cannot be taken for a line of an order; the message says why."""
+
+
+class HistoryLine(NamedTuple):
+    """One row: None is what it does not carry, so that what is stored stays.
+
+    A negative `quantity` is a return. `ts_ms` is UTC. `price` is of one unit.
+    """
+
+    order_id: str
+    item_id: str
+    customer_id: str | None
+    ts_ms: int | None
+    quantity: int | None
+    price: float | None
+
+
+class LineReader:
+    """Reads the rows of one file."""
+
+    def __init__(self, columns: Mapping[str, int], separator: str, zone: tzinfo) -> None:
+        """Read cells by `columns`; times without an offset are in `zone`.
+
+        `separator` is the file's: in one with commas, `1,234` is no decimal comma.
+        """
+        self._order, self._item = columns["order_id"], columns["item_id"]
+        self._customer = columns.get("customer_id", -1)
+        self._timestamp = columns.get("timestamp", -1)
+        self._quantity = columns.get("quantity", -1)
+        self._price = columns.get("price", -1)
+        self._read_id = _remembering(_identifier)
+        self._read_moment = _remembering(lambda text: _moment(text, zone))
+        self._read_quantity = _remembering(lambda text: _count(text, separator))
+        self._read_price = _remembering(lambda text: _number(text, separator, "price"))
+
+    def read(self, cells: list[str]) -> HistoryLine:
+        """Return what a row says.
+
+        Cells that are not there are as good as empty.
+
+        Raises:
+            UnreadableRowError: when an id is missing or impossible, or a number is none.
+        """
+        order_id = self._read_id(_cell(cells, self._order))
+        item_id = self._read_id(_cell(cells, self._item))
+        if order_id is None or item_id is None:
+            missing = "order_id" if order_id is None else "item_id"
+            message = f"{missing} is empty"
+            raise UnreadableRowError(message)
+        return HistoryLine(
+            order_id,
+            item_id,
+            self._read_id(_cell(cells, self._customer)),
+            self._read_moment(_cell(cells, self._timestamp)),
+            self._read_quantity(_cell(cells, self._quantity)),
+            self._read_price(_cell(cells, self._price)),
+        )
+
+
+def _cell(cells: list[str], place: int) -> str:
+    return cells[place] if 0 <= place < len(cells) else ""
+
+
+def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Return `read` with a memory of the last texts it could read."""
+    known: dict[str, _Value] = {}
+
+    def remembered(text: str) -> _Value:
+        try:
+            return known[text]
+        except KeyError:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            value = known[text] = read(text)
+            return value
+
+    return remembered
+
+
+def _identifier(text: str) -> str | None:
+    name = text.strip()
+    if len(name) > LONGEST_ID:
+        message = f"an id has {len(name)} characters; {LONGEST_ID} are possible"
+        raise UnreadableRowError(message)
+    if "\0" in name or not _is_unicode(name):
+        message = "an id holds a character that is no text"
+        raise UnreadableRowError(message)
+    return name or None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _moment(text: str, zone: tzinfo) -> int | None:
+    """Return UTC milliseconds; None for a text that is no ISO date or time."""
+    try:
+        return parse_moment(text, zone) if text else None
+    except ValueError:
+        return None
+
+
+def _count(text: str, separator: str) -> int | None:
+    value = _number(text, separator, "quantity")
+    if value is None:
+        return None
+    if value != int(value) or abs(value) > LARGEST_COUNT:
+        message = f"quantity {text.strip()!r} is not a whole number"
+        raise UnreadableRowError(message)
+    if value == 0:
+        message = "quantity is 0: nothing was bought"
+        raise UnreadableRowError(message)
+    return int(value)
+
+
+def _number(text: str, separator: str, column: str) -> float | None:
+    """Return a number written with a decimal point or comma, thousands apart or not."""
+    bare = text.strip()
+    if not bare:
+        return None
+    numeral = bare if _NUMERAL.fullmatch(bare) else _with_point(bare, separator)
+    if not _NUMERAL.fullmatch(numeral):
+        message = f"{column} {bare[:40]!r} is not a number"
+        raise UnreadableRowError(message)
+    value = float(numeral)
+    if not math.isfinite(value) or abs(value) > _largest(column):
+        message = f"{column} {bare[:40]!r} is out of range"
+        raise UnreadableRowError(message)
+    return value
+
+
+def _largest(column: str) -> float:
+    return LARGEST_COUNT if column == "quantity" else LARGEST_NUMBER
+
+
+def _with_point(text: str, separator: str) -> str:
+    """Return `text` with a point for its decimal comma and without marks of thousands.
+
+    `1,234` is a decimal comma, except where commas stand between cells: nobody who
+    writes decimal commas separates by commas.
+    """
+    bare = _DECORATION.sub("", text).replace(_MINUS, "-")
+    if _POINTED.fullmatch(bare) and (
+        "." in bare or bare.count(",") > 1 or separator == ","
+    ):
+        return bare.replace(",", "")
+    if _COMMAED.fullmatch(bare) or _DECIMAL_COMMA.fullmatch(bare):
+        return bare.replace(".", "").replace(",", ".")
+    return bare

@@ -1,0 +1,166 @@
+"""How does a file of past orders become purchases? In chunks, each whole or not at all.
+
+A line overwrites what is stored of its order and item, but only what it carries; it takes
+the place of `buy` events and order sync. An import that was broken off goes on where it
+stopped, and ends as one that ran through.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, tzinfo
+from typing import BinaryIO, Final
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.csv_file import BrokenRow, Row, read_rows
+from productrecs.records.orders.csv_format import CsvFormat, inspect
+from productrecs.records.orders.csv_line import (
+    HistoryLine,
+    LineReader,
+    UnreadableRowError,
+)
+from productrecs.records.orders.overwriting import Overwriter
+from productrecs.records.orders.purchases import Ledger
+from productrecs.records.orders.repository import HistoryMark, PurchaseRepository
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import ItemNumbers, StoreLog
+
+CHUNK: Final = 2_000
+"""Lines of one transaction: it holds the write lock for some 50 ms."""
+
+MOST_ERRORS: Final = 100
+"""So many errors are told; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """Why a row was skipped; rows are numbered as in a spreadsheet, the header is 1."""
+
+    row: int
+    message: str
+
+
+@dataclass(slots=True)
+class HistoryReport:
+    """What became of a file; `rows` is `lines_imported` + `lines_updated` + `rows_skipped`.
+
+    `rows_undated` of them had no time that could be read.
+    """
+
+    rows: int = 0
+    lines_imported: int = 0
+    lines_updated: int = 0
+    rows_skipped: int = 0
+    rows_undated: int = 0
+    errors: list[RowError] = field(default_factory=list)
+
+    def skipped(self, row: int, message: str) -> None:
+        """Count a row that could not be taken."""
+        self.rows_skipped += 1
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append(RowError(row, message))
+
+
+@dataclass(frozen=True)
+class OrderHistory:
+    """One store's import of past orders; times without an offset are in `zone`.
+
+    `submitted_ms` is when the file was handed in: lines without a readable time are
+    placed on that day, also when the import goes on days later.
+    """
+
+    database: Database
+    numbers: ItemNumbers
+    store_id: StoreId
+    zone: tzinfo
+    submitted_ms: int
+
+    def run(
+        self,
+        file: BinaryIO,
+        csv_format: CsvFormat | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> HistoryReport:
+        """Import all of `file`, which must be seekable; return what became of it.
+
+        `on_bytes` is told, now and then, how many further bytes were read.
+
+        Raises:
+            MissingColumnsError: when the header lacks a required column.
+            StorageError: what was imported so far stays; the same file goes on from there.
+        """
+        written = csv_format or inspect(file)
+        mark = self._mark(written.digest)
+        report = HistoryReport(lines_imported=mark.lines_added)
+        reader = LineReader(written.columns, written.separator, self.zone)
+        chunk: list[HistoryLine] = []
+        for row in read_rows(file, written, on_bytes):
+            report.rows += 1
+            line = _read(reader, row, report)
+            if line is None or row[0] <= mark.rows_done:
+                continue
+            chunk.append(line)
+            if len(chunk) == CHUNK:
+                mark = self._store(chunk, replace(mark, rows_done=row[0]))
+                chunk = []
+        if chunk:
+            mark = self._store(chunk, mark)
+        self._finish(mark)
+        report.lines_imported = mark.lines_added
+        report.lines_updated = report.rows - report.rows_skipped - mark.lines_added
+        return report
+
+    def _mark(self, digest: str) -> HistoryMark:
+        with self.database.reading() as connection:
+            repository = PurchaseRepository(connection, self.store_id)
+            found = repository.history_mark(digest)
+        return found or HistoryMark(digest, self.submitted_ms)
+
+    def _store(self, chunk: Sequence[HistoryLine], mark: HistoryMark) -> HistoryMark:
+        """Store a chunk and how far it brought us, together; return the latter."""
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            first_seq = log.take(len(chunk))
+            items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
+            customers = (line.customer_id for line in chunk if line.customer_id)
+            repository = PurchaseRepository(transaction, self.store_id)
+            ledger = Ledger(repository, (line.order_id for line in chunk), items.values())
+            overwriter = Overwriter(
+                ledger,
+                items,
+                EventRepository(transaction, self.store_id).customers_of(customers),
+                _midnight(mark.submitted_at, self.zone),
+            )
+            added = sum(
+                overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
+            )
+            ledger.write(self.database, {})
+            mark = replace(mark, lines_added=mark.lines_added + added)
+            repository.set_history_mark(mark)
+        log.committed()
+        return mark
+
+    def _finish(self, mark: HistoryMark) -> None:
+        # The next time this file comes, it is a re-upload: it overwrites what came between.
+        with self.database.transaction() as transaction:
+            PurchaseRepository(transaction, self.store_id).forget_history_mark(mark.digest)
+
+
+def _read(reader: LineReader, row: Row, report: HistoryReport) -> HistoryLine | None:
+    number, cells = row
+    if isinstance(cells, BrokenRow):
+        report.skipped(number, cells.message)
+        return None
+    try:
+        line = reader.read(cells)
+    except UnreadableRowError as error:
+        report.skipped(number, str(error))
+        return None
+    report.rows_undated += line.ts_ms is None
+    return line
+
+
+def _midnight(moment_ms: int, zone: tzinfo) -> int:
+    """Return when the day of `moment_ms` began in `zone`."""
+    day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
+    return round(datetime.combine(day, time.min, zone).timestamp() * 1000)

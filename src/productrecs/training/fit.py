@@ -1,0 +1,139 @@
+"""How does a store's log become models? Read on, fit every engine, publish, let it serve."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS, Clock
+from productrecs.engines.browse import SessionOptions, fit_sessions, visits
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
+from productrecs.engines.popularity import rank_trending
+from productrecs.records.events.event import EventKind
+from productrecs.storage.database import Database
+from productrecs.storage.model_files import forget_others, publish_arrays
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.repository import Head, TrainedModel, TrainingRepository
+from productrecs.training.trained_models import folder_of
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where training reads, writes, and looks at the clock."""
+
+    database: Database
+    models: Path
+    clock: Clock
+
+
+def train_store(
+    workshop: Workshop, store: Store, inputs: TrainingInputs, progress: Progress
+) -> TrainedModel:
+    """Learn everything that `store`'s log says by now; return the model that serves it.
+
+    `inputs` is read on and kept by the caller, so that the next training reads only what
+    came since; a fresh one gives the same model. `progress` is told a share of 1.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+        OSError: when the model cannot be written; the last good one serves on.
+    """
+    head = _read_on(workshop, store, inputs)
+    progress(0.5)
+    now_ms = workshop.clock()
+    arrays = fit(inputs, head.numbers, store.settings, now_ms)
+    progress(0.9)
+    folder = folder_of(workshop.models, store.store_id)
+    model_id = publish_arrays(folder, arrays, {"applied_seq": head.seq})
+    model = TrainedModel(
+        model_id=model_id,
+        applied_seq=head.seq,
+        catalog_seq=head.catalog_seq,
+        settings_hash=settings_hash(store.settings),
+        trained_at=now_ms,
+    )
+    with workshop.database.transaction() as transaction:
+        TrainingRepository(transaction, store.store_id).serve(model)
+    forget_others(folder, _kept(head, model_id))
+    progress(1.0)
+    return model
+
+
+def fit(
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Return every engine's arrays, named `engine.array`, for item numbers below `n_items`."""
+    bought, behaviour = inputs.purchases, inputs.behaviour
+    sold = bought.standing & (bought.quantities > 0)
+    together = sold & (bought.baskets >= 0)
+    copurchase = fit_copurchase(
+        bought.baskets[together],
+        bought.items[together],
+        ((now_ms - bought.times[together]) / DAY_MS).clip(min=0).astype(np.float32),
+        n_items,
+        CopurchaseOptions(),
+    )
+    sessions = fit_sessions(
+        visits(behaviour.visitors, behaviour.times),
+        behaviour.items,
+        behaviour.times,
+        n_items,
+        SessionOptions(),
+    )
+    return {
+        **{f"copurchase.{name}": array for name, array in copurchase.arrays().items()},
+        **{f"browse.{name}": array for name, array in sessions.arrays().items()},
+        "trending": _trending(inputs, n_items, settings, now_ms),
+    }
+
+
+def settings_hash(settings: StoreSettings) -> str:
+    """Return a text that differs when a setting that training asks for differs."""
+    asked = [settings.trending_metric, settings.trending_days]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+
+
+def _trending(
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
+) -> npt.NDArray[np.int32]:
+    bought, behaviour = inputs.purchases, inputs.behaviour
+    standing = bought.standing
+    return rank_trending(
+        items=bought.items[standing],
+        baskets=bought.baskets[standing],
+        units=bought.quantities[standing],
+        revenue=bought.totals[standing],
+        times=bought.times[standing],
+        carts=behaviour.items[behaviour.kinds == EventKind.ADD_TO_CART],
+        views=behaviour.items[behaviour.kinds == EventKind.DETAIL_PAGE_VIEW],
+        n_items=n_items,
+        metric=settings.trending_metric,
+        since_ms=now_ms - settings.trending_days * DAY_MS,
+        now_ms=now_ms,
+    )
+
+
+def _read_on(workshop: Workshop, store: Store, inputs: TrainingInputs) -> Head:
+    with workshop.database.reading() as connection:
+        repository = TrainingRepository(connection, store.store_id)
+        head = repository.head()
+        if head is None:
+            message = f"{store.domain} was deleted; there is nothing to train"
+            raise StoreGoneError(message)
+        inputs.read_on(repository, head.seq)
+    return head
+
+
+def _kept(head: Head, model_id: str) -> set[str]:
+    # The model that served until now stays: a process may be about to map it.
+    return {model_id} | ({head.model_id} if head.model_id else set())

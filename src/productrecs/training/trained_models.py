@@ -1,0 +1,82 @@
+"""Which model serves? A store's trained engines, mapped from disk and swapped whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.browse import SessionIndex
+from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.storage.model_files import BrokenModelError, open_arrays
+
+Ranks = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModels:
+    """Everything learned of one store at one moment; immutable."""
+
+    model_id: str
+    copurchase: CopurchaseModel
+    sessions: SessionIndex
+    trending: npt.NDArray[np.int32]  # item numbers, the most trending first
+    ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
+
+    @classmethod
+    def load(cls, folder: Path, model_id: str) -> Self:
+        """Map a published model into memory.
+
+        Raises:
+            BrokenModelError: when its files are damaged; the last good one should serve.
+        """
+        arrays, _ = open_arrays(folder / model_id)
+        try:
+            trending = arrays["trending"]
+            return cls(
+                model_id=model_id,
+                copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
+                sessions=SessionIndex.from_arrays(part(arrays, "browse")),
+                trending=trending,
+                ranks=_ranks(trending),
+            )
+        except (KeyError, ValueError, TypeError) as error:
+            message = f"model {model_id} is not whole: {error}"
+            raise BrokenModelError(message) from error
+
+
+def no_models() -> TrainedModels:
+    """Return what serves before the first training: nothing is known of anything."""
+    nothing = np.zeros(0, dtype=np.int32)
+    return TrainedModels(
+        model_id="",
+        copurchase=CopurchaseModel.empty(),
+        sessions=SessionIndex.empty(),
+        trending=nothing,
+        ranks=nothing,
+    )
+
+
+def part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of one engine: those named `name.`..., without that prefix."""
+    prefix = f"{name}."
+    return {
+        key.removeprefix(prefix): value
+        for key, value in arrays.items()
+        if key.startswith(prefix)
+    }
+
+
+def folder_of(models: Path, store_id: StoreId) -> Path:
+    """Return the folder of one store's models."""
+    return models / store_id
+
+
+def _ranks(trending: npt.NDArray[np.int32]) -> Ranks:
+    size = int(trending.max()) + 1 if len(trending) else 0
+    ranks = np.full(size, len(trending), dtype=np.int32)
+    ranks[trending] = np.arange(len(trending), dtype=np.int32)
+    return ranks
