@@ -74,6 +74,7 @@ def test_every_spelling_of_the_three_vocabularies_is_known(
         "https://schema.org.evil/InStock",
         "in\0stock",
         "\ud800",
+        "in" + "_" * 200 + "stock",
     ],
 )
 def test_any_other_word_is_refused_with_the_known_ones(word: str) -> None:

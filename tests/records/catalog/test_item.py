@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import (
     FIELD_DEFAULTS,
     Item,
@@ -45,14 +44,6 @@ def test_a_push_keeps_the_fields_it_does_not_carry() -> None:
     changed = stored.patched(ItemPatch("a", {"price": None, "stock_qty": 0}))
 
     assert changed == Item("a", title="Tent", price=None, stock_qty=0)
-
-
-def test_the_effective_availability_follows_the_stock_until_one_is_given() -> None:
-    item = Item("a", stock_qty=0)
-    given_one = item.patched(ItemPatch("a", {"availability": Availability.PREORDER}))
-
-    assert item.effective_availability is Availability.OUT_OF_STOCK
-    assert given_one.effective_availability is Availability.PREORDER
 
 
 @pytest.mark.parametrize(
