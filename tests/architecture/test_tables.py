@@ -1,10 +1,17 @@
-"""Can the tables be spread over machines by store?"""
+"""Can the tables be spread by store, and do the migrations make exactly them?"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
 
 from productrecs.storage.tables import metadata
+
+if TYPE_CHECKING:
+    from productrecs.storage.database import Database
 
 WHOLE_INSTALLATION = {
     "counters": "a few rows that every process polls: which views are behind",
@@ -19,6 +26,13 @@ def not_by_store(tables: sa.MetaData) -> set[str]:
     }
 
 
+def differences(database: Database, tables: sa.MetaData) -> list[object]:
+    """Return what a new migration would have to change to arrive at `tables`."""
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return list(compare_metadata(context, tables))
+
+
 def test_every_primary_key_begins_with_the_store() -> None:
     assert not_by_store(metadata) == WHOLE_INSTALLATION.keys()
 
@@ -30,3 +44,17 @@ def test_a_key_that_does_not_begin_with_the_store_is_caught() -> None:
     sa.Table("keyless", tables, sa.Column("store_id", sa.Text))
 
     assert not_by_store(tables) == {"turned", "keyless"}
+
+
+def test_migrations_make_exactly_the_tables(database: Database) -> None:
+    assert differences(database, metadata) == []
+
+
+def test_a_table_without_its_migration_is_caught(database: Database) -> None:
+    tables = sa.MetaData(naming_convention=metadata.naming_convention)
+    for table in metadata.sorted_tables:
+        table.to_metadata(tables)
+    tables.tables["stores"].append_column(sa.Column("mood", sa.Text))
+    sa.Table("wishes", tables, sa.Column("store_id", sa.Text, primary_key=True))
+
+    assert len(differences(database, tables)) == 2
