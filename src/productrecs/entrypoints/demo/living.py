@@ -1,0 +1,194 @@
+"""How do people shop here: for a purpose, for the larder, for fun?"""
+
+from collections.abc import Sequence
+
+from productrecs.entrypoints.demo.catalogue import Product
+from productrecs.entrypoints.demo.chance import happens
+from productrecs.entrypoints.demo.habits import BUNDLES, CHORES, Bundle, Chore
+from productrecs.entrypoints.demo.history import History, Line, Purchase
+from productrecs.entrypoints.demo.shoppers import Shopper
+from productrecs.entrypoints.demo.visits import Visit
+
+BUNDLE_ORDERS, FINDS, CHORE_KEEPERS, STROLLS = 2_250, 1_850, 420, 9_500
+# Orders that left no visit behind: by telephone, or from a browser that blocks scripts.
+UNSEEN = 0.35
+SENT_BACK = 0.02
+BARGAIN, BARGAIN_PRICE = 0.05, 0.9
+USED_UP = frozenset({"pasta", "sauces", "coffee-tea", "sweets"})
+SET_OF_FOUR = frozenset({"plates"})
+DAY_MS = 86_400_000
+
+
+def live_a_year(history: History) -> None:
+    """Fill the history: bundles, finds, chores, strolls without a purchase, returns."""
+    customs = Customs(history)
+    orders_per_share = BUNDLE_ORDERS / sum(bundle.share for bundle in BUNDLES)
+    for bundle in BUNDLES:
+        for _ in range(round(bundle.share * orders_per_share)):
+            customs.buy_a_bundle(bundle)
+    for _ in range(FINDS):
+        customs.buy_a_find()
+    keepers_per_share = CHORE_KEEPERS / sum(chore.share for chore in CHORES)
+    for chore in CHORES:
+        for _ in range(round(chore.share * keepers_per_share)):
+            customs.keep_a_chore(chore)
+    for _ in range(STROLLS):
+        customs.stroll()
+    customs.send_some_back()
+
+
+class Customs:
+    """The ways in which this shop's customers behave; each writes into one history."""
+
+    def __init__(self, history: History) -> None:
+        """Learn which things go together."""
+        self._history = history
+        self._shop = history.assortment
+        self._rng = history.rng
+        self._companions: dict[str, list[str]] = {}
+        for bundle in BUNDLES:
+            pieces = [piece for piece, _ in bundle.pieces]
+            for piece in pieces:
+                others = [other for other in pieces if other != piece]
+                self._companions.setdefault(piece, []).extend(others)
+
+    def buy_a_bundle(self, bundle: Bundle) -> None:
+        """Someone prepares for something and buys most of what it takes."""
+        pieces = self._some_of(bundle.pieces)
+        if pieces:
+            day = self._history.day_in(bundle.season)
+            buyer = self._history.crowd.someone_who_likes(pieces[0].shelf, self._rng)
+            if self._happens(0.12):
+                pieces.append(self._find(buyer, day))
+            self._purchase(buyer, day, pieces)
+
+    def buy_a_find(self) -> None:
+        """Someone buys a thing for its own sake, and sometimes a second."""
+        buyer = self._history.crowd.someone(self._rng)
+        shelf = buyer.shelves.draw(self._rng)
+        day = self._history.day_in(self._shop.shelves[shelf].season)
+        found = [self._choose(buyer, shelf, day)]
+        if self._happens(0.3):
+            found.append(self._next_to(found[0], buyer, day))
+        self._purchase(buyer, day, found)
+
+    def keep_a_chore(self, chore: Chore) -> None:
+        """Someone with an account buys the same again whenever it runs out."""
+        first, _ = chore.pieces[0]
+        shelf = self._shop.products[first].shelf
+        keeper = self._history.crowd.someone_who_likes(shelf, self._rng)
+        day = self._rng.uniform(0.0, 0.8) * len(self._history.days)
+        while keeper.customer and day < len(self._history.days):
+            pieces = self._some_of(chore.pieces)
+            if pieces and self._happens(0.15):
+                pieces.append(self._find(keeper, int(day)))
+            self._purchase(keeper, int(day), pieces)
+            day += chore.every_days * self._rng.uniform(0.75, 1.3)
+            if self._happens(0.06):
+                return
+
+    def stroll(self) -> None:
+        """Someone looks at a few things, maybe puts one into the cart, and leaves."""
+        visitor = self._history.crowd.someone(self._rng)
+        shelf = visitor.shelves.draw(self._rng)
+        day = self._history.day_in(self._shop.shelves[shelf].season)
+        seen = self._choose(visitor, shelf, day)
+        visit = Visit(visitor, self._history.moment(day), self._rng)
+        self._arrive(visit, seen)
+        while self._happens(0.68):
+            seen = self._next_to(seen, visitor, day)
+            visit.view(seen)
+        if self._happens(0.2):
+            visit.add_to_cart(seen, 1, seen.price)
+        self._history.remember(visit)
+
+    def send_some_back(self) -> None:
+        """A few lines of known customers come back some days later."""
+        for purchase in list(self._history.purchases):
+            if purchase.customer and self._happens(SENT_BACK):
+                line = self._rng.choice(purchase.lines)
+                later = purchase.at_ms + self._rng.randint(3 * DAY_MS, 20 * DAY_MS)
+                back = Line(line.product, -line.quantity, line.price)
+                self._history.sell(Purchase(later, purchase.customer, (back,)))
+
+    def _happens(self, chance: float) -> bool:
+        return happens(chance, self._rng)
+
+    def _some_of(self, pieces: Sequence[tuple[str, float]]) -> list[Product]:
+        return [
+            self._shop.products[piece] for piece, chance in pieces if self._happens(chance)
+        ]
+
+    def _find(self, shopper: Shopper, day: int) -> Product:
+        return self._choose(shopper, shopper.shelves.draw(self._rng), day)
+
+    def _choose(self, shopper: Shopper, shelf: str, day: int) -> Product:
+        """Return one of two products of a shelf: in the right colour, or the cheaper."""
+        one, other = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
+        if (one.colour == shopper.colour) != (other.colour == shopper.colour):
+            return one if one.colour == shopper.colour else other
+        return (
+            min(one, other, key=lambda product: product.price) if shopper.thrifty else one
+        )
+
+    def _next_to(self, seen: Product, shopper: Shopper, day: int) -> Product:
+        """Return what one looks at after `seen`: its companion, a neighbour, or a whim."""
+        companions = self._companions.get(seen.id)
+        if companions and self._happens(0.3):
+            return self._shop.products[self._rng.choice(companions)]
+        if self._happens(0.7):
+            return self._choose(shopper, seen.shelf, day)
+        return self._find(shopper, day)
+
+    def _arrive(self, visit: Visit, goal: Product) -> None:
+        """Come to a product by search, by its shelf, or straight from elsewhere."""
+        place = self._shop.places[goal.id]
+        if self._happens(0.22):
+            words = self._typed(self._rng.choice((*place.shelf.words, goal.title.lower())))
+            visit.search(words)
+            visit.open_result(goal, words)
+            return
+        if self._happens(0.5):
+            visit.open_category(place.department.category_ids(place.shelf)[-1])
+        if self._happens(0.1):
+            visit.prefer(self._rng.choice((goal.brand, goal.colour)))
+        visit.view(goal)
+
+    def _typed(self, words: str) -> str:
+        """Return the words as fingers type them: now and then two letters change places."""
+        if not self._happens(0.08):
+            return words
+        at = self._rng.randrange(len(words) - 1)
+        return words[:at] + words[at + 1] + words[at] + words[at + 2 :]
+
+    def _purchase(self, buyer: Shopper, day: int, products: Sequence[Product]) -> None:
+        lines = tuple(self._line(product) for product in dict.fromkeys(products))
+        if not lines:
+            return
+        paid_ms = self._history.moment(day)
+        if not self._happens(UNSEEN):
+            paid_ms = self._shop_for(buyer, paid_ms, lines)
+        self._history.sell(Purchase(paid_ms, buyer.customer, lines))
+
+    def _shop_for(self, buyer: Shopper, starts_ms: int, lines: Sequence[Line]) -> int:
+        """Log the visit that ends at the till; return the moment of payment."""
+        visit = Visit(buyer, starts_ms, self._rng)
+        self._arrive(visit, lines[0].product)
+        for line in lines:
+            if line is not lines[0] and self._happens(0.8):
+                visit.view(line.product)
+            visit.add_to_cart(line.product, line.quantity, line.price)
+        visit.sign_in()
+        self._history.remember(visit)
+        return visit.now_ms + self._rng.randint(30_000, 240_000)
+
+    def _line(self, product: Product) -> Line:
+        price = product.price
+        if self._happens(BARGAIN):
+            price = round(price * BARGAIN_PRICE, 2)
+        return Line(product, self._quantity(product.shelf), price)
+
+    def _quantity(self, shelf: str) -> int:
+        if shelf in SET_OF_FOUR:
+            return self._rng.choice((2, 4, 4, 6))
+        return self._rng.choice((1, 1, 2, 3) if shelf in USED_UP else (1, 1, 1, 1, 1, 2))

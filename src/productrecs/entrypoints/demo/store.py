@@ -1,0 +1,51 @@
+"""What does the demo shop hold, for a seed and a moment?"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from productrecs.entrypoints.demo.assortment import catalog_items, stock_the_shelves
+from productrecs.entrypoints.demo.chance import dice
+from productrecs.entrypoints.demo.history import ORDER_COLUMNS, History
+from productrecs.entrypoints.demo.living import live_a_year
+from productrecs.entrypoints.demo.shoppers import gather_the_crowd
+from productrecs.entrypoints.demo.visits import Event
+
+__all__ = ["DAYS", "ORDER_COLUMNS", "DemoStore", "generate"]
+
+DAYS = 365
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStore:
+    """A shop's catalog and its year, in the shapes in which a merchant sends them.
+
+    `items` are objects of `POST /v1/items`; `order_rows` have the columns
+    `ORDER_COLUMNS` of an order history (4.2); `events` are objects of `import-events`.
+    Rows and events stand in the order of their time.
+    """
+
+    items: list[dict[str, object]]
+    order_rows: list[dict[str, str]]
+    events: list[Event]
+
+
+def generate(seed: int, now_ms: int) -> DemoStore:
+    """Return the shop as it stands at `now_ms` (UTC): the same for the same arguments.
+
+    400 products, about 3,000 shoppers, 6,000 orders and 60,000 events over `DAYS` days,
+    none later than `now_ms`. Purchases come as order rows only, never also as events.
+    """
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
+    assortment = stock_the_shelves(days, dice(seed, "shelves"))
+    colours = sorted({product.colour for product in assortment.products.values()})
+    history = History(
+        assortment,
+        gather_the_crowd(colours, dice(seed, "crowd")),
+        days,
+        now_ms,
+        dice(seed, "history"),
+    )
+    live_a_year(history)
+    items = catalog_items(assortment, days, dice(seed, "catalog"))
+    return DemoStore(items, history.order_rows(), history.events())
