@@ -1,3 +1,3 @@
-"""ProductRecs: recommendations for an online store, self-hosted, many stores in one process."""
+"""ProductRecs: recommendations for online stores, self-hosted, many in one process."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""The ways in: HTTP, the background worker, the command line. They compose; they decide nothing."""
+"""The ways in: HTTP, background worker, command line. They compose and decide nothing."""

@@ -20,7 +20,7 @@ _SECRETS: Final = (
 
 
 def configure_logging(log_format: str) -> None:
-    """Write every log line to stderr as `json` or `text`; `auto` asks whether it is a tty."""
+    """Write every log line to stderr as `json` or `text`; `auto` looks for a terminal."""
     text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Words() if text else _Json())

@@ -1,4 +1,4 @@
-"""The composition root: settings in, one frozen set of services out. Nothing else constructs."""
+"""The composition root: settings in, services out. Nothing else constructs."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Which database is it? The only file that knows, and the only one that may ask.
 
 SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power
-cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
-overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
+cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted
+content overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
 """
 
 from collections.abc import Sequence

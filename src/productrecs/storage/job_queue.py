@@ -111,7 +111,7 @@ class JobQueue:
         self._database = database
         self._clock = clock
         self._rng = rng
-        self._policy = policy or Policy()
+        self.policy = policy or Policy()
 
     def enqueue(self, transaction: sa.Connection, wanted: NewJob) -> str:
         """Store the job with the caller's transaction and return its id.
@@ -165,7 +165,7 @@ class JobQueue:
         A job that gets further than ever before is not one that kills its workers, so its
         attempts are counted afresh.
         """
-        values: dict[str, Any] = {"leased_until": self._clock() + self._policy.lease_ms}
+        values: dict[str, Any] = {"leased_until": self._clock() + self.policy.lease_ms}
         if progress is not None:
             further = progress > sa.func.coalesce(jobs.c.progress, 0.0)
             values["progress"] = sa.case((further, progress), else_=jobs.c.progress)
@@ -224,7 +224,7 @@ class JobQueue:
             other.c.state == _literal(State.RUNNING),
         )
         # A lease further off than this was written before the clock was set back.
-        beyond = now + 10 * self._policy.lease_ms
+        beyond = now + 10 * self.policy.lease_ms
         ours = sa.select(jobs).where(jobs.c.kind.in_(sorted(kinds))).limit(1)
         abandoned = ours.where(
             jobs.c.state == _literal(State.RUNNING),
@@ -241,7 +241,7 @@ class JobQueue:
             row = _first_free(transaction, self._due(kinds, now))
             if row is None:
                 return None
-            if row["state"] == State.QUEUED or row["attempts"] < self._policy.attempts:
+            if row["state"] == State.QUEUED or row["attempts"] < self.policy.attempts:
                 return self._lease(transaction, row, now)
             message = f"its worker died {row['attempts']} times while it ran"
             values = {"state": State.DEAD, "finished_at": now, "error": message} | _FREE
@@ -261,7 +261,7 @@ class JobQueue:
             "state": State.RUNNING,
             "token": job.token,
             "attempts": job.attempts,
-            "leased_until": now + self._policy.lease_ms,
+            "leased_until": now + self.policy.lease_ms,
         }
         transaction.execute(jobs.update().where(_is(row)).values(values))
         return job
@@ -273,11 +273,11 @@ class JobQueue:
         if attempts is None:
             return None
         now = self._clock()
-        if final or attempts >= self._policy.attempts:
+        if final or attempts >= self.policy.attempts:
             dead = {"state": State.DEAD, "finished_at": now, "error": error} | _FREE
             _update(transaction, job, dead)
             return State.DEAD
-        delay = self._policy.delay_ms(attempts, self._rng)
+        delay = self.policy.delay_ms(attempts, self._rng)
         _requeue(transaction, job, {"run_at": now + delay, "error": error})
         return State.QUEUED
 

@@ -98,7 +98,7 @@ class StoreLog:
         return found
 
     def take_numbers(self, count: int) -> int:
-        """Return the first of `count` new product numbers; the head must be locked before."""
+        """Return the first of `count` new product numbers; lock the head before."""
         query = (
             store_heads.update()
             .where(store_heads.c.store_id == self.store_id)

@@ -1,4 +1,4 @@
-"""How does a store's log become models? Read on, fit every engine, publish, let it serve."""
+"""How does a store's log become models? Read on, fit, publish, let it serve."""
 
 import hashlib
 import json
@@ -72,7 +72,7 @@ def train_store(
 def fit(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return every engine's arrays, named `engine.array`, for item numbers below `n_items`."""
+    """Return every engine's arrays, named `engine.array`, for numbers below `n_items`."""
     bought, behaviour = inputs.purchases, inputs.behaviour
     sold = bought.standing & (bought.quantities > 0)
     together = sold & (bought.baskets >= 0)

@@ -1,4 +1,4 @@
-"""The command line: a module per verb, gathered here. Prints, asks and exits; decides nothing."""
+"""The command line: a module per verb, gathered here. It asks and prints, no more."""
 
 import importlib
 import sys
@@ -27,10 +27,10 @@ VERBS: Final = {
 
 
 class _Verbs(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's name
         return sorted(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click
         if cmd_name not in VERBS:
             return None
         module, name = VERBS[cmd_name].split(":")

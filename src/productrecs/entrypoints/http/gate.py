@@ -45,6 +45,7 @@ from productrecs.entrypoints.http.widget.recommendations import (
     plain_num,
     plain_request,
 )
+from productrecs.tenancy.accounts.store import Store
 
 _log = logging.getLogger(__name__)
 
@@ -167,7 +168,7 @@ class Gate:
     def __init__(
         self, declared: Application, readiness: Callable[[], list[str]], draining: object
     ) -> None:
-        """Stand in front of the `declared` routes; `draining` is true while shutting down."""
+        """Stand before the `declared` routes; `draining` is true while shutting down."""
         self._declared = declared
         self._readiness = readiness
         self._draining = draining
@@ -241,30 +242,18 @@ class Gate:
     async def _fast_lane(self, visit: _Visit, receive: Receive, context: Context) -> bool:
         """Answer a frequent, well-formed call; return whether that was done."""
         caller, scope = visit.caller, visit.scope
-        if caller is None:
-            return False
-        path, method = scope["path"], scope["method"]
-        if path == "/v1/events" and method == "POST":
+        body: bytes | None = None
+        if caller is not None and (scope["method"], scope["path"]) == (
+            "POST",
+            "/v1/events",
+        ):
             data = await read_event_body(receive, scope["headers"])
-            await visit.reply(200, await receive_events(context, caller.store, data))
-            return True
-        if method != "GET" or path not in {"/v1/recommendations", "/v1/trending"}:
+            body = await receive_events(context, caller.store, data)
+        elif caller is not None and scope["method"] == "GET":
+            body = await _read_fast(context, caller.store, scope)
+        if body is None:
             return False
-        query = plain_query(scope["query_string"])
-        opened = context.shops.get(caller.store)
-        if query is None or opened is None:
-            return False
-        default = opened.shop.settings.rec_num
-        if path == "/v1/trending":
-            num = plain_num(query, default)
-            if num is None:
-                return False
-            await visit.reply(200, answer_trending(context, opened, num))
-            return True
-        asked = plain_request(query, default)
-        if asked is None:
-            return False
-        await visit.reply(200, await answer(context, opened, asked))
+        await visit.reply(200, body)
         return True
 
     @property
@@ -285,3 +274,18 @@ def _route(path: str) -> Route | None:
     if path.startswith("/v1/items/") and len(path) > len("/v1/items/"):
         return ROUTES[ITEM_PATH]
     return ROUTES.get(path) if path != ITEM_PATH else None
+
+
+async def _read_fast(context: Context, store: Store, scope: Scope) -> bytes | None:
+    """Return the body of a well-formed read; None leaves it to the declared route."""
+    query, opened = plain_query(scope["query_string"]), context.shops.get(store)
+    if query is None or opened is None:
+        return None
+    default = opened.shop.settings.rec_num
+    if scope["path"] == "/v1/recommendations":
+        asked = plain_request(query, default)
+        return None if asked is None else await answer(context, opened, asked)
+    if scope["path"] == "/v1/trending":
+        num = plain_num(query, default)
+        return None if num is None else answer_trending(context, opened, num)
+    return None

@@ -1,4 +1,4 @@
-"""Was just this asked a moment ago? Finished replies, kept only while they are still true."""
+"""Was this asked a moment ago? Finished replies, kept only while they are true."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -110,7 +110,7 @@ class Shops:
                 await self.open(store)
 
     async def refresh(self, store: Store) -> None:
-        """Read on what just changed in one store, so that its own caller sees it at once."""
+        """Read on what just changed in one store, so that its caller sees it at once."""
         shop = self._open.get(store.store_id)
         if shop is not None:
             await asyncio.to_thread(self._refresh_one, store.store_id, shop)

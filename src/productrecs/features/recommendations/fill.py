@@ -1,4 +1,4 @@
-"""What fills a list that the engines left short? Used by every request, so it never rusts."""
+"""What fills a list that the engines left short? Used so often that it never rusts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Which products fit this call? Engines propose, the catalog strikes out, fills complete."""
+"""Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         # Co-purchased only, never padded: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(blend=_everywhere({Engine.BROWSE: 1.0}), fill=_FILL),
-        # No picture is indexed yet, so `similar` answers as mix does: interface 4.1, rule 4.
+        # No picture is indexed yet, so it answers as mix does: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_MIX, fill=_FILL),
         Source.MIX: Recipe(blend=_MIX, fill=_FILL),
     }

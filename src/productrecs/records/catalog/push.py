@@ -1,4 +1,4 @@
-"""How does the catalog change? A push is stored whole or not at all; a deletion stays one."""
+"""How does the catalog change? A push is stored whole or not; a deletion stays one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

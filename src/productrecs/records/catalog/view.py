@@ -57,7 +57,7 @@ class CatalogView:
     def __init__(
         self, store_id: StoreId, zone: tzinfo, make_card: Callable[[CardFields], bytes]
     ) -> None:
-        """Begin empty; `refresh` fills it. `make_card` writes what replies show of an item."""
+        """Begin empty; `refresh` fills it, `make_card` writes what replies show."""
         self.store_id = store_id
         self.zone = zone
         self.version = 0  # grows with every change that a reply could show
@@ -99,7 +99,7 @@ class CatalogView:
             self.version += 1
 
     def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
-        """Return, per item number, whether it may be shown at `now_ms`; do not write to it."""
+        """Return, per item number, whether it may be shown at `now_ms`; read-only."""
         kept = self._masks.get(hide_sold_out)
         if kept and kept[0] == self.version and kept[1] <= now_ms < kept[2]:
             return kept[3]

@@ -1,1 +1,1 @@
-"""What shoppers did: events, received and kept. Knows nothing of orders, catalog or HTTP."""
+"""What shoppers did: events, received and kept. Knows no orders, catalog or HTTP."""

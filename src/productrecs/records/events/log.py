@@ -26,13 +26,13 @@ def append(
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> None:
-    """Write events to the log; `linked` names sessions that became a customer's meanwhile."""
+    """Write events to the log; `linked` sessions became a customer's meanwhile."""
     rows = [_row(log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
 def names_a_product(event: NewEvent) -> bool:
-    """Return whether the event's `item_id` is a product's, not a category's or a brand's."""
+    """Return whether `item_id` is a product's, not a category's or a brand's."""
     return event.item_id is not None and SUBJECTS[event.kind] is not Subject.INDICATOR
 
 

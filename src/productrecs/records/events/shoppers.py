@@ -33,7 +33,7 @@ class Shoppers:
         return self._customers.get(name, name)
 
     def meet(self, fact: Identified, seq: int) -> str | None:
-        """Return the person of a fact; where it names both ids, its session is theirs now."""
+        """Return a fact's person; where it names both ids, its session is theirs now."""
         if fact.user_id is None:
             return None if fact.session_id is None else self.person(fact.session_id)
         person = self.person(fact.user_id)

@@ -1,1 +1,1 @@
-"""What was bought: orders with their receipts and lines. Orders write events, never back."""
+"""What was bought: orders, receipts and lines. Orders write events, never back."""

@@ -50,7 +50,9 @@ def read_rows(
         yield number, _quoted(line, lines, separator, width)
 
 
-def _quoted(line: str, lines: _Lines, separator: str, width: int) -> list[str] | BrokenRow:
+def _quoted(
+    line: str, lines: "_Lines", separator: str, width: int
+) -> list[str] | BrokenRow:
     """Return the cells of a row with quotes, which may go on in the lines below.
 
     A quote that is never closed must not swallow the rest of the file: then this line
@@ -76,7 +78,7 @@ def _quoted(line: str, lines: _Lines, separator: str, width: int) -> list[str] |
 class _Continuation:
     """The lines that a quoted cell runs on over, looked at before they are taken."""
 
-    def __init__(self, lines: _Lines, separator: str, width: int) -> None:
+    def __init__(self, lines: "_Lines", separator: str, width: int) -> None:
         self.count = 0
         self._lines = lines
         self._separators = width - 1

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import hashlib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,17 +138,15 @@ def read_header(head: bytes) -> Header:
         MissingColumnsError: when there is none, or it lacks a required column.
     """
     lines = _LINE_END.split(_decoded(head))
-    number, line = 0, ""
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not _EXCEL_HINT.fullmatch(line.strip()):
-            break
-    found = [_header(line, separator, number) for separator in SEPARATORS]
+    above = list(itertools.takewhile(_is_above_the_header, lines))
+    line = lines[len(above)] if len(above) < len(lines) else ""
+    found = [_header(line, separator, len(above) + 1) for separator in SEPARATORS]
     best = max(found, key=lambda header: (_complete(header), header.width))
     missing = [name for name in REQUIRED if name not in best.columns]
     if missing:
         message = (
-            f"the CSV has no column {' and no column '.join(missing)}; its first line must "
-            "name the columns: order_id,item_id[,customer_id][,timestamp][,quantity][,price]"
+            f"the CSV has no column {' and no column '.join(missing)}; its first line "
+            "names them: order_id,item_id[,customer_id][,timestamp][,quantity][,price]"
         )
         raise MissingColumnsError(message)
     return best
@@ -158,6 +157,10 @@ def split_line(line: str, separator: str) -> list[str]:
     if '"' not in line:
         return line.split(separator)
     return next(csv.reader((line,), delimiter=separator), [])
+
+
+def _is_above_the_header(line: str) -> bool:
+    return not line.strip() or bool(_EXCEL_HINT.fullmatch(line.strip()))
 
 
 def _header(line: str, separator: str, lines: int) -> Header:

@@ -17,7 +17,7 @@ _REMEMBERED: Final = 50_000  # texts whose meaning is kept: most repeat many tim
 _Value = TypeVar("_Value")
 
 _NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'’$€£¥]+")
+_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'\u2019$€£¥]+")
 _MINUS: Final = "\u2212"
 _POINTED: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
 _COMMAED: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*|\.\d{3})", re.ASCII)
@@ -51,10 +51,10 @@ class LineReader:
         `separator` is the file's: in one with commas, `1,234` is no decimal comma.
         """
         self._order, self._item = columns["order_id"], columns["item_id"]
-        self._customer = columns.get("customer_id", -1)
-        self._timestamp = columns.get("timestamp", -1)
-        self._quantity = columns.get("quantity", -1)
-        self._price = columns.get("price", -1)
+        self._optional = tuple(
+            columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
+        )
+        self._width = 1 + max(columns.values())
         self._read_id = _remembering(_identifier)
         self._read_moment = _remembering(lambda text: _moment(text, zone))
         self._read_quantity = _remembering(lambda text: _count(text, separator))
@@ -68,24 +68,23 @@ class LineReader:
         Raises:
             UnreadableRowError: when an id is missing or impossible, or a number is none.
         """
-        order_id = self._read_id(_cell(cells, self._order))
-        item_id = self._read_id(_cell(cells, self._item))
+        if len(cells) < self._width:
+            cells = cells + [""] * (self._width - len(cells))
+        order_id = self._read_id(cells[self._order])
+        item_id = self._read_id(cells[self._item])
         if order_id is None or item_id is None:
             missing = "order_id" if order_id is None else "item_id"
             message = f"{missing} is empty"
             raise UnreadableRowError(message)
+        customer, moment, quantity, price = self._optional
         return HistoryLine(
             order_id,
             item_id,
-            self._read_id(_cell(cells, self._customer)),
-            self._read_moment(_cell(cells, self._timestamp)),
-            self._read_quantity(_cell(cells, self._quantity)),
-            self._read_price(_cell(cells, self._price)),
+            None if customer is None else self._read_id(cells[customer]),
+            None if moment is None else self._read_moment(cells[moment]),
+            None if quantity is None else self._read_quantity(cells[quantity]),
+            None if price is None else self._read_price(cells[price]),
         )
-
-
-def _cell(cells: list[str], place: int) -> str:
-    return cells[place] if 0 <= place < len(cells) else ""
 
 
 def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:

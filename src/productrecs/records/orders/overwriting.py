@@ -55,7 +55,7 @@ class Overwriter:
         return PurchaseLine(
             line_seq=seq,
             seq=seq,
-            basket=None,
+            basket=self._ledger.basket(line.order_id, _RECEIPT, seq),
             order_id=line.order_id,
             receipt=_RECEIPT,
             item=item,

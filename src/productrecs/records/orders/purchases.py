@@ -33,7 +33,7 @@ class Ledger:
         order_ids: Iterable[str],
         items: Collection[int] | None = None,
     ) -> None:
-        """Read every line of these orders; of endless ones only those of `items`, if given."""
+        """Read every line of these orders; of endless ones, given `items`, only theirs."""
         self._repository = repository
         wanted = list(order_ids)
         self._receipts = repository.latest_receipts(wanted)
@@ -55,10 +55,14 @@ class Ledger:
             return []
         return [place[number] for number in sorted(place) if not place[number].void]
 
-    def put(self, line: PurchaseLine) -> bool:
-        """Let `line` stand, unless a higher channel holds its place; return whether it does.
+    def basket(self, order_id: str, receipt: int, seq: int) -> int:
+        """Return what the lines of an order share; it is `seq` for an order without any."""
+        return self._baskets.setdefault((order_id, receipt), seq)
 
-        `line.line_seq` and `line.seq` are a fresh sequence number; `line.basket` is set here.
+    def put(self, line: PurchaseLine) -> bool:
+        """Let `line` stand unless a higher channel holds its place; return whether it does.
+
+        `line_seq` and `seq` of the line are a fresh sequence number; `basket` is set here.
         """
         if line.order_id is None:
             self._added[line.line_seq] = line
@@ -66,7 +70,9 @@ class Ledger:
         place = self._lines[(line.order_id, line.receipt, line.item)]
         if any(other.channel > line.channel and not other.void for other in place.values()):
             return False
-        line = replace(line, basket=self._basket(line))
+        basket = self.basket(line.order_id, line.receipt, line.line_seq)
+        if line.basket != basket:
+            line = replace(line, basket=basket)
         old = place.get(line.line)
         if old is not None:
             line = replace(line, line_seq=old.line_seq)
@@ -74,22 +80,18 @@ class Ledger:
         return True
 
     def void_others(self, line: PurchaseLine, kept: int) -> None:
-        """Void the lines of the same item from number `kept` on: another channel replaced them."""
+        """Void the lines of the same item from number `kept` on: they were replaced."""
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
         for other in list(place.values()):
             if other.line >= kept and not other.void:
                 self._set(replace(other, void=True, seq=line.seq), is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
-        """Store what was put; `linked` names the sessions that became a customer's meanwhile."""
+        """Store what was put; `linked` sessions became a customer's meanwhile."""
         added = [line.renamed(linked) for line in self._added.values()]
         self._repository.add(database, added)
         self._repository.change([line.renamed(linked) for line in self._changed.values()])
         self._added, self._changed = {}, {}
-
-    def _basket(self, line: PurchaseLine) -> int:
-        key = (line.order_id or "", line.receipt)
-        return self._baskets.setdefault(key, line.line_seq)
 
     def _remember(self, line: PurchaseLine) -> None:
         key = (line.order_id or "", line.receipt)

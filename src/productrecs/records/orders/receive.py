@@ -119,7 +119,7 @@ def is_duplicate(log: StoreLog, order: NewOrder, now_ms: int) -> bool:
 
 
 def revenue(line: NewLine) -> float | None:
-    """Return a line's revenue: its total, else price times quantity (unknown counts as 1)."""
+    """Return a line's revenue: its total, else price x quantity (unknown counts as 1)."""
     return line.total if line.total is not None else line_total(line.price, line.quantity)
 
 

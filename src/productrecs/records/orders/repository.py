@@ -1,7 +1,8 @@
 """The SQL of purchases: receipts, and one line per thing bought."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final, Self
 
 import sqlalchemy as sa
@@ -44,17 +45,17 @@ class PurchaseLine:
     @property
     def values(self) -> tuple[object, ...]:
         """The columns' values, `line_seq` first."""
-        return tuple(getattr(self, name) for name in _NAMES)
+        return _VALUES(self)
 
     def renamed(self, linked: Mapping[str, str]) -> Self:
-        """Return the line with its person replaced by the customer they turned out to be."""
+        """Return the line with its person replaced by the customer they are."""
         person = linked.get(self.person or "")
         return self if person is None else replace(self, person=person)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryMark:
-    """How far a file of past orders was imported: up to which row, with how many new lines."""
+    """How far a file of past orders was imported, and how many lines were new."""
 
     digest: str
     submitted_at: int
@@ -63,6 +64,7 @@ class HistoryMark:
 
 
 _NAMES: Final = tuple(PurchaseLine.__dataclass_fields__)
+_VALUES: Final[Callable[[PurchaseLine], tuple[object, ...]]] = attrgetter(*_NAMES)
 
 
 class PurchaseRepository:

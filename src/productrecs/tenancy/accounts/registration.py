@@ -62,14 +62,8 @@ def register(
     """
     secret = new_secret_key()
     store, password_hash = _drafted(wanted, secret, clock), _password_hash(wanted.password)
-    try:
-        with database.transaction() as transaction:
-            AccountRepository(transaction).add(store, password_hash)
-    except sa.exc.IntegrityError as error:
-        message = (
-            f"{store.domain} is registered already; `store show {store.domain}` shows it"
-        )
-        raise DomainTakenError(message) from error
+    with database.transaction() as transaction:
+        AccountRepository(transaction).add(store, password_hash)
     return store, secret
 
 

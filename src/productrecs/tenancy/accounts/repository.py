@@ -70,7 +70,7 @@ class AccountRepository:
         self._move_version()
 
     def set_secret(self, store_id: StoreId, secret_hash: str | None) -> None:
-        """Replace the secret; the old one is refused as soon as processes see the version."""
+        """Replace the secret; the old one is refused once processes see the version."""
         self._update(store_id, secret_hash=secret_hash)
 
     def set_origins(self, store_id: StoreId, origins: frozenset[str]) -> None:

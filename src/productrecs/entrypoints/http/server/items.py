@@ -1,4 +1,4 @@
-"""POST /v1/items and DELETE /v1/items/{item_id}: the catalog as the merchant's server has it."""
+"""POST /v1/items and DELETE /v1/items/{item_id}: the catalog follows the merchant."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final
@@ -71,7 +71,7 @@ async def push_items(request: Request) -> Response:
     response_class=Response,
 )
 async def delete_item(request: Request, item_id: str) -> Response:
-    """Take an item out of the catalog at once; its orders and events stay for statistics."""
+    """Take an item out of the catalog; its orders and events stay for statistics."""
     exchange: Exchange = request.scope["productrecs"]
     named = item_in_path(request.scope["raw_path"]) or item_id
     if "\0" in named:

@@ -47,7 +47,7 @@ _encode: Final = msgspec.json.Encoder().encode
     response_class=Response,
 )
 async def sync_order(request: Request) -> Response:
-    """Store an order with its lines; the same `order_id` within seven days changes nothing."""
+    """Store an order with its lines; a repeat within seven days changes nothing."""
     exchange: Exchange = request.scope["productrecs"]
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     order = parse_order(parse_json(data))

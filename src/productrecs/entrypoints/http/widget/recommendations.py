@@ -40,7 +40,7 @@ Num = Annotated[
     responses=RECOMMENDATIONS_REPLY | errors(401, 422, 503),
     response_class=Response,
 )
-async def declared_recommendations(
+async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
     request: Request,
     num: Num = None,
     source: Annotated[
