@@ -1,13 +1,15 @@
-"""What was measured? Each figure as a JSON line at once, all of them in one table at the end."""
+"""What was measured? Each figure as a JSON line at once, all in one table at the end."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _COLUMNS = ("name", "value", "unit", "floor", "ratio", "target", "ok", "note")
 _BESIDE_NUMBERS = {"value", "floor", "ratio", "target"}
@@ -91,7 +93,7 @@ def _cell(value: float | str | bool | None) -> str:  # noqa: FBT001 - a cell of 
     if isinstance(value, bool):
         return "yes" if value else "NO"
     if isinstance(value, float):
-        return f"{value:,.4f}" if abs(value) < 10 else f"{value:,.1f}"  # noqa: PLR2004
+        return f"{value:,.4f}" if abs(value) < 10 else f"{value:,.1f}"
     return str(value)
 
 

@@ -1,0 +1,62 @@
+"""What do all engines take and give? Items by number, scores, and plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Items: TypeAlias = npt.NDArray[np.int32]
+Scores: TypeAlias = npt.NDArray[np.float32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+"""A model as it is kept: named plain arrays, memory-mapped or not."""
+
+
+class Ranked(NamedTuple):
+    """Item numbers and their scores, best first; equal scores stand by item number.
+
+    Both have the same length. Scores are comparable within one list only.
+    """
+
+    items: Items
+    scores: Scores
+
+
+NOTHING: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+
+def best(
+    items: npt.NDArray[np.integer[Any]], scores: npt.NDArray[np.floating[Any]], limit: int
+) -> Ranked:
+    """Return the `limit` items of the highest scores; `items` must be distinct."""
+    if limit <= 0 or len(items) == 0:
+        return NOTHING
+    if len(items) > 4 * limit:
+        # Everything above the limit-th score, and all its equals: their order is by number.
+        bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        items, scores = items[scores >= bar], scores[scores >= bar]
+    order = np.lexsort((items, -scores))[:limit]
+    return Ranked(items[order].astype(np.int32), scores[order].astype(np.float32))
+
+
+def check_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> None:
+    """Let pass item numbers in 0..n_items-1.
+
+    Raises:
+        ValueError: when one lies outside.
+    """
+    if len(items) and not 0 <= int(items.min()) <= int(items.max()) < n_items:
+        message = f"item numbers must lie in 0..{n_items - 1}"
+        raise ValueError(message)
+
+
+def offsets_of(codes: npt.NDArray[np.integer[Any]], size: int) -> Ints:
+    """Return where each code's run begins in sorted `codes`: shape [size + 1]."""
+    offsets = np.zeros(size + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=size), out=offsets[1:])
+    return offsets

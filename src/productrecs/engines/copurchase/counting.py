@@ -1,0 +1,153 @@
+"""How often were two items bought together? Counted over all baskets, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from productrecs.engines.contract import Floats, Ints, Items, Scores, check_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scipy import sparse
+
+    from productrecs.engines.copurchase.options import CopurchaseOptions
+
+_BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: about 300 MB at the very worst
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baskets:
+    """The distinct items of each basket: `baskets` (0.., rising) and `items` are parallel.
+
+    `ages_days` [n_baskets] is the age of each basket's newest line, never below 0.
+    """
+
+    baskets: Ints
+    items: Items
+    ages_days: Floats
+    n_items: int
+
+    @property
+    def sizes(self) -> Ints:
+        """How many distinct items each basket holds."""
+        return np.bincount(self.baskets, minlength=len(self.ages_days))
+
+    @property
+    def counts(self) -> Ints:
+        """In how many baskets each item stands."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+    def only(self, chosen: Ints) -> Self:
+        """Return the baskets numbered `chosen` (rising), renumbered 0..."""
+        places = np.full(len(self.ages_days), -1, dtype=np.int64)
+        places[chosen] = np.arange(len(chosen))
+        codes = places[self.baskets]
+        kept = codes >= 0
+        return type(self)(
+            codes[kept], self.items[kept], self.ages_days[chosen], self.n_items
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Two items that stood in one basket, once from each side; parallel arrays.
+
+    Sorted by owner, then companion. `weights` sums the weights of their common baskets,
+    `support` counts them.
+    """
+
+    owners: Ints
+    companions: Items
+    weights: Floats
+    support: Items
+
+    def __getitem__(self, chosen: Ints) -> Pairs:
+        """Return the pairs at the places `chosen`, in that order."""
+        return Pairs(
+            self.owners[chosen],
+            self.companions[chosen],
+            self.weights[chosen],
+            self.support[chosen],
+        )
+
+    @classmethod
+    def joined(cls, parts: list[Pairs]) -> Pairs:
+        """Return the pairs of all parts, one part after the other."""
+        return Pairs(
+            np.concatenate([np.zeros(0, np.int64), *(part.owners for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.companions for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.weights for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.support for part in parts)]),
+        )
+
+
+def gather(baskets: Ints, items: Items, ages_days: Scores | None, n_items: int) -> Baskets:
+    """Return the distinct items of each basket; lines of a basket below 0 are left out.
+
+    Raises:
+        ValueError: when an item number lies outside 0..n_items-1.
+    """
+    check_numbers(items, n_items)
+    ages = np.zeros(len(items), np.float32) if ages_days is None else ages_days
+    inside = baskets >= 0
+    items, ages = items[inside], ages[inside]
+    names, codes = np.unique(baskets[inside], return_inverse=True)
+    newest = np.full(len(names), np.inf)
+    np.minimum.at(newest, codes, ages)
+    lines = np.unique(codes * np.int64(n_items) + items)
+    return Baskets(
+        baskets=lines // max(n_items, 1),
+        items=(lines % max(n_items, 1)).astype(np.int32),
+        ages_days=np.maximum(newest, 0.0),
+        n_items=n_items,
+    )
+
+
+def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
+    """Return each basket's weight in 0..1: less for wholesale orders and for old ones."""
+    large = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
+    faded: Floats = large * 0.5 ** (lines.ages_days / options.half_life_days)
+    return faded
+
+
+def count_pairs(lines: Baskets, weights: Floats, owners: Ints) -> Iterator[Pairs]:
+    """Yield the pairs of `owners` (item numbers, rising), some owners at a time.
+
+    `weights` [n_baskets]. No block holds more pairs than its baskets allow, 4 million, or
+    one owner's, whichever is most.
+    """
+    from scipy import sparse  # noqa: PLC0415 - 20 MB that only whoever trains needs
+
+    shape = (lines.n_items, len(weights))
+    order = np.argsort(lines.items, kind="stable")
+    ones = np.ones(len(order))
+    holders = sparse.csr_array(
+        (ones, (lines.items[order], lines.baskets[order])), shape=shape
+    )
+    # The real part sums weights and the imaginary part counts: one product, not two.
+    contents = sparse.csr_array(
+        (weights[lines.baskets] + 1j, (lines.baskets, lines.items)), shape=shape[::-1]
+    )
+    for some in _blocks(owners, holders @ lines.sizes):
+        product = sparse.csr_array(holders[some] @ contents)
+        product.sort_indices()
+        yield _without_self(some, product)
+
+
+def _blocks(owners: Ints, costs: Floats) -> Iterator[Ints]:
+    ends = np.cumsum(costs[owners]) // _BLOCK_PAIRS
+    yield from np.split(owners, np.flatnonzero(np.diff(ends)) + 1) if len(owners) else []
+
+
+def _without_self(owners: Ints, product: sparse.csr_array) -> Pairs:
+    pairs = Pairs(
+        owners=np.repeat(owners, np.diff(product.indptr)),
+        companions=product.indices.astype(np.int32),
+        weights=np.real(product.data),
+        support=np.imag(product.data).astype(np.int32),
+    )
+    return pairs[np.flatnonzero(pairs.owners != pairs.companions)]
