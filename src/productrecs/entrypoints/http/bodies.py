@@ -21,7 +21,7 @@ EVENTS_LIMIT = MIB
 MAX_DEPTH = 32
 MAX_CONTAINERS = 500_000
 MAX_VALUES = 4_000_000
-"""In memory `[],` takes 25 times its 3 bytes: these hold 32 MiB of it to some 150 MiB."""
+"""32 MiB of `[],` take 790 MiB once decoded; with these no body takes more than 270 MiB."""
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
@@ -141,7 +141,7 @@ def _too_large(limit: int) -> BodyTooLargeError:
 
 
 def _is_too_much(text: bytes) -> bool:
-    """Return whether `text` may hold more values than allowed, not telling strings apart."""
+    """Return whether `text` may hold more than allowed (what strings hold counts too)."""
     containers = text.count(b"[") + text.count(b"{")
     return containers > MAX_CONTAINERS or text.count(b",") > MAX_VALUES
 

@@ -101,3 +101,31 @@ def test_long_integers_come_whole_for_the_schema_to_judge(digits: int) -> None:
 def test_exactly_32_levels_are_read() -> None:
     assert parse_json(b"[" * 32 + b"]" * 32) == json.loads("[" * 32 + "]" * 32)
     assert parse_json(b'{"a":' * 32 + b"1" + b"}" * 32) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * 500_000 + b"[]]",
+        b"[" + b"{}," * 500_000 + b"{}]",
+        b"[" + b"1," * 4_000_001 + b"1]",
+    ],
+    ids=["lists", "objects", "numbers"],
+)
+def test_a_body_that_would_swell_in_memory_is_refused_undecoded(body: bytes) -> None:
+    with pytest.raises(BodyError, match="send less at a time"):
+        parse_json(body)
+
+
+def test_a_push_of_a_thousand_full_items_is_not_too_much() -> None:
+    item = {
+        "id": "a",
+        "categories": ["c"] * 200,
+        "category_ids": ["1"] * 200,
+        "description": "Light, dry and warm. " * 1000,
+        "vector": [0.5] * 1536,
+    }
+    body = json.dumps({"items": [item] * 1000}).encode()
+
+    assert len(body) > 20_000_000
+    assert isinstance(parse_json(body), dict)
