@@ -1,0 +1,1 @@
+"""The background: a loop that runs queued jobs, and a timetable. Decides nothing itself."""

@@ -1,0 +1,57 @@
+"""What does the background do for stores, and when is it due?"""
+
+import logging
+from collections.abc import Sequence
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.job_queue import Job
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.training.fit import Workshop
+from productrecs.training.freshness import stale_stores
+from productrecs.training.learner import Learner
+
+_log = logging.getLogger(__name__)
+
+
+class StoreDuties:
+    """Handlers of the jobs that are about one store, and which stores need them."""
+
+    def __init__(self, services: Services) -> None:
+        """Follow the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+        self._reader: HotReader = services.database.hot_reader()
+        workshop = Workshop(services.database, services.models, services.clock)
+        self._learner = Learner(workshop)
+
+    def all_stores(self) -> Sequence[StoreId]:
+        """Return every store."""
+        self._accounts.refresh(self._reader)
+        return [store.store_id for store in self._accounts.all()]
+
+    def stores_to_train(self) -> Sequence[StoreId]:
+        """Return the stores that have something new to learn and are not resting."""
+        self._accounts.refresh(self._reader)
+        stale = stale_stores(
+            self._services.database, self._accounts, self._services.clock()
+        )
+        return [store_id for store_id in stale if not self._learner.is_resting(store_id)]
+
+    def train(self, job: Job, progress: Progress) -> None:
+        """Learn what the store's log says by now."""
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        model = self._learner.train(store, progress.report)
+        _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
+
+    def forget_receipts(self, job: Job, _progress: Progress) -> None:
+        """Forget the ids of events that may come again: they are older than a week."""
+        before = self._services.clock() - RETRY_WINDOW_MS
+        with self._services.database.transaction() as transaction:
+            EventRepository(transaction, job.store_id).forget_receipts(before)

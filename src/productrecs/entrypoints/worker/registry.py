@@ -1,0 +1,37 @@
+"""What does the background do? Every kind of job and its handler, every regular duty."""
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.duties import StoreDuties
+from productrecs.entrypoints.worker.loop import Handler, Worker
+from productrecs.entrypoints.worker.schedule import Duty, Schedule
+from productrecs.storage.duty_turns import DutyTurns
+from productrecs.storage.job_queue import JobQueue
+
+
+def build_worker(services: Services) -> Worker:
+    """Return the worker of one process."""
+    chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
+    queue = JobQueue(services.database, system_ms, chance)
+    stores = StoreDuties(services)
+    handlers: Mapping[str, Handler] = {
+        "clean-jobs": lambda _job, _progress: _clean(queue),
+        "forget-receipts": stores.forget_receipts,
+        "train": stores.train,
+    }
+    duties: Sequence[Duty] = (
+        Duty("clean-jobs", every=timedelta(hours=1)),
+        Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
+        # Everybody's lists follow within a minute: the wait, the rest and the training.
+        Duty("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
+    )
+    turns = DutyTurns(services.database, queue, system_ms)
+    return Worker(queue, handlers, Schedule(turns, duties))
+
+
+def _clean(queue: JobQueue) -> None:
+    queue.clean()

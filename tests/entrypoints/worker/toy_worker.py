@@ -1,0 +1,56 @@
+"""A worker process with one slow job, for tests that kill it.
+
+    python -m tests.entrypoints.worker.toy_worker FOLDER DATABASE_URL FORGETFUL
+
+Each start of the job adds a line to FOLDER/started; it ends once FOLDER/go is there.
+FORGETFUL `yes` is the broken variant: the job leaves the queue before it is done.
+"""
+
+import random
+import signal
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.worker.loop import JobInterruptedError, Progress, Worker
+from productrecs.entrypoints.worker.schedule import Duty, Schedule
+from productrecs.storage.database import Database
+from productrecs.storage.duty_turns import DutyTurns
+from productrecs.storage.job_queue import Job, JobQueue, Policy
+
+LEASE_MS: Final = 1_000
+
+
+def toy_queue(database: Database) -> JobQueue:
+    """Return a queue whose leases end after a second."""
+    chance = random.Random(1)  # noqa: S311 - spreads retries, keeps no secret
+    return JobQueue(database, system_ms, chance, Policy(lease_ms=LEASE_MS))
+
+
+def main(folder: Path, url: str, *, forgetful: bool) -> None:
+    """Work until SIGTERM."""
+    database = Database.open(url or None, folder)
+    queue = toy_queue(database)
+
+    def slow(job: Job, progress: Progress) -> None:
+        if forgetful:
+            queue.done(job)
+        with (folder / "started").open("a") as started:
+            started.write(f"{job.attempts}\n")
+        while not (folder / "go").exists():
+            if progress.stopping:
+                raise JobInterruptedError
+            time.sleep(0.01)
+
+    duties = (Duty("tick", every=timedelta(hours=1)),)
+    schedule = Schedule(DutyTurns(database, queue, system_ms), duties)
+    worker = Worker(queue, {"slow": slow, "tick": lambda _job, _progress: None}, schedule)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
+    worker.run()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], forgetful=sys.argv[3] == "yes")
