@@ -91,8 +91,8 @@ def fit(
         SessionOptions(),
     )
     return {
-        **{f"copurchase.{name}": array for name, array in copurchase.arrays().items()},
-        **{f"browse.{name}": array for name, array in sessions.arrays().items()},
+        **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},
+        **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
 

@@ -1,30 +1,32 @@
 """Which stores have something new to learn?"""
 
 from productrecs.core.clock import HOUR_MS
+from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.registration import all_stores
-from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.fit import settings_hash
-from productrecs.training.repository import TrainingRepository
+from productrecs.training.repository import Standing, standings
 
 
-def stale_stores(database: Database, now_ms: int) -> list[Store]:
-    """Return the stores whose model lags behind their log, catalog or settings.
+def stale_stores(
+    database: Database, accounts: AccountDirectory, now_ms: int
+) -> list[StoreId]:
+    """Return the stores whose model lags behind their log or settings.
 
     Windows slide even where nothing happens, so a model is also stale after an hour.
     """
-    return [store for store in all_stores(database) if _is_stale(database, store, now_ms)]
-
-
-def _is_stale(database: Database, store: Store, now_ms: int) -> bool:
     with database.reading() as connection:
-        repository = TrainingRepository(connection, store.store_id)
-        head, model = repository.head(), repository.serving()
-    if head is None or head.seq == 0:
+        rows = standings(connection)
+    return [row.store_id for row in rows if _is_stale(row, accounts, now_ms)]
+
+
+def _is_stale(row: Standing, accounts: AccountDirectory, now_ms: int) -> bool:
+    store = accounts.by_id(row.store_id)
+    if store is None or row.seq == 0:
         return False
     return (
-        model is None
-        or model.applied_seq < head.seq
-        or model.settings_hash != settings_hash(store.settings)
-        or abs(now_ms - model.trained_at) >= HOUR_MS
+        row.applied_seq is None
+        or row.applied_seq < row.seq
+        or row.settings_hash != settings_hash(store.settings)
+        or abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
     )

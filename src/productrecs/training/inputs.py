@@ -54,6 +54,11 @@ class TrainingInputs:
         self.purchases = Purchases()
         self._visitors: dict[str, int] = {}
 
+    @property
+    def size(self) -> int:
+        """How many events and purchase lines are held."""
+        return len(self.behaviour.items) + len(self.purchases.items)
+
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read what came after `applied_seq`; return how many facts that was."""
         read = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -39,6 +39,31 @@ class TrainedModel:
     catalog_seq: int
     settings_hash: str
     trained_at: int
+
+
+class Standing(NamedTuple):
+    """How far a store's log has come, and how far its serving model follows."""
+
+    store_id: StoreId
+    seq: int
+    applied_seq: int | None
+    settings_hash: str | None
+    trained_at: int | None
+
+
+def standings(connection: sa.Connection) -> list[Standing]:
+    """Return where every store of the installation stands."""
+    serving = (models.c.store_id == store_heads.c.store_id) & (
+        models.c.model_id == store_heads.c.model_id
+    )
+    query = sa.select(
+        store_heads.c.store_id,
+        store_heads.c.seq,
+        models.c.applied_seq,
+        models.c.settings_hash,
+        models.c.trained_at,
+    ).select_from(store_heads.outerjoin(models, serving))
+    return [Standing(*row) for row in connection.execute(query)]
 
 
 class TrainingRepository:

@@ -7,7 +7,6 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
-from productrecs.storage.dialects import HotReader
 from productrecs.storage.job_queue import Job
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.fit import Workshop
@@ -24,7 +23,7 @@ class StoreDuties:
         """Follow the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
-        self._reader: HotReader = services.database.hot_reader()
+        self._reader = services.database.hot_reader()
         workshop = Workshop(services.database, services.models, services.clock)
         self._learner = Learner(workshop)
 

@@ -1,7 +1,6 @@
 """What does the background do? Every kind of job and its handler, every regular duty."""
 
 import random
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from productrecs.core.clock import system_ms
@@ -18,12 +17,12 @@ def build_worker(services: Services) -> Worker:
     chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
     queue = JobQueue(services.database, system_ms, chance)
     stores = StoreDuties(services)
-    handlers: Mapping[str, Handler] = {
+    handlers: dict[str, Handler] = {
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "forget-receipts": stores.forget_receipts,
         "train": stores.train,
     }
-    duties: Sequence[Duty] = (
+    duties = (
         Duty("clean-jobs", every=timedelta(hours=1)),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         # Everybody's lists follow within a minute: the wait, the rest and the training.

@@ -1,14 +1,13 @@
 """POST /v1/orders: a purchase, once, however often it is sent."""
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import parse_json, read_body
-from productrecs.entrypoints.http.context import Exchange
 from productrecs.entrypoints.http.documentation import (
     OK_REPLY,
     answers,
@@ -22,6 +21,9 @@ from productrecs.records.orders.order import NewOrder
 from productrecs.records.orders.receive import Receipt, receive_order
 from productrecs.storage.group_commit import Work
 from productrecs.storage.store_log import StoreLog
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
 
 router = APIRouter(tags=["server"])
 
