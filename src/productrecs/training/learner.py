@@ -44,7 +44,7 @@ class Learner:
         return model
 
     def is_resting(self, store_id: StoreId) -> bool:
-        """Return whether the store was trained so lately that a small machine needs a rest."""
+        """Return whether the store was trained so lately that the machine needs a rest."""
         return time.monotonic() < self._rest_until.get(store_id, 0.0)
 
     def _forget(self) -> None:
