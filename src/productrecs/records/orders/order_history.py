@@ -25,8 +25,8 @@ from productrecs.records.orders.repository import HistoryMark, PurchaseRepositor
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
-CHUNK: Final = 2_000
-"""Lines of one transaction: it holds the write lock for some 50 ms."""
+CHUNK: Final = 1_000
+"""Lines of one transaction: it holds the write lock for some 15 ms."""
 
 MOST_ERRORS: Final = 100
 """So many errors are told; all are counted."""
