@@ -221,7 +221,7 @@ class _Patience:
 
 
 def _open(connection: apsw_dbapi.Connection) -> None:
-    connection.apsw.set_busy_timeout(5000)
+    connection.apsw.set_busy_handler(_Patience())
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
