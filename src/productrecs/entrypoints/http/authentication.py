@@ -82,10 +82,16 @@ class Caller:
     credential: Credential
 
 
-def keys_of(query: bytes, headers: Mapping[bytes, bytes]) -> Keys:
-    """Return the keys of a request; header names are in lower case."""
-    in_query = None
-    if b"key=" in query:
+def keys_of(
+    query: bytes, plain: Mapping[str, str] | None, headers: Mapping[bytes, bytes]
+) -> Keys:
+    """Return the keys of a request; header names are in lower case.
+
+    `plain` is the query read already; None where it is out of the ordinary.
+    """
+    if plain is not None:
+        in_query = plain.get("key")
+    else:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         in_query = next((value for name, value in pairs if name == "key"), None)
     pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")

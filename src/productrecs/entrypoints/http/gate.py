@@ -11,7 +11,7 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
@@ -74,6 +74,7 @@ class _Visit:
         "caller",
         "cors",
         "headers",
+        "query",
         "scope",
         "started",
         "started_at",
@@ -86,6 +87,7 @@ class _Visit:
         self._send = send
         self.scope = scope
         self.headers = headers
+        self.query = plain_query(scope["query_string"])
         given = headers.get(b"x-request-id")
         valid = given is not None and _REQUEST_ID.fullmatch(given)
         self._request_id: bytes = given if given and valid else gate.new_request_id()
@@ -229,7 +231,7 @@ class Gate:
     async def _authenticate(
         self, visit: _Visit, wanted: Credential, context: Context
     ) -> None:
-        keys = keys_of(visit.scope["query_string"], visit.headers)
+        keys = keys_of(visit.scope["query_string"], visit.query, visit.headers)
         try:
             visit.caller = authenticate(keys, wanted, context.accounts)
         except ProductRecsError:
@@ -250,7 +252,7 @@ class Gate:
             data = await read_event_body(receive, scope["headers"])
             body = await receive_events(context, caller.store, data)
         elif caller is not None and scope["method"] == "GET":
-            body = await _read_fast(context, caller.store, scope)
+            body = await _read_fast(context, caller.store, scope["path"], visit.query)
         if body is None:
             return False
         await visit.reply(200, body)
@@ -276,16 +278,18 @@ def _route(path: str) -> Route | None:
     return ROUTES.get(path) if path != ITEM_PATH else None
 
 
-async def _read_fast(context: Context, store: Store, scope: Scope) -> bytes | None:
+async def _read_fast(
+    context: Context, store: Store, path: str, query: Mapping[str, str] | None
+) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
-    query, opened = plain_query(scope["query_string"]), context.shops.get(store)
+    opened = context.shops.get(store)
     if query is None or opened is None:
         return None
     default = opened.shop.settings.rec_num
-    if scope["path"] == "/v1/recommendations":
+    if path == "/v1/recommendations":
         asked = plain_request(query, default)
         return None if asked is None else await answer(context, opened, asked)
-    if scope["path"] == "/v1/trending":
+    if path == "/v1/trending":
         num = plain_num(query, default)
         return None if num is None else answer_trending(context, opened, num)
     return None

@@ -5,10 +5,10 @@ thread looks at the database's counters five times a second and reads on what ha
 """
 
 import asyncio
+import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -42,6 +42,7 @@ class OpenShop:
     shop: Shop
     histories: Histories
     replies: ReplyCache = field(default_factory=ReplyCache)
+    used: int = 0  # when it was last asked for, on a scale of its own
     refused_model: str = ""  # a damaged model that is not tried again
 
     def memory_bytes(self) -> int:
@@ -56,7 +57,8 @@ class Shops:
         """Begin with none open; `start` begins to follow the database."""
         self._services = services
         self._accounts = accounts
-        self._open: OrderedDict[StoreId, OpenShop] = OrderedDict()
+        self._open: dict[StoreId, OpenShop] = {}
+        self._uses = itertools.count()
         self._loading: dict[StoreId, asyncio.Task[OpenShop]] = {}
         self._changing = threading.Lock()
         self._stopping = threading.Event()
@@ -83,9 +85,7 @@ class Shops:
         """Return the store's shop if it is open."""
         found = self._open.get(store.store_id)
         if found is not None:
-            with self._changing:
-                if store.store_id in self._open:
-                    self._open.move_to_end(store.store_id)
+            found.used = next(self._uses)
         return found
 
     async def open(self, store: Store) -> OpenShop:
@@ -119,10 +119,15 @@ class Shops:
         shop = await asyncio.to_thread(self._load, store)
         with self._changing:
             self._open[store.store_id] = shop
-            total = sum(one.memory_bytes() for one in self._open.values())
-            while total > MEMORY_BUDGET and len(self._open) > 1:
-                total -= self._open.popitem(last=False)[1].memory_bytes()
+            shop.used = next(self._uses)
+            self._make_room()
         return shop
+
+    def _make_room(self) -> None:
+        total = sum(shop.memory_bytes() for shop in self._open.values())
+        while total > MEMORY_BUDGET and len(self._open) > 1:
+            oldest = min(self._open, key=lambda store_id: self._open[store_id].used)
+            total -= self._open.pop(oldest).memory_bytes()
 
     def _load(self, store: Store) -> OpenShop:
         catalog = CatalogView(store.store_id, store.settings.zone, make_card)
