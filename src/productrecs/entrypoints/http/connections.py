@@ -1,0 +1,163 @@
+"""How long may a client keep us waiting, and how much may it send before it has asked?
+
+uvicorn parses HTTP and runs the application; it sets no limit on a client that sends its
+request a byte a minute, never ends its headers or never reads the reply. These limits cost
+nothing while a request is answered: a look every few seconds finds the slow ones.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from productrecs.core.ids import random_text
+
+HEAD_LIMIT_BYTES: Final = 64 * 1024
+
+
+class Draining:
+    """True once this process is about to stop; whoever answers for it may ask."""
+
+    def __init__(self) -> None:
+        """Begin in service."""
+        self._begun = False
+
+    def begin(self) -> None:
+        """Be true from now on."""
+        self._begun = True
+
+    def __bool__(self) -> bool:
+        """Return whether the process is about to stop."""
+        return self._begun
+
+
+class State(ServerState):
+    """What the connections of one process share."""
+
+    def __init__(self, draining: Draining) -> None:
+        """Begin without connections."""
+        super().__init__()
+        self.draining = draining
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how many seconds we wait on a client; an idle one is uvicorn's to close."""
+
+    head: float = 10
+    body: float = 30  # and one more for each KiB that has come
+    reading: float = 30  # without taking any of the reply
+
+
+class _Wait(NamedTuple):
+    """What a connection waits for; the same wait goes on while all of it is equal."""
+
+    seconds: float
+    what: str
+    mark: int
+
+
+class Connection(HttpToolsProtocol):
+    """One client's connection."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: State,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """Be ready for the transport."""
+        super().__init__(config, server_state, app_state, _loop)
+        self._draining = server_state.draining
+        self._requests = 0
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._wait: _Wait | None = None
+        self._wait_began = 0.0
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request has come whose answer is not complete."""
+        return self._requests > 0 and not self.cycle.response_complete
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no request has come yet."""
+        return self._requests == 0
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; a head without end is refused."""
+        super().data_received(data)
+        if self.is_answering:
+            self._head_bytes = 0
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
+            self._refuse(431, "headers_too_large", "send fewer or shorter headers")
+
+    def on_headers_complete(self) -> None:
+        """Start to answer; the last request of a connection when the process stops."""
+        super().on_headers_complete()
+        self._requests += 1
+        self._body_bytes = 0
+        if self._draining:
+            self.part()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def part(self) -> None:
+        """Let the connection end with the answer in hand, which says so."""
+        if self._requests:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close at once when idle, else with the answer to the request that is coming."""
+        if self._head_bytes == 0:
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, in the form that every refusal has."""
+        self._refuse(400, "bad_request", msg)
+
+    def is_overdue(self, now: float, patience: Patience) -> bool:
+        """Return whether the client has kept us waiting for longer than it may.
+
+        Ask every few seconds, with the same clock; what did not change in between counts.
+        """
+        wait = self._waits_for(patience)
+        if wait != self._wait:
+            self._wait, self._wait_began = wait, now
+        return wait is not None and now - self._wait_began > wait.seconds
+
+    def _waits_for(self, patience: Patience) -> _Wait | None:
+        if self.transport.is_closing() or self.flow.write_paused:
+            unread = self.transport.get_write_buffer_size()
+            return _Wait(patience.reading, "reading", unread)
+        if not self.is_answering:
+            idle = self.timeout_keep_alive_task is not None
+            return None if idle else _Wait(patience.head, "head", self._requests)
+        if self.cycle.more_body and not self.flow.read_paused:
+            allowed = patience.body + self._body_bytes // 1024
+            return _Wait(allowed, "body", self._requests)
+        return None
+
+    def _refuse(self, status: int, code: str, detail: str) -> None:
+        request_id = random_text(20)
+        answer = {"detail": detail, "code": code, "request_id": request_id}
+        body = msgspec.json.encode(answer)
+        lines = (
+            b"content-type: application/json",
+            b"content-length: %d" % len(body),
+            b"x-request-id: " + request_id.encode(),
+            b"connection: close",
+        )
+        self.transport.write(STATUS_LINE[status] + b"\r\n".join((*lines, b"", body)))
+        self.transport.close()

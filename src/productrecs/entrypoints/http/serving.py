@@ -1,0 +1,207 @@
+"""How does one process listen, and stop without failing anybody?
+
+To stop: readiness turns to 503 and every reply says `Connection: close`, while we go on
+accepting for a moment, so that balancers and kept connections go elsewhere. Then what still
+waits in the kernel's queue is accepted and the socket closed in one go, and every request
+that has come is answered.
+"""
+
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import uvicorn
+
+from productrecs.entrypoints.http.connections import (
+    Connection,
+    Draining,
+    Patience,
+    State,
+)
+
+_log = logging.getLogger(__name__)
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+IDLE_SECONDS: Final = 15
+LOOK_SECONDS: Final = 1.0
+FRESH_SECONDS: Final = 1.0
+FILES_WANTED: Final = 65_536
+BACKLOG: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How long a stop may take, how patient we are, and who started us.
+
+    `parent` is a socket's number whose other end the supervisor holds: when it closes,
+    the process is an orphan, and stops. Only a supervised process leaves the terminal's
+    interrupt and a second signal to the supervisor.
+    """
+
+    drain_seconds: float = 1.0
+    finish_seconds: float = 30.0
+    patience: Patience = field(default_factory=Patience)
+    parent: int | None = None
+
+
+def run_server(
+    create: Callable[[Draining], Application],
+    listener: socket.socket,
+    options: ServerOptions,
+    on_ready: Callable[[], None],
+) -> None:
+    """Answer requests from `listener` until SIGTERM, then drain and return.
+
+    `on_ready` is called once connections are accepted.
+
+    Raises:
+        SystemExit: with status 3 when the application could not start; the log says why.
+    """
+    _raise_file_limit()
+    listener.settimeout(0)
+    draining = Draining()
+    config = uvicorn.Config(
+        create(draining),
+        interface="asgi3",
+        loop="uvloop",
+        http=Connection,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=IDLE_SECONDS,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    _Server(config, draining, options, on_ready).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        draining: Draining,
+        options: ServerOptions,
+        on_ready: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self.server_state: State = State(draining)
+        self._draining = draining
+        self._options = options
+        self._on_ready = on_ready
+        self._told = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop in order at SIGTERM, and leave no trace of it in the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        if self._options.parent is not None:
+            loop.add_reader(self._options.parent, self._on_parent)
+        yield
+
+    def _on_signal(self, number: int) -> None:
+        supervised = self._options.parent is not None
+        if supervised and number == signal.SIGINT:
+            return  # the terminal sends it to all; the supervisor decides
+        if self._told.is_set() and not supervised:
+            self.force_exit = True
+            self._hurry.set()
+        self._told.set()
+
+    def _on_parent(self) -> None:
+        parent = self._options.parent
+        if parent is None:
+            return
+        asyncio.get_running_loop().remove_reader(parent)
+        self._hurry.set()  # nobody sends us anything any more, and the port is wanted
+        self._told.set()
+
+    async def main_loop(self) -> None:
+        """Serve until told to stop, then go on for the time of the drain."""
+        self._on_ready()
+        self._looking = asyncio.create_task(self._cut_the_slow())
+        await self._told.wait()
+        _log.info("draining", extra={"connections": len(self._connections())})
+        self._draining.begin()
+        for connection in self._connections():
+            connection.part()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), self._options.drain_seconds)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer what has come, end the application."""
+        await self._stop_listening(sockets or [])
+        await self._finish()
+        self._looking.cancel()
+        if not self.force_exit:
+            await self.lifespan.shutdown()
+
+    async def _stop_listening(self, sockets: list[socket.socket]) -> None:
+        late = [connection for one in sockets for connection in _queued(one)]
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(
+            *(loop.connect_accepted_socket(self._protocol, sock) for sock in late)
+        )
+
+    async def _finish(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        state = self.server_state
+        while (state.connections or state.tasks) and not self.force_exit:
+            waited = loop.time() - began
+            if waited > self._options.finish_seconds:
+                _log.error("requests cut off", extra={"requests": len(state.tasks)})
+                break
+            for connection in self._connections():
+                # One that came at the last moment gets the time to send its request.
+                if not (connection.is_fresh and waited < FRESH_SECONDS):
+                    connection.shutdown()
+            await asyncio.sleep(0.02)
+        for task in list(state.tasks):
+            task.cancel()
+
+    async def _cut_the_slow(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = loop.time()
+            for connection in self._connections():
+                if connection.is_overdue(now, self._options.patience):
+                    connection.transport.abort()
+
+    def _connections(self) -> list[Connection]:
+        return [one for one in self.server_state.connections if isinstance(one, Connection)]
+
+    def _protocol(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state)
+
+
+def _queued(listener: socket.socket) -> list[socket.socket]:
+    """Return every connection that waits in the kernel's queue right now."""
+    queued = []
+    with contextlib.suppress(OSError):  # none left, or no more files
+        while True:
+            queued.append(listener.accept()[0])
+    return queued
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,89 @@
+"""An API process with a toy application, for tests that stop it.
+
+    python -m tests.entrypoints.http.toy_server LISTENER_FD ready|plain
+
+It writes a line to standard output once it accepts connections. `plain` is the control: the
+same application under uvicorn's own start and stop.
+
+`/slow` answers after half a second, `/echo` with its body, `/draining` with what it knows
+of a stop, anything else at once.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+
+from productrecs.entrypoints.http.connections import Draining, Patience
+from productrecs.entrypoints.http.serving import Application, ServerOptions, run_server
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+PATIENCE = Patience(head=1, body=1, reading=1)
+
+
+def application(draining: Draining) -> Application:
+    """Return the toy application."""
+
+    async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["path"] == "/slow":
+            await asyncio.sleep(0.5)
+        body = str(bool(draining)).encode()
+        if scope["path"] == "/echo":
+            body = await _body(receive)
+        headers = [(b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer
+
+
+async def _body(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def say_ready() -> None:
+    """Tell the test that connections are accepted."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+
+
+class _Plain(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        say_ready()
+
+
+def main(number: int, *, plain: bool) -> None:
+    """Serve until SIGTERM."""
+    listener = socket.socket(fileno=number)
+    if plain:
+        config = uvicorn.Config(application(Draining()), log_level="critical")
+        _Plain(config).run(sockets=[listener])
+        return
+    options = ServerOptions(drain_seconds=0.5, patience=PATIENCE)
+    run_server(application, listener, options, say_ready)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), plain=sys.argv[2] == "plain")
