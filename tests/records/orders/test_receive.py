@@ -1,7 +1,5 @@
 """Events and orders are written once, whichever way and however often they come."""
 
-from collections.abc import Sequence
-
 import pytest
 import sqlalchemy as sa
 
@@ -194,7 +192,7 @@ def test_a_session_belongs_to_its_second_customer_from_then_on(
 def test_links_within_one_batch_reach_the_events_before_them(
     database: Database, store_id: StoreId
 ) -> None:
-    batch: Sequence[NewEvent] = [
+    batch = [
         view("tent", session="s_1"),
         buy("tent", session_id="s_1"),
         view("peg", user="anna", session="s_1"),

@@ -1,0 +1,204 @@
+"""The catalog follows pushes and deletions, and the live view follows the catalog."""
+
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.core.errors import UnknownItemError
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import Pushed, delete, push
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.catalog.view import CardFields, CatalogView
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.registration import Registration, register
+
+NOON = parse_moment("2026-03-01T12:00Z")
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def store_id(database: Database) -> StoreId:
+    return register(database, Registration("shop.example"), lambda: NOON)[0].store_id
+
+
+@pytest.fixture
+def reader(database: Database) -> Iterator[HotReader]:
+    opened = database.hot_reader()
+    yield opened
+    opened.close()
+
+
+def send(database: Database, store: StoreId, **items: dict[str, object]) -> Pushed:
+    patches = [ItemPatch(item_id, fields) for item_id, fields in items.items()]
+    with database.transaction() as transaction:
+        return push(StoreLog(database, transaction, store), patches, NOON)
+
+
+def remove(database: Database, store: StoreId, item_id: str) -> None:
+    with database.transaction() as transaction:
+        delete(StoreLog(database, transaction, store), item_id, NOON)
+
+
+def shown(view: CatalogView, now: int = NOON, *, hide: bool = True) -> set[str]:
+    visible = view.visible(now, hide_sold_out=hide)
+    return {name for number, name in enumerate(view.ids) if name and visible[number]}
+
+
+def a_view(store_id: StoreId) -> CatalogView:
+    def card(fields: CardFields) -> bytes:
+        return f"{fields.item_id} {fields.price}".encode()
+
+    return CatalogView(store_id, BERLIN, card)
+
+
+def refreshed(view: CatalogView, reader: HotReader) -> CatalogView:
+    head = reader.all(
+        "SELECT catalog_seq FROM store_heads WHERE store_id = ?", (view.store_id,)
+    )
+    view.refresh(reader, int(head[0][0]))
+    return view
+
+
+def test_absent_fields_keep_their_values(database: Database, store_id: StoreId) -> None:
+    first = send(database, store_id, tent={"title": "Tent", "price": 99.0, "stock_qty": 3})
+
+    second = send(database, store_id, tent={"price": 89.0}, peg={})
+
+    with database.reading() as connection:
+        item = CatalogRepository(connection, store_id).find(["tent"])["tent"].item
+    assert (first, second) == (Pushed(1, 0, 1), Pushed(1, 1, 2))
+    assert (item.title, item.price, item.stock_qty) == ("Tent", 89.0, 3)
+
+
+def test_of_a_repeated_id_the_last_stands(database: Database, store_id: StoreId) -> None:
+    patches = [
+        ItemPatch("a", {"title": "first", "sku": "s"}),
+        ItemPatch("a", {"title": "2"}),
+    ]
+    with database.transaction() as transaction:
+        pushed = push(StoreLog(database, transaction, store_id), patches, NOON)
+
+    with database.reading() as connection:
+        item = CatalogRepository(connection, store_id).find(["a"])["a"].item
+    assert pushed == Pushed(1, 0, 1)
+    assert (item.title, item.sku) == ("2", None)
+
+
+def test_a_deleted_item_starts_afresh_when_it_comes_back(
+    database: Database, store_id: StoreId
+) -> None:
+    send(database, store_id, tent={"title": "Tent", "price": 99.0})
+    remove(database, store_id, "tent")
+    with pytest.raises(UnknownItemError):
+        remove(database, store_id, "tent")
+
+    again = send(database, store_id, tent={"price": 5.0})
+
+    with database.reading() as connection:
+        item = CatalogRepository(connection, store_id).find(["tent"])["tent"].item
+    assert again == Pushed(1, 0, 1)
+    assert (item.title, item.price) == ("", 5.0)
+
+
+def test_the_view_follows_changes_and_deletions(
+    database: Database, store_id: StoreId, reader: HotReader
+) -> None:
+    send(
+        database,
+        store_id,
+        tent={"price": 99.0, "categories": ("camp",)},
+        peg={"price": 1.0},
+    )
+    view = refreshed(a_view(store_id), reader)
+    tent = view.numbers["tent"]
+
+    send(database, store_id, tent={"price": 89.0, "categories": ("sale",)})
+    remove(database, store_id, "peg")
+    before = shown(view)
+    refreshed(view, reader)
+
+    assert before == {"tent", "peg"}
+    assert shown(view) == {"tent"}
+    assert view.cards[tent] == b"tent 89.0"
+    assert list(view.members["sale"]) == [tent]
+    assert list(view.members["camp"]) == []
+
+
+def test_a_view_that_followed_equals_one_read_afresh(
+    database: Database, store_id: StoreId, reader: HotReader
+) -> None:
+    view = refreshed(a_view(store_id), reader)
+    for step in range(30):
+        send(
+            database,
+            store_id,
+            **{
+                f"i{step % 7}": {"price": float(step), "categories": (f"c{step % 3}",)},
+                f"i{step % 11}": {"availability": list(Availability)[step % 5]},
+            },
+        )
+        if step % 4 == 3:
+            remove(database, store_id, f"i{step % 7}")
+        refreshed(view, reader)
+
+    fresh = refreshed(a_view(store_id), reader)
+
+    assert shown(view) == shown(fresh)
+    assert view.numbers == fresh.numbers
+    assert {name: view.cards[n] for name, n in view.numbers.items()} == {
+        name: fresh.cards[n] for name, n in fresh.numbers.items()
+    }
+    assert {name: sorted(list_) for name, list_ in view.members.items() if list_} == {
+        name: sorted(list_) for name, list_ in fresh.members.items() if list_
+    }
+
+
+def test_windows_are_whole_days_in_the_stores_zone(
+    database: Database, store_id: StoreId, reader: HotReader
+) -> None:
+    send(
+        database,
+        store_id,
+        march={"available_from": "2026-03-01", "available_until": "2026-03-01"},
+    )
+    view = refreshed(a_view(store_id), reader)
+    midnight = parse_moment("2026-03-01T00:00+01:00")
+
+    seen = [bool(shown(view, midnight + after)) for after in (-1, 0, DAY_MS - 1, DAY_MS)]
+
+    assert seen == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("fields", "when_hidden", "when_not"),
+    [
+        ({}, True, True),
+        ({"stock_qty": 0}, False, True),
+        ({"stock_qty": 0, "availability": Availability.BACKORDER}, True, True),
+        ({"stock_qty": 5, "availability": Availability.OUT_OF_STOCK}, False, True),
+        ({"availability": Availability.DISCONTINUED}, False, False),
+    ],
+)
+def test_what_cannot_be_bought_is_hidden_as_the_store_says(
+    sqlite_database: Database,
+    fields: dict[str, object],
+    *,
+    when_hidden: bool,
+    when_not: bool,
+) -> None:
+    store_id = register(sqlite_database, Registration("a.example"), lambda: NOON)[
+        0
+    ].store_id
+    send(sqlite_database, store_id, thing=fields)
+    reader = sqlite_database.hot_reader()
+    view = refreshed(a_view(store_id), reader)
+    reader.close()
+
+    assert bool(shown(view, hide=True)) is when_hidden
+    assert bool(shown(view, hide=False)) is when_not
