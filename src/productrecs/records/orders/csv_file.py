@@ -12,7 +12,7 @@ from productrecs.records.orders.csv_format import BLOCK, CsvFormat
 
 LONGEST_LINE: Final = 100_000
 """Characters of one row; the csv module itself refuses a cell of 131,072."""
-_LONGEST_SPAN: Final = 100  # lines that one quoted cell may run over
+_LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def read_rows(
     lines = _Lines(file, csv_format, on_bytes)
     number = csv_format.header_lines
     lines.skip(number)
-    separator, width = csv_format.separator, csv_format.width
+    separator = csv_format.separator
     blanks = string.whitespace + separator  # spreadsheets save empty rows as ;;;;
     while (line := lines.next()) is not None:
         number += 1
@@ -47,12 +47,10 @@ def read_rows(
             elif line.strip(blanks):
                 yield number, line.split(separator)
             continue
-        yield number, _quoted(line, lines, separator, width)
+        yield number, _quoted(line, lines, csv_format)
 
 
-def _quoted(
-    line: str, lines: "_Lines", separator: str, width: int
-) -> list[str] | BrokenRow:
+def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | BrokenRow:
     """Return the cells of a row with quotes, which may go on in the lines below.
 
     A quote that is never closed must not swallow the rest of the file: then this line
@@ -60,16 +58,17 @@ def _quoted(
     """
     if len(line) > LONGEST_LINE:
         return BrokenRow(f"the row is over {LONGEST_LINE} characters")
+    separator = csv_format.separator
     # With a line below, an open quote takes it in: then one row comes out of the two.
     alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
     if len(alone) > 1:
         return alone[0]
-    taken = _Continuation(lines, separator, width)
+    taken = _Continuation(lines, csv_format)
     try:
         cells = next(csv.reader(taken.feed(line), delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
         cells = []
-    if len(cells) != width:
+    if len(cells) != csv_format.width:
         return BrokenRow("a quote is opened on this line and not closed")
     lines.skip(taken.count)
     return cells
@@ -78,26 +77,27 @@ def _quoted(
 class _Continuation:
     """The lines that a quoted cell runs on over, looked at before they are taken."""
 
-    def __init__(self, lines: "_Lines", separator: str, width: int) -> None:
+    def __init__(self, lines: "_Lines", csv_format: CsvFormat) -> None:
         self.count = 0
         self._lines = lines
-        self._separators = width - 1
-        self._separator = separator
+        self._format = csv_format
 
     def feed(self, first: str) -> Iterator[str]:
         yield first + "\n"
         room = LONGEST_LINE - len(first)
-        while self.count < _LONGEST_SPAN:
+        while self._format.prose or self.count < _LONGEST_SPAN:
             line = self._lines.peek(self.count)
-            if line is None or len(line) > room or self._is_a_row(line):
+            if line is None or len(line) >= room or self._is_a_row(line):
                 return
-            room -= len(line)
+            room -= len(line) + 1
             self.count += 1
             yield line + "\n"
 
     def _is_a_row(self, line: str) -> bool:
         # A whole row within quotes: likelier is that a quote above was never closed.
-        return '"' not in line and line.count(self._separator) == self._separators > 0
+        separators = self._format.width - 1
+        whole = line.count(self._format.separator) == separators > 0
+        return whole and '"' not in line and not self._format.prose
 
 
 class _Lines:

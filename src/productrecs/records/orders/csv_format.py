@@ -17,18 +17,37 @@ HEAD: Final = 64 * 1024
 """The header must end within so many bytes."""
 
 SEPARATORS: Final = (",", ";", "\t", "|")
-REQUIRED: Final = ("order_id", "item_id")
-COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "order_id": ("order_id",),
-        "item_id": ("item_id",),
-        "customer_id": ("customer_id", "user_id"),
-        "timestamp": ("timestamp", "created_at"),
-        "quantity": ("quantity", "qty", "units"),
-        "price": ("price", "unit_price", "item_price"),
-    }
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns a kind of file has: each with the names it may go by.
+
+    `example` is a header to show to whoever got theirs wrong. In a `prose` file, cells may
+    hold long texts of many lines.
+    """
+
+    columns: Mapping[str, tuple[str, ...]]
+    required: tuple[str, ...]
+    example: str
+    prose: bool = False
+
+
+HISTORY: Final = Layout(
+    columns=MappingProxyType(
+        {
+            "order_id": ("order_id",),
+            "item_id": ("item_id",),
+            "customer_id": ("customer_id", "user_id"),
+            "timestamp": ("timestamp", "created_at"),
+            "quantity": ("quantity", "qty", "units"),
+            "price": ("price", "unit_price", "item_price"),
+        }
+    ),
+    required=("order_id", "item_id"),
+    example="order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
 )
-"""Every column that is read, with the names it may have; the first one found counts."""
+"""An order history (interface 4.2); of the names of one column the first found counts."""
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -42,7 +61,7 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType({"cp1252": "surrogateescape
 
 
 class MissingColumnsError(ProductRecsError):
-    """The header names no order_id or no item_id, or there is no header."""
+    """The header lacks a column without which no row means anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +75,7 @@ class CsvFormat:
     header_lines: int  # lines up to the header and with it
     digest: str  # SHA-256 of the whole file, in hex
     size: int  # bytes
+    prose: bool
 
     @property
     def errors(self) -> str:
@@ -66,8 +86,9 @@ class CsvFormat:
 class Survey:
     """Looks at a file as its bytes pass by, such as while an upload is being stored."""
 
-    def __init__(self) -> None:
-        """Begin before the first byte."""
+    def __init__(self, layout: Layout = HISTORY) -> None:
+        """Begin before the first byte of a file that should have `layout`."""
+        self._layout = layout
         self._hash = hashlib.sha256()
         self._strict = codecs.getincrementaldecoder("utf-8")()
         self._is_utf8 = True
@@ -91,7 +112,7 @@ class Survey:
         """
         if self._is_utf8:
             self._is_utf8 = _decodes(self._strict, b"", final=True)
-        header = read_header(self._head)
+        header = read_header(self._head, self._layout)
         marked = [name for mark, name in _BOMS if self._head.startswith(mark)]
         encoding = marked[0] if marked else "utf-8" if self._is_utf8 else "cp1252"
         return CsvFormat(
@@ -105,17 +126,18 @@ class Survey:
             header_lines=header.lines,
             digest=self._hash.hexdigest(),
             size=self._size,
+            prose=self._layout.prose,
         )
 
 
-def inspect(file: BinaryIO) -> CsvFormat:
+def inspect(file: BinaryIO, layout: Layout = HISTORY) -> CsvFormat:
     """Return how `file` is written, reading all of it once from the start.
 
     Raises:
         MissingColumnsError: when its header lacks a required column.
     """
     file.seek(0)
-    survey = Survey()
+    survey = Survey(layout)
     while block := file.read(BLOCK):
         survey.feed(block)
     return survey.finish()
@@ -131,7 +153,7 @@ class Header:
     lines: int
 
 
-def read_header(head: bytes) -> Header:
+def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
     """Return the header that a file's first bytes hold (64 KiB are enough).
 
     Raises:
@@ -140,13 +162,13 @@ def read_header(head: bytes) -> Header:
     lines = _LINE_END.split(_decoded(head))
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
-    found = [_header(line, separator, len(above) + 1) for separator in SEPARATORS]
-    best = max(found, key=lambda header: (_complete(header), header.width))
-    missing = [name for name in REQUIRED if name not in best.columns]
+    found = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
+    best = max(found, key=lambda header: (_complete(header, layout), header.width))
+    missing = [name for name in layout.required if name not in best.columns]
     if missing:
         message = (
             f"the CSV has no column {' and no column '.join(missing)}; its first line "
-            "names them: order_id,item_id[,customer_id][,timestamp][,quantity][,price]"
+            f"names them: {layout.example}"
         )
         raise MissingColumnsError(message)
     return best
@@ -163,23 +185,23 @@ def _is_above_the_header(line: str) -> bool:
     return not line.strip() or bool(_EXCEL_HINT.fullmatch(line.strip()))
 
 
-def _header(line: str, separator: str, lines: int) -> Header:
+def _header(line: str, separator: str, lines: int, layout: Layout) -> Header:
     try:
         names = [_plain(name) for name in split_line(line, separator)]
     except csv.Error:
         names = []
-    return Header(separator, _places(names), len(names), lines)
+    return Header(separator, _places(names, layout), len(names), lines)
 
 
-def _complete(header: Header) -> tuple[int, int]:
-    required = sum(name in header.columns for name in REQUIRED)
+def _complete(header: Header, layout: Layout) -> tuple[int, int]:
+    required = sum(name in header.columns for name in layout.required)
     return required, len(header.columns)
 
 
-def _places(names: Sequence[str]) -> Mapping[str, int]:
+def _places(names: Sequence[str], layout: Layout) -> Mapping[str, int]:
     """Return where each column stands: under its own name, else its first synonym."""
     places: dict[str, int] = {}
-    for column, synonyms in COLUMNS.items():
+    for column, synonyms in layout.columns.items():
         for name in map(_plain, synonyms):
             if name in names:
                 places.setdefault(column, names.index(name))
