@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -38,7 +39,7 @@ def writer(database: Database) -> Iterator[GroupCommit]:
 def test_each_caller_gets_its_own_result_after_the_commit(
     database: Database, writer: GroupCommit
 ) -> None:
-    async def send() -> list[str]:
+    async def send() -> list[Any]:
         return await asyncio.gather(*(writer.submit(add, "a", f"n{i}") for i in range(50)))
 
     assert asyncio.run(send()) == [f"N{i}" for i in range(50)]
@@ -46,7 +47,7 @@ def test_each_caller_gets_its_own_result_after_the_commit(
 
 
 def test_one_bad_write_fails_alone(database: Database, writer: GroupCommit) -> None:
-    async def send() -> list[str | BaseException]:
+    async def send() -> list[Any]:
         await writer.submit(add, "a", "twice")
         names = ["before", "twice", "after"]
         sent = [writer.submit(add, "a", name) for name in names]
@@ -83,7 +84,7 @@ def test_a_full_queue_refuses_and_takes_nothing(database: Database) -> None:
         go_on.wait(10)
         return add(work, _key, names)
 
-    async def send() -> list[str]:
+    async def send() -> list[Any]:
         writer = GroupCommit(database, never, limit=2)
         first = writer.submit(wait, "a", "first")
         await asyncio.to_thread(writing.wait, 10)
@@ -100,7 +101,7 @@ def test_a_full_queue_refuses_and_takes_nothing(database: Database) -> None:
 
 
 def test_closing_writes_what_waits(database: Database) -> None:
-    async def send() -> list[str]:
+    async def send() -> list[Any]:
         writer = GroupCommit(database, never)
         sent = [writer.submit(add, "a", f"n{i}") for i in range(20)]
         await asyncio.to_thread(writer.close)

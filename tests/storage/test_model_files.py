@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from productrecs.storage.model_files import (
+    Arrays,
     BrokenModelError,
     forget_others,
     open_arrays,
     publish_arrays,
 )
 
-ARRAYS = {
+ARRAYS: Arrays = {
     "copurchase.scores": np.arange(5_000, dtype=np.float32),
     "trending": np.array([3, 1, 2], dtype=np.int32),
     "nothing": np.zeros(0, dtype=np.int64),
@@ -66,7 +67,7 @@ def test_what_is_not_whole_is_refused(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_failed_publication_leaves_nothing_behind(tmp_path: Path) -> None:
-    unwritable = {"fine": np.zeros(3), "not plain": np.array([object()])}
+    unwritable: Arrays = {"fine": np.zeros(3), "not plain": np.array([object()])}
 
     with pytest.raises(ValueError, match="allow_pickle"):
         publish_arrays(tmp_path, unwritable, {})

@@ -1,6 +1,6 @@
 """The catalog follows pushes and deletions, and the live view follows the catalog."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -34,7 +34,7 @@ def reader(database: Database) -> Iterator[HotReader]:
     opened.close()
 
 
-def send(database: Database, store: StoreId, **items: dict[str, object]) -> Pushed:
+def send(database: Database, store: StoreId, **items: Mapping[str, object]) -> Pushed:
     patches = [ItemPatch(item_id, fields) for item_id, fields in items.items()]
     with database.transaction() as transaction:
         return push(StoreLog(database, transaction, store), patches, NOON)

@@ -1,17 +1,20 @@
 """How does one process listen, and stop without failing anybody?
 
 To stop: readiness turns to 503 and every reply says `Connection: close`, while we go on
-accepting for a moment, so that balancers and kept connections go elsewhere. Then what still
-waits in the kernel's queue is accepted and the socket closed in one go, and every request
-that has come is answered.
+accepting for a moment, so that balancers and kept connections go elsewhere. Then the kernel
+stops to begin connections, those that have begun are accepted, the socket is closed, and
+every request that has come is answered.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import logging
+import os
 import resource
 import signal
 import socket
+import struct
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -32,6 +35,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 IDLE_SECONDS: Final = 15
 LOOK_SECONDS: Final = 1.0
 FRESH_SECONDS: Final = 1.0
+SETTLE_SECONDS: Final = 0.1  # longer than a handshake takes
 FILES_WANTED: Final = 65_536
 BACKLOG: Final = 2_048
 
@@ -40,9 +44,10 @@ BACKLOG: Final = 2_048
 class ServerOptions:
     """How long a stop may take, how patient we are, and who started us.
 
-    `parent` is a socket's number whose other end the supervisor holds: when it closes,
-    the process is an orphan, and stops. Only a supervised process leaves the terminal's
-    interrupt and a second signal to the supervisor.
+    `parent` is a socket's number whose other end the supervisor holds. A byte from there
+    says that the whole service stops; when it closes, the process is an orphan, and stops
+    too. A supervised process leaves the terminal's interrupt and a second signal to the
+    supervisor.
     """
 
     drain_seconds: float = 1.0
@@ -101,6 +106,8 @@ class _Server(uvicorn.Server):
         self._on_ready = on_ready
         self._told = asyncio.Event()
         self._hurry = asyncio.Event()
+        # Without a parent the socket is ours; with one, others may go on listening to it.
+        self._is_last = options.parent is None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -125,8 +132,10 @@ class _Server(uvicorn.Server):
         parent = self._options.parent
         if parent is None:
             return
-        asyncio.get_running_loop().remove_reader(parent)
-        self._hurry.set()  # nobody sends us anything any more, and the port is wanted
+        if os.read(parent, 1) == b"":
+            asyncio.get_running_loop().remove_reader(parent)
+            self._hurry.set()  # nobody sends to us any more, and the port is wanted
+        self._is_last = True
         self._told.set()
 
     async def main_loop(self) -> None:
@@ -150,6 +159,10 @@ class _Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
     async def _stop_listening(self, sockets: list[socket.socket]) -> None:
+        if self._is_last:
+            for one in sockets:
+                _begin_no_more(one)
+            await asyncio.sleep(SETTLE_SECONDS)
         late = [connection for one in sockets for connection in _queued(one)]
         for server in self.servers:
             server.close()
@@ -189,6 +202,26 @@ class _Server(uvicorn.Server):
 
     def _protocol(self) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state)
+
+
+# Socket filter: load byte 13 of the TCP header (the flags), keep SYN and ACK of it; drop
+# the packet where SYN stands alone, which is how a connection begins, else let it pass.
+_DROP_SYN: Final = b"".join(
+    struct.pack("=HBBI", *step)
+    for step in ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0))
+) + struct.pack("=HBBI", 0x06, 0, 0, 0xFFFFFFFF)
+_SO_ATTACH_FILTER: Final = 26
+
+
+def _begin_no_more(listener: socket.socket) -> None:
+    """Let the kernel ignore new connections: whoever begins one tries again by itself.
+
+    A connection that completes between our last accept and the close would be reset.
+    """
+    program = ctypes.create_string_buffer(_DROP_SYN, len(_DROP_SYN))
+    filtering = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
+    with contextlib.suppress(OSError):  # not Linux: then a close may reset one or two
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtering)
 
 
 def _queued(listener: socket.socket) -> list[socket.socket]:
