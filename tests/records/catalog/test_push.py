@@ -135,14 +135,11 @@ def test_a_view_that_followed_equals_one_read_afresh(
 ) -> None:
     view = refreshed(a_view(store_id), reader)
     for step in range(30):
-        send(
-            database,
-            store_id,
-            **{
-                f"i{step % 7}": {"price": float(step), "categories": (f"c{step % 3}",)},
-                f"i{step % 11}": {"availability": list(Availability)[step % 5]},
-            },
-        )
+        changes: dict[str, Mapping[str, object]] = {
+            f"i{step % 7}": {"price": float(step), "categories": (f"c{step % 3}",)},
+            f"i{step % 11}": {"availability": list(Availability)[step % 5]},
+        }
+        send(database, store_id, **changes)
         if step % 4 == 3:
             remove(database, store_id, f"i{step % 7}")
         refreshed(view, reader)
