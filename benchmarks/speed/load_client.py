@@ -1,0 +1,226 @@
+"""How fast, and after what wait, does a server on loopback answer a list of requests?
+
+A process of its own: plain non-blocking sockets under epoll, requests encoded beforehand,
+so that it costs about as little as a load generator in C. Two modes:
+
+- closed: each connection asks again as soon as it was answered; tells requests per second.
+- paced: requests leave at times drawn beforehand (Poisson arrivals), whether or not earlier
+  ones were answered; a request's latency counts from its scheduled time, so that a stall
+  is felt by all requests that should have left in it.
+
+Each request in the file begins with one letter, its class; requests end with a NUL byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import re
+import select
+import socket
+import sys
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
+STALL_SECONDS = 30.0
+
+
+class LoadError(Exception):
+    """The server closed, stalled, or answered something that is not HTTP."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """One keep-alive connection and the request that it waits for."""
+
+    socket: socket.socket
+    letter: str = ""
+    began: float = 0.0
+    received: bytes = b""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came back."""
+
+    latencies: dict[str, list[float]] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)
+    body_bytes: int = 0
+    empty: int = 0
+
+    def note(self, letter: str, latency: float, reply: bytes) -> None:
+        """Count one whole reply."""
+        self.latencies.setdefault(letter, []).append(latency)
+        self.statuses[reply[9:12].decode("ascii", "replace")] += 1
+        self.body_bytes += len(reply)
+        if reply.endswith(b":[]}"):
+            self.empty += 1
+
+
+class Load:
+    """The connections, the list of requests, and what was measured."""
+
+    def __init__(self, address: tuple[str, int], requests: list[tuple[str, bytes]]) -> None:
+        self._address = address
+        self._requests = requests
+        self._next = 0
+        self._epoll = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self.tally = Tally()
+
+    def connect(self, count: int) -> list[Connection]:
+        """Open `count` connections and return them."""
+        for _ in range(count):
+            opened = socket.create_connection(self._address, timeout=10)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened.settimeout(0)
+            self._connections[opened.fileno()] = Connection(opened)
+            self._epoll.register(opened.fileno(), select.EPOLLIN)
+        return list(self._connections.values())
+
+    def closed(self, connections: int, seconds: float) -> float:
+        """Ask on every connection, again and again; return the seconds it really took."""
+        began = time.perf_counter()
+        until = began + seconds
+        for connection in self.connect(connections):
+            self._ask(connection, began)
+        waiting, last = connections, began
+        while waiting:
+            for connection in self._answered(0.5):
+                last = time.perf_counter()
+                if last < until:
+                    self._ask(connection, last)
+                else:
+                    waiting -= 1
+            if time.perf_counter() - last > STALL_SECONDS:
+                raise LoadError(f"{waiting} requests unanswered for {STALL_SECONDS} s")
+        return last - began
+
+    def paced(self, connections: int, seconds: float, rate: float) -> float:
+        """Ask at drawn times, `rate` a second; return the seconds until the last reply."""
+        rng = random.Random(1)
+        idle = deque(self.connect(connections))
+        due: deque[float] = deque()
+        began = time.perf_counter()
+        leaves, last = began, began
+        sent = answered = 0
+        while leaves < began + seconds or answered < sent or due:
+            now = time.perf_counter()
+            while leaves <= now and leaves < began + seconds:
+                due.append(leaves)
+                leaves += rng.expovariate(rate)
+            while due and idle:
+                self._ask(idle.popleft(), due.popleft())
+                sent += 1
+            pause = leaves - time.perf_counter() if leaves < began + seconds else 0.5
+            for connection in self._answered(max(0.0, pause)):
+                last = time.perf_counter()
+                answered += 1
+                idle.append(connection)
+            if answered < sent and time.perf_counter() - last > STALL_SECONDS:
+                raise LoadError(f"{sent - answered} requests unanswered")
+        return last - began
+
+    def _ask(self, connection: Connection, began: float) -> None:
+        letter, request = self._requests[self._next % len(self._requests)]
+        self._next += 1
+        connection.letter, connection.began = letter, began
+        if connection.socket.send(request) != len(request):
+            raise LoadError("the server stopped reading")
+
+    def _answered(self, timeout: float) -> list[Connection]:
+        """Return the connections whose reply is whole, after at most `timeout` seconds."""
+        # select() sleeps to the microsecond where epoll rounds up to the millisecond.
+        select.select([self._epoll], [], [], timeout)
+        done = []
+        for fileno, _ in self._epoll.poll(0):
+            connection = self._connections[fileno]
+            got = connection.socket.recv(262_144)
+            if not got:
+                raise LoadError("the server closed a connection")
+            reply = connection.received + got
+            if is_whole(reply):
+                connection.received = b""
+                latency = time.perf_counter() - connection.began
+                self.tally.note(connection.letter, latency, reply)
+                done.append(connection)
+            else:
+                connection.received = reply
+        return done
+
+
+def is_whole(reply: bytes) -> bool:
+    """Tell whether headers and the announced body have arrived."""
+    head = reply.find(b"\r\n\r\n")
+    if head < 0:
+        return False
+    announced = CONTENT_LENGTH.search(reply, 0, head)
+    if announced is None:
+        raise LoadError(f"no content-length in {reply[:head]!r}")
+    return len(reply) >= head + 4 + int(announced[1])
+
+
+def quantile(ordered: list[float], share: float) -> float:
+    """Return the value below which `share` of the ordered list lies."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def summary(tally: Tally, seconds: float, cpu: float) -> dict[str, object]:
+    """Return the measurements: rates per second, latencies in milliseconds."""
+    classes = {}
+    for letter, latencies in tally.latencies.items():
+        ordered = sorted(latencies)
+        classes[letter] = {
+            "count": len(ordered),
+            "per_second": len(ordered) / seconds,
+            "p50_ms": 1000 * quantile(ordered, 0.5),
+            "p99_ms": 1000 * quantile(ordered, 0.99),
+            "p999_ms": 1000 * quantile(ordered, 0.999),
+            "max_ms": 1000 * ordered[-1],
+        }
+    total = sum(tally.statuses.values())
+    return {
+        "seconds": seconds,
+        "client_cpu": cpu / seconds,
+        "statuses": dict(tally.statuses),
+        "empty": tally.empty,
+        "mean_bytes": tally.body_bytes / max(1, total),
+        "classes": classes,
+    }
+
+
+def read_requests(path: Path) -> list[tuple[str, bytes]]:
+    """Return the (class, request) pairs of a file."""
+    return [
+        (chunk[:1].decode(), chunk[1:]) for chunk in path.read_bytes().split(b"\0") if chunk
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Load the server and print one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--requests", type=Path, required=True)
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rate", type=float, help="requests a second; absent: closed loop")
+    chosen = parser.parse_args(arguments)
+    load = Load(("127.0.0.1", chosen.port), read_requests(chosen.requests))
+    gc.collect()
+    gc.disable()
+    cpu = time.process_time()
+    if chosen.rate is None:
+        seconds = load.closed(chosen.connections, chosen.seconds)
+    else:
+        seconds = load.paced(chosen.connections, chosen.seconds, chosen.rate)
+    print(json.dumps(summary(load.tally, seconds, time.process_time() - cpu)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""Which figures of speed are there, and in which order are they measured?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.speed import footprint, ingest, learning, reads
+from benchmarks.speed.stores import big_shop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.report import Report
+    from benchmarks.speed.stores import BigShop
+
+ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
+    "start": footprint.start,
+    "memory": footprint.memory,
+    "training": learning.training,
+    "recommendations": reads.recommendations,
+    "events": ingest.events,
+    "freshness": learning.freshness,
+}
+ALONE: dict[str, Callable[[Report], None]] = {"import-orders": ingest.import_orders}
+NAMES = (*ALONE, *ON_THE_BIG_SHOP)
+
+
+def measure(report: Report, names: Sequence[str] = ()) -> None:
+    """Measure the named figures, or all of them.
+
+    Raises:
+        ValueError: when a name is unknown; the message lists the known ones.
+    """
+    unknown = set(names) - set(NAMES)
+    if unknown:
+        raise ValueError(f"no figure {', '.join(sorted(unknown))}; there are {NAMES}")
+    chosen = names or NAMES
+    for name in chosen:
+        if name in ALONE:
+            ALONE[name](report)
+        else:
+            ON_THE_BIG_SHOP[name](report, big_shop())
