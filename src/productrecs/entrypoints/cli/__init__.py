@@ -1,7 +1,7 @@
 """The command line: a module per verb, gathered here. It asks and prints, no more."""
 
+import errno
 import importlib
-import sys
 from typing import Final
 
 import click
@@ -27,6 +27,18 @@ VERBS: Final = {
 
 
 class _Verbs(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a verb; what was expected to fail is one line, without a stack trace."""
+        try:
+            return super().invoke(ctx)
+        except ProductRecsError as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # nobody reads our output any more: click ends quietly
+            message = f"{error.filename or 'the disk'}: {error.strerror or error}"
+            raise click.ClickException(message) from error
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's name
         return sorted(VERBS)
 
@@ -53,8 +65,4 @@ def productrecs() -> None:
 
 def main() -> None:
     """Run the command line; an expected failure is one line on stderr and exit status 1."""
-    try:
-        productrecs()
-    except ProductRecsError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+    productrecs()

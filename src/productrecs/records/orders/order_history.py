@@ -6,7 +6,7 @@ stopped, and ends as one that ran through.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO, Final
 
@@ -22,43 +22,24 @@ from productrecs.records.orders.csv_line import (
 from productrecs.records.orders.overwriting import Overwriter
 from productrecs.records.orders.purchases import Ledger
 from productrecs.records.orders.repository import HistoryMark, PurchaseRepository
+from productrecs.records.orders.row_report import RowReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 CHUNK: Final = 1_000
 """Lines of one transaction: it holds the write lock for some 15 ms."""
 
-MOST_ERRORS: Final = 100
-"""So many errors are told; all are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowError:
-    """Why a row was skipped; rows are numbered as in a spreadsheet, the header is 1."""
-
-    row: int
-    message: str
-
 
 @dataclass(slots=True)
-class HistoryReport:
+class HistoryReport(RowReport):
     """What became of a file; `rows` is `lines_imported` + `lines_updated` + `rows_skipped`.
 
     `rows_undated` of them had no time that could be read.
     """
 
-    rows: int = 0
     lines_imported: int = 0
     lines_updated: int = 0
-    rows_skipped: int = 0
     rows_undated: int = 0
-    errors: list[RowError] = field(default_factory=list)
-
-    def skipped(self, row: int, message: str) -> None:
-        """Count a row that could not be taken."""
-        self.rows_skipped += 1
-        if len(self.errors) < MOST_ERRORS:
-            self.errors.append(RowError(row, message))
 
 
 @dataclass(frozen=True)

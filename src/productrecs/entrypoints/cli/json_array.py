@@ -1,0 +1,110 @@
+"""Which members does a JSON array hold? One at a time: it may be larger than memory."""
+
+import codecs
+import json
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+
+_BLOCK: Final = 1 << 20
+_BLANKS: Final = " \t\r\n"
+
+
+class NotAnArrayError(ProductRecsError):
+    """The file is not JSON, or neither an array nor an object with one."""
+
+
+class JsonArray:
+    """The texts of an array's members; the array is the file, or `items` of an object."""
+
+    def __init__(
+        self, file: BinaryIO, longest: int, on_bytes: Callable[[int], None]
+    ) -> None:
+        """Read `file` on from where it stands; no member may be over `longest` long."""
+        self._longest = longest
+        self._file = file
+        self._on_bytes = on_bytes
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("strict")
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = ""
+        self._at = 0
+        self._at_end = False
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield each member's text.
+
+        Raises:
+            NotAnArrayError: where the text is not JSON.
+        """
+        self._open()
+        if self._peek() == "]":
+            return
+        while True:
+            start, end = self._value()
+            yield self._text[start:end]
+            if self._take(",]") == "]":
+                return
+
+    def _open(self) -> None:
+        """Pass over what stands before the first member."""
+        if self._take("[{") == "[":
+            return
+        while True:
+            start, end = self._value()
+            is_items = self._text[start:end] == '"items"'
+            self._take(":")
+            if is_items:
+                self._take("[")
+                return
+            self._value()
+            self._take(",")
+
+    def _value(self) -> tuple[int, int]:
+        """Return where the next value stands in the text, and pass over it."""
+        self._peek()
+        while True:
+            try:
+                _, end = self._scan(self._text, self._at)
+            except (ValueError, RecursionError) as error:
+                if self._at_end or len(self._text) - self._at > self._longest:
+                    raise self._refusal(f"a value is not JSON ({error})") from error
+                self._read()
+                continue
+            if end == len(self._text) and not self._at_end:
+                self._read()  # a number may go on in the next block
+                continue
+            start, self._at = self._at, end
+            return start, end
+
+    def _take(self, expected: str) -> str:
+        found = self._peek()
+        if not found or found not in expected:
+            wanted = " or ".join(expected)
+            raise self._refusal(f"found {found or 'the end'!r} where {wanted} should stand")
+        self._at += 1
+        return found
+
+    def _peek(self) -> str:
+        """Return the next character that is no blank, or nothing at the end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in _BLANKS:
+                self._at += 1
+            if self._at < len(self._text) or self._at_end:
+                return self._text[self._at : self._at + 1]
+            self._read()
+
+    def _read(self) -> None:
+        block = self._file.read(_BLOCK)
+        self._at_end = not block
+        self._on_bytes(len(block))
+        try:
+            decoded = self._decoder.decode(block, final=self._at_end)
+        except UnicodeDecodeError as error:
+            raise self._refusal("it is not UTF-8 text") from error
+        self._text, self._at = self._text[self._at :] + decoded, 0
+
+    def _refusal(self, reason: str) -> NotAnArrayError:
+        return NotAnArrayError(
+            f"this is no JSON array of items, nor an object with a list items: {reason}"
+        )

@@ -1,0 +1,26 @@
+"""How does a store get a new secret key?"""
+
+from pathlib import Path
+
+import click
+
+from productrecs.entrypoints.cli.session import data_option, json_option, opened
+from productrecs.entrypoints.cli.store import show_keys
+from productrecs.tenancy.accounts.registration import find_store, rotate_secret
+
+
+@click.group()
+def keys() -> None:
+    """Replace a store's secret key."""
+
+
+@keys.command()
+@click.argument("domain")
+@json_option
+@data_option
+def rotate(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Make a new secret key; the old one is refused from the next second on."""
+    with opened(data) as services:
+        found = find_store(services.database, domain)
+        secret = rotate_secret(services.database, found)
+    show_keys(found, secret, as_json=as_json)

@@ -1,0 +1,162 @@
+"""Which stores does this installation have? Registered, shown and deleted here."""
+
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.session import (
+    data_option,
+    json_option,
+    opened,
+    print_json,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.keys import SecretKey
+from productrecs.tenancy.accounts.registration import (
+    PLANS,
+    Registration,
+    all_stores,
+    delete_store,
+    find_store,
+    register,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.trained_models import folder_of
+
+
+@click.group()
+def store() -> None:
+    """Register, list, show and delete stores."""
+
+
+@store.command()
+@click.option("--domain", required=True, help="The store's domain, like shop.example.com.")
+@click.option("--email", help="Where its merchant is reached; the dashboard's login.")
+@click.option(
+    "--password-stdin", is_flag=True, help="Read the dashboard's password from input."
+)
+@click.option(
+    "--plan",
+    default="trial",
+    show_default=True,
+    help=f"One of {', '.join(PLANS)}; unlimited is for one's own shop.",
+)
+@click.option("--language", help="What its texts are written in.  [default: en]")
+@click.option("--currency", help="What its prices are in.  [default: EUR]")
+@click.option("--timezone", help="When its days begin.  [default: UTC]")
+@json_option
+@data_option
+def create(
+    domain: str,
+    *,
+    password_stdin: bool,
+    as_json: bool,
+    data: Path | None,
+    **said: str | None,
+) -> None:
+    """Register a store and print its two keys; the secret is shown this once.
+
+    Example: productrecs store create --domain shop.example.com --currency GBP
+    """
+    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
+    settings = {name: said[name] for name in ("language", "currency", "timezone")}
+    wanted = Registration(
+        domain=domain,
+        email=said["email"],
+        password=password,
+        plan=said["plan"] or "trial",
+        settings={name: text for name, text in settings.items() if text is not None},
+    )
+    with opened(data) as services:
+        created, secret = register(services.database, wanted, services.clock)
+    show_keys(created, secret, as_json=as_json)
+
+
+@store.command("list")
+@json_option
+@data_option
+def list_(*, as_json: bool, data: Path | None) -> None:
+    """List all stores by domain."""
+    with opened(data) as services:
+        rows = [_facts(services, one) for one in all_stores(services.database)]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo("No store yet: productrecs store create --domain shop.example.com")
+    for row in rows:
+        click.echo(
+            f"{row['domain']}  {row['store_id']}  {row['plan']}  "
+            f"{row['catalog_items']} items  {row['publishable_key']}"
+        )
+
+
+@store.command()
+@click.argument("domain")
+@json_option
+@data_option
+def show(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Show one store; its secret key is not kept, so nobody can show it."""
+    with opened(data) as services:
+        facts = _facts(services, find_store(services.database, domain))
+    if as_json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key}={one}" for key, one in value.items())
+        click.echo(f"{name.replace('_', ' '):<16} {'-' if shown in (None, '') else shown}")
+
+
+@store.command()
+@click.argument("domain")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_option
+def delete(domain: str, *, yes: bool, data: Path | None) -> None:
+    """Delete a store with all it told us: catalog, events, orders, keys, models."""
+    with opened(data) as services:
+        found = find_store(services.database, domain)
+        if not yes and sys.stdin.isatty():
+            click.confirm(f"Delete {found.domain} with all its records?", abort=True)
+        delete_store(services.database, found)
+        shutil.rmtree(folder_of(services.models, found.store_id), ignore_errors=True)
+    click.echo(f"Deleted {found.domain}.")
+
+
+def show_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
+    """Print a store's keys, the secret one for the only time."""
+    if as_json:
+        print_json(
+            {
+                "store_id": created.store_id,
+                "domain": created.domain,
+                "publishable_key": created.publishable_key,
+                "secret_key": secret,
+            }
+        )
+        return
+    click.echo(f"{created.domain} ({created.store_id})")
+    click.echo(f"publishable key  {created.publishable_key}  (for the storefront; public)")
+    click.echo(f"secret key       {secret}  (for your server; shown this once)")
+
+
+def _facts(services: Services, one: Store) -> dict[str, object]:
+    with services.database.reading() as connection:
+        size = CatalogRepository(connection, one.store_id).size()
+    return {
+        "store_id": one.store_id,
+        "domain": one.domain,
+        "email": one.email,
+        "plan": one.plan,
+        "publishable_key": one.publishable_key,
+        "origins": sorted(one.origins),
+        "settings": asdict(one.settings),
+        "catalog_items": size,
+        "created_at": iso(one.created_at),
+    }

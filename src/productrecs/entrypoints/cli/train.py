@@ -1,0 +1,57 @@
+"""Can a store's models be trained right now?"""
+
+import time
+from pathlib import Path
+
+import click
+
+from productrecs.entrypoints.cli.session import (
+    data_option,
+    json_option,
+    opened,
+    print_json,
+)
+from productrecs.entrypoints.cli.source import progress
+from productrecs.tenancy.accounts.registration import find_store
+from productrecs.training.fit import Workshop, train_store
+from productrecs.training.inputs import TrainingInputs
+
+_STEPS = 100
+
+
+@click.command()
+@click.argument("domain")
+@click.option(
+    "--engine",
+    type=click.Choice(["buy", "browse", "both", "complementary"]),
+    default="both",
+    show_default=True,
+    help="What must be fresh; one training makes all of them so.",
+)
+@json_option
+@data_option
+def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None:
+    """Train a store's models now; a running server serves them within a second.
+
+    Nobody needs this: the background trains by itself, at most a minute behind.
+    """
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        workshop = Workshop(services.database, services.models, services.clock)
+        began = time.monotonic()
+        with progress("training", _STEPS) as advance:
+            done = 0
+
+            def tell(share: float) -> None:
+                nonlocal done
+                advance(round(share * _STEPS) - done)
+                done = round(share * _STEPS)
+
+            model = train_store(workshop, store, TrainingInputs(), tell)
+        seconds = time.monotonic() - began
+    if as_json:
+        print_json(
+            {"engine": engine, "model": model.model_id, "seconds": round(seconds, 3)}
+        )
+    else:
+        click.echo(f"Trained {store.domain} in {seconds:.1f} s: model {model.model_id}.")
