@@ -30,18 +30,20 @@ class Ranked(NamedTuple):
 NOTHING: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
 
-def best(
+def places_of_best(
     items: npt.NDArray[np.integer[Any]], scores: npt.NDArray[np.floating[Any]], limit: int
-) -> Ranked:
-    """Return the `limit` items of the highest scores; `items` must be distinct."""
-    if limit <= 0 or len(items) == 0:
-        return NOTHING
-    if len(items) > 4 * limit:
-        # Everything above the limit-th score, and all its equals: their order is by number.
+) -> Ints:
+    """Return the places of the `limit` highest scores, best first; equals by item number.
+
+    `items` must be distinct.
+    """
+    places = np.arange(len(items))
+    if len(items) > 4 * limit > 0:
+        # Everything from the limit-th score on: which of its equals stay goes by number.
         bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        items, scores = items[scores >= bar], scores[scores >= bar]
-    order = np.lexsort((items, -scores))[:limit]
-    return Ranked(items[order].astype(np.int32), scores[order].astype(np.float32))
+        places = np.flatnonzero(scores >= bar)
+    order = np.lexsort((items[places], -scores[places]))
+    return places[order[: max(limit, 0)]]
 
 
 def check_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -75,14 +76,22 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return arrays, manifest["facts"]
 
 
-def forget_others(folder: Path, keep: set[str]) -> list[str]:
-    """Delete every model and draft below `folder` but `keep`; return the deleted names.
+def forget_others(
+    folder: Path, keep: set[str], *, min_age_seconds: float = 30.0
+) -> list[str]:
+    """Delete the models and drafts below `folder` but `keep`; return the deleted names.
 
-    A process that still has one mapped goes on reading it until it lets go.
+    What is younger than `min_age_seconds` stays: another process may be writing it, or be
+    about to let it serve. A process that has one mapped goes on reading it.
     """
     if not folder.is_dir():
         return []
-    gone = [path for path in folder.iterdir() if path.name not in keep]
+    before = time.time() - min_age_seconds
+    gone = [
+        path
+        for path in folder.iterdir()
+        if path.name not in keep and path.stat().st_mtime <= before
+    ]
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
     return sorted(path.name for path in gone)

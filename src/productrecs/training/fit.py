@@ -89,6 +89,7 @@ def fit(
         behaviour.times,
         n_items,
         SessionOptions(),
+        owners=behaviour.visitors,
     )
     return {
         **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.shopper import visitor_code
 from productrecs.training.repository import TrainingRepository
 
 Ints = npt.NDArray[np.int64]
@@ -28,7 +29,9 @@ class Behaviour:
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    visitors: Ints = field(  # core.shopper.visitor_code
+        default_factory=lambda: np.zeros(0, np.int64)
+    )
 
 
 @dataclass(slots=True)
@@ -52,7 +55,6 @@ class TrainingInputs:
         self.applied_seq = 0
         self.behaviour = Behaviour()
         self.purchases = Purchases()
-        self._visitors: dict[str, int] = {}
 
     @property
     def size(self) -> int:
@@ -77,8 +79,7 @@ class TrainingInputs:
 
     def _take_behaviour(self, page: list[tuple[Any, ...]]) -> None:
         _, times, kinds, items, visitors = zip(*page, strict=True)
-        known = self._visitors
-        codes = [known.setdefault(visitor, len(known)) for visitor in visitors]
+        codes = [visitor_code(visitor) for visitor in visitors]
         mine = self.behaviour
         mine.times = np.concatenate((mine.times, np.array(times, np.int64)))
         mine.kinds = np.concatenate((mine.kinds, np.array(kinds, np.int8)))

@@ -149,8 +149,13 @@ class TrainingRepository:
         return None if row is None else TrainedModel(*row)
 
     def serve(self, model: TrainedModel) -> None:
-        """Let `model` serve from now on; only the newest keeps its row."""
+        """Let `model` serve from now on, unless one that knows more does already."""
         mine = models.c.store_id == self._store_id
+        head = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        self._transaction.execute(head.values(seq=store_heads.c.seq))  # others wait here
+        serving = self.serving()
+        if serving is not None and serving.applied_seq > model.applied_seq:
+            return
         self._transaction.execute(models.delete().where(mine))
         self._transaction.execute(
             models.insert().values(

@@ -5,11 +5,12 @@
 It writes a line to standard output once it accepts connections. `plain` is the control: the
 same application under uvicorn's own start and stop.
 
-`/slow` answers after half a second, `/echo` with its body, `/draining` with what it knows
-of a stop, anything else at once.
+`/slow` answers after half a second and `/never` after a minute, `/echo` with its body,
+`/pid` with the process; anything else with what the process knows of a stop.
 """
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -33,11 +34,12 @@ def application(draining: Draining) -> Application:
         if scope["type"] == "lifespan":
             await _live(receive, send)
             return
-        if scope["path"] == "/slow":
-            await asyncio.sleep(0.5)
+        await asyncio.sleep({"/slow": 0.5, "/never": 60.0}.get(scope["path"], 0.0))
         body = str(bool(draining)).encode()
         if scope["path"] == "/echo":
             body = await _body(receive)
+        if scope["path"] == "/pid":
+            body = str(os.getpid()).encode()
         headers = [(b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from productrecs.engines.contract import NOTHING, Arrays, Ints, Items, Ranked, Scores, best
+from productrecs.engines.contract import (
+    NOTHING,
+    Arrays,
+    Ints,
+    Items,
+    Ranked,
+    Scores,
+    places_of_best,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,5 +87,6 @@ class CopurchaseModel:
         found, where = np.unique(items, return_inverse=True)
         sums = np.bincount(where, weights=votes.astype(np.float64), minlength=len(found))
         fresh = np.isin(found, anchors, invert=True)
-        found, sums = found[fresh], sums[fresh]
-        return best(found, sums * self.rarity[found], limit)
+        found, sums = found[fresh], sums[fresh] * self.rarity[found[fresh]]
+        places = places_of_best(found, sums, limit)
+        return Ranked(found[places], sums[places].astype(np.float32))

@@ -26,6 +26,7 @@ class Situation:
     recent: tuple[int, ...]  # the shopper's newest items, the newest last
     purchases: tuple[int, ...]  # what they bought last, the newest last
     bought: frozenset[int]
+    visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
 
 
@@ -75,6 +76,7 @@ def understand(
         recent=recent,
         purchases=_interleaved([history.bought_recently for history in histories]),
         bought=frozenset().union(*(history.bought for history in histories)),
+        visitor=histories[0].visitor if histories and histories[0].recent else None,
         placement=placement,
     )
 
@@ -124,7 +126,9 @@ def _candidates(
         visit = (situation.recent + situation.anchors)[-_PREFIX:]
         if not visit:
             return []
-        ranked = shop.models.sessions.next_items(visit, now_ms, _CANDIDATES)
+        ranked = shop.models.sessions.next_items(
+            visit, now_ms, _CANDIDATES, situation.visitor
+        )
     return list(zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from productrecs.core.ids import StoreId
+from productrecs.core.shopper import visitor_code
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import HotReader
 
@@ -51,6 +52,7 @@ class History:
     bought: set[int] = field(default_factory=set)
     bought_recently: list[int] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
+    visitor: int = 0  # core.shopper.visitor_code of their newest visit
 
 
 class Histories:
@@ -108,5 +110,7 @@ def _extend(history: History, rows: Sequence[tuple[Any, ...]]) -> None:
             history.bought_recently.append(item)
         if session:
             history.sessions.add(session)
+    if newest_last:
+        history.visitor = visitor_code(newest_last[-1][4] or history.person)
     del history.recent[:-RECENT_LIMIT]
     del history.bought_recently[:-RECENT_LIMIT]
