@@ -1,0 +1,68 @@
+"""`productrecs api`: the half of the service that answers, for replicas."""
+
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.cli.listening import (
+    address_of,
+    listen,
+    listening_options,
+    settings_of,
+)
+from productrecs.entrypoints.cli.serve import supervise
+from productrecs.settings import Settings
+
+
+@click.command
+@listening_options
+@click.option("--fd", type=int, hidden=True)
+@click.option("--lifeline", type=int, hidden=True)
+def api(
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    workers: int | None,
+    fd: int | None,
+    lifeline: int | None,
+) -> None:
+    """Answer requests only; run `productrecs worker` beside it, once or more.
+
+    Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+    """
+    settings = settings_of(host, port, data, workers)
+    if fd is not None and lifeline is not None:
+        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline))
+    elif settings.workers > 1:
+        sys.exit(supervise(settings, with_worker=False))
+    else:
+        _serve(settings, listen(settings.host, settings.port), None)
+
+
+def _serve(settings: Settings, listener: socket.socket, lifeline: Lifeline | None) -> None:
+    # Imported here, since a supervisor of several processes needs none of it.
+    from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415
+    from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
+    from productrecs.entrypoints.http.serving import (  # noqa: PLC0415
+        ServerOptions,
+        run_server,
+    )
+
+    address = address_of(listener)
+
+    def on_ready() -> None:
+        if lifeline is None:
+            click.echo(f"ProductRecs listens on {address}")
+        else:
+            lifeline.ready()
+
+    with opened(settings.data) as services:
+        run_server(
+            lambda draining: create_application(services, draining),
+            listener,
+            ServerOptions(parent=None if lifeline is None else lifeline.number),
+            on_ready,
+        )

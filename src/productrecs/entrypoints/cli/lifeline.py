@@ -1,0 +1,39 @@
+"""How do a supervisor and its child know of each other? By the two ends of one socket.
+
+The kernel closes an end when its process dies, however it dies. The child says `+` once it
+is ready; the supervisor says `.` when the whole service stops.
+"""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from typing import Final
+
+READY: Final = b"+"
+STOP: Final = b"."
+
+
+class Lifeline:
+    """The child's end."""
+
+    def __init__(self, number: int) -> None:
+        """Take the inherited socket `number`, and pass it on to no other process."""
+        self._socket = socket.socket(fileno=number)
+        self._socket.set_inheritable(False)
+        self.number = number
+
+    def ready(self) -> None:
+        """Tell the supervisor that this process does its work now."""
+        with contextlib.suppress(OSError):  # it is gone: the watch will say so
+            self._socket.send(READY)
+
+    def watch(self, stop: Callable[[], None]) -> None:
+        """Call `stop`, from a thread, when the supervisor says so or is gone."""
+
+        def wait() -> None:
+            with contextlib.suppress(OSError):
+                self._socket.recv(1)
+            stop()
+
+        threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -1,0 +1,30 @@
+"""`productrecs worker`: the half of the service that works in the background."""
+
+import signal
+from pathlib import Path
+
+import click
+
+from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.cli.session import data_option, opened
+from productrecs.entrypoints.worker.registry import build_worker
+
+
+@click.command
+@data_option
+@click.option("--lifeline", type=int, hidden=True)
+def worker(data: Path | None, lifeline: int | None) -> None:
+    """Run background jobs and their timetable; any number may run beside one another.
+
+    Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
+    """
+    with opened(data) as services:
+        working = build_worker(services)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: working.stop())
+        if lifeline is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
+            line = Lifeline(lifeline)
+            line.watch(working.stop)
+            line.ready()
+        working.run()

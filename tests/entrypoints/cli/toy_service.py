@@ -1,0 +1,72 @@
+"""A supervised service with toy processes, for tests that kill them.
+
+    python -m tests.entrypoints.cli.toy_service PORT FOLDER BACKGROUND
+
+Two API processes with the toy application, and one for the background, which is `steady`
+or `hopeless`: that one dies as soon as it starts. With BACKGROUND `none` the API's first
+process cannot start. Each start adds a line, `role pid`, to FOLDER/started.
+"""
+
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.cli.listening import address_of, listen
+from productrecs.entrypoints.cli.supervisor import Role, Supervisor
+from productrecs.entrypoints.http.serving import ServerOptions, run_server
+from tests.entrypoints.http.toy_server import PATIENCE, application
+
+PROGRAM = (sys.executable, "-m", "tests.entrypoints.cli.toy_service")
+
+
+def supervise(port: int, folder: Path, background: str) -> int:
+    """Run the service."""
+    listener = listen("127.0.0.1", port)
+    number = listener.fileno()
+    kind = "api" if background != "none" else "unable"
+    roles = [
+        Role(f"api {n}", (kind, str(folder), str(number)), (number,), PROGRAM)
+        for n in range(2)
+    ]
+    roles.append(Role("background", (background, str(folder), "-1"), (), PROGRAM))
+
+    def on_ready() -> None:
+        sys.stdout.write(address_of(listener) + "\n")
+        sys.stdout.flush()
+
+    return Supervisor(roles, on_ready, listener.close).run()
+
+
+def be_child(kind: str, folder: Path, number: int, lifeline: Lifeline) -> int:
+    """Be one process of the service."""
+    with (folder / "started").open("a") as started:
+        started.write(f"{kind} {os.getpid()}\n")
+    if kind == "unable":
+        sys.stderr.write("Error: the database is unsafe\n")
+        return 1
+    if kind == "api":
+        options = ServerOptions(
+            drain_seconds=0.3, patience=PATIENCE, parent=lifeline.number
+        )
+        run_server(application, socket.socket(fileno=number), options, lifeline.ready)
+    if kind == "steady":
+        over = threading.Event()
+        lifeline.watch(over.set)
+        lifeline.ready()
+        over.wait()
+    return 0
+
+
+def main() -> int:
+    """Return the exit status."""
+    if "--lifeline" not in sys.argv:
+        return supervise(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    kind, folder, number, _, lifeline = sys.argv[1:]
+    return be_child(kind, Path(folder), int(number), Lifeline(int(lifeline)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
