@@ -13,7 +13,7 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.browse import SessionOptions, fit_sessions, visits
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
-from productrecs.engines.popularity import rank_trending
+from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import forget_others, publish_arrays
@@ -108,20 +108,20 @@ def _trending(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
 ) -> npt.NDArray[np.int32]:
     bought, behaviour = inputs.purchases, inputs.behaviour
+    since_ms = now_ms - settings.trending_days * DAY_MS
     standing = bought.standing
-    return rank_trending(
+    sales = Sales(
         items=bought.items[standing],
         baskets=bought.baskets[standing],
         units=bought.quantities[standing],
         revenue=bought.totals[standing],
         times=bought.times[standing],
-        carts=behaviour.items[behaviour.kinds == EventKind.ADD_TO_CART],
-        views=behaviour.items[behaviour.kinds == EventKind.DETAIL_PAGE_VIEW],
-        n_items=n_items,
-        metric=settings.trending_metric,
-        since_ms=now_ms - settings.trending_days * DAY_MS,
-        now_ms=now_ms,
-    )
+    ).between(since_ms, now_ms)
+    lately = (behaviour.times > since_ms) & (behaviour.times <= now_ms)
+    carts = behaviour.items[lately & (behaviour.kinds == EventKind.ADD_TO_CART)]
+    views = behaviour.items[lately & (behaviour.kinds == EventKind.DETAIL_PAGE_VIEW)]
+    metric = settings.trending_metric
+    return rank_trending(sales, carts, views, n_items, metric)
 
 
 def _read_on(workshop: Workshop, store: Store, inputs: TrainingInputs) -> Head:

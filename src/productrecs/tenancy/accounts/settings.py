@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.errors import ProductRecsError
@@ -26,7 +26,7 @@ class StoreSettings:
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
     hide_out_of_stock: bool = True
-    trending_metric: str = "orders"
+    trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
 

@@ -1,0 +1,74 @@
+"""Which items trend? By orders, units or revenue; where none sold, by carts, then views."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from productrecs.engines.contract import Floats, Ints, Items
+
+Metric: TypeAlias = Literal["orders", "units", "revenue"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sales:
+    """Purchase lines as parallel arrays, shapes [n]; returns have negative units.
+
+    `baskets` below 0 are lines without an order, each an order of its own; `times` are
+    UTC milliseconds; `revenue` is in the store's currency.
+    """
+
+    items: Items
+    baskets: Ints
+    units: Ints
+    revenue: Floats
+    times: Ints
+
+    def between(self, since_ms: int, until_ms: int) -> "Sales":
+        """Return the lines with since_ms < time <= until_ms."""
+        inside = (self.times > since_ms) & (self.times <= until_ms)
+        return Sales(
+            self.items[inside],
+            self.baskets[inside],
+            self.units[inside],
+            self.revenue[inside],
+            self.times[inside],
+        )
+
+
+def rank_trending(
+    sales: Sales, carts: Items, views: Items, n_items: int, metric: Metric
+) -> Items:
+    """Return item numbers, the most trending first: what sold, was carted, or was seen.
+
+    `sales`, `carts` and `views` [n] are those of the look-back window. An item's rank is by
+    the metric, then by carts, views, its newest sale, and at last its number. Orders are
+    distinct and do not count returns; units and revenue are net of them, and what netted
+    to nothing or less ranks with what did not sell.
+
+    Source: requirements/algorithms.md 4.7.
+    """
+    amounts = np.maximum(_amounts(sales, n_items, metric), 0.0)
+    carted = np.bincount(carts, minlength=n_items)
+    viewed = np.bincount(views, minlength=n_items)
+    newest = np.zeros(n_items, dtype=np.int64)
+    np.maximum.at(newest, sales.items, sales.times)
+    known = np.flatnonzero((amounts > 0) | (carted > 0) | (viewed > 0))
+    keys = (known, -newest[known], -viewed[known], -carted[known], -amounts[known])
+    return known[np.lexsort(keys)].astype(np.int32)
+
+
+def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:
+    if metric == "orders":
+        return _orders(sales, n_items)
+    amounts = sales.units if metric == "units" else sales.revenue
+    return np.bincount(sales.items, weights=amounts, minlength=n_items)
+
+
+def _orders(sales: Sales, n_items: int) -> Floats:
+    sold = sales.units > 0
+    items, baskets = sales.items[sold].astype(np.int64), sales.baskets[sold]
+    alone = baskets < 0
+    pairs = np.unique(np.stack((baskets[~alone], items[~alone])), axis=1)
+    counts = np.bincount(pairs[1].astype(np.int64), minlength=n_items)
+    return (counts + np.bincount(items[alone], minlength=n_items)).astype(np.float64)
