@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -31,10 +32,17 @@ def serve(
     sys.exit(supervise(settings, with_worker=True))
 
 
-def supervise(settings: Settings, *, with_worker: bool) -> int:
+def _announce(address: str) -> None:
+    click.echo(f"ProductRecs listens on {address}")
+
+
+def supervise(
+    settings: Settings, *, with_worker: bool, announce: Callable[[str], None] = _announce
+) -> int:
     """Run API processes, and one for the background, until told to stop.
 
-    Returns the exit status. The database is migrated before anything starts.
+    Returns the exit status. The database is migrated before anything starts; `announce`
+    is told the address once requests are answered.
 
     Raises:
         ListenError: when the address cannot be listened on.
@@ -52,7 +60,7 @@ def supervise(settings: Settings, *, with_worker: bool) -> int:
         roles.append(Role("worker", ("worker", *folder)))
     supervisor = Supervisor(
         roles,
-        on_ready=lambda: click.echo(f"ProductRecs listens on {address}"),
+        on_ready=lambda: announce(address),
         on_stop=listener.close,
     )
     return supervisor.run()

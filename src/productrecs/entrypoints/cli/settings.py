@@ -41,10 +41,11 @@ def settings(
     if as_json:
         print_json(rows)
         return
-    width = max(len(f"{name}={row['value']}") for name, row in rows.items())
-    for name, row in rows.items():
-        line = f"{name}={row['value']}".ljust(width)
-        click.echo(f"{line}  {row['meaning']} (default {row['default']})")
+    lines = {f"{name}={_shown(row['value'])}": row for name, row in rows.items()}
+    width = max(map(len, lines))
+    for line, row in lines.items():
+        default = _shown(row["default"]) or "empty"
+        click.echo(f"{line.ljust(width)}  {row['meaning']} (default {default})")
 
 
 def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
@@ -54,6 +55,11 @@ def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[st
         if wanted:
             found = change_settings(services.database, found, wanted)
     return _rows(found)
+
+
+def _shown(value: object) -> str:
+    """Return a value as it may be written in KEY=VALUE."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -79,7 +85,9 @@ def _rows(found: Store) -> dict[str, _Row]:
 def _knobs() -> dict[str, _Row]:
     return {
         knob.environment: {
-            "value": _public(knob.environment, os.environ.get(knob.environment)),
+            "value": _public(
+                knob.environment, os.environ.get(knob.environment) or knob.default
+            ),
             "default": knob.default,
             "meaning": knob.meaning,
         }
@@ -87,6 +95,6 @@ def _knobs() -> dict[str, _Row]:
     }
 
 
-def _public(name: str, value: str | None) -> str:
+def _public(name: str, value: str) -> str:
     """Return a knob's value; of an address that may hold a password, that it is set."""
-    return "(set)" if value and name == "DATABASE_URL" else value or ""
+    return "(set)" if value and name == "DATABASE_URL" else value
