@@ -14,6 +14,7 @@ from productrecs.entrypoints.cli.listening import (
     settings_of,
 )
 from productrecs.entrypoints.cli.serve import supervise
+from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
 
 
@@ -51,6 +52,7 @@ def _serve(settings: Settings, listener: socket.socket, lifeline: Lifeline | Non
         run_server,
     )
 
+    configure_logging(settings.log_format)
     address = address_of(listener)
 
     def on_ready() -> None:

@@ -16,6 +16,7 @@ from productrecs.entrypoints.cli.listening import (
     settings_of,
 )
 from productrecs.entrypoints.cli.supervisor import Role, Supervisor
+from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
 
 
@@ -47,6 +48,7 @@ def supervise(
     Raises:
         ListenError: when the address cannot be listened on.
     """
+    configure_logging(settings.log_format)
     listener = listen(settings.host, settings.port)
     if _migrate_aside(settings) != 0:
         return 1

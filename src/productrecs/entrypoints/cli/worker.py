@@ -7,6 +7,7 @@ import click
 
 from productrecs.entrypoints.cli.lifeline import Lifeline
 from productrecs.entrypoints.cli.session import data_option, opened
+from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.worker.registry import build_worker
 
 
@@ -19,6 +20,7 @@ def worker(data: Path | None, lifeline: int | None) -> None:
     Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
     """
     with opened(data) as services:
+        configure_logging(services.settings.log_format)
         working = build_worker(services)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: working.stop())
