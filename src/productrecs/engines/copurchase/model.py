@@ -87,6 +87,7 @@ class CopurchaseModel:
         found, where = np.unique(items, return_inverse=True)
         sums = np.bincount(where, weights=votes.astype(np.float64), minlength=len(found))
         fresh = np.isin(found, anchors, invert=True)
-        found, sums = found[fresh], sums[fresh] * self.rarity[found[fresh]]
-        places = places_of_best(found, sums, limit)
-        return Ranked(found[places], sums[places].astype(np.float32))
+        found = found[fresh]
+        scores = sums[fresh] * self.rarity[found]
+        places = places_of_best(found, scores, limit)
+        return Ranked(found[places], scores[places].astype(np.float32))

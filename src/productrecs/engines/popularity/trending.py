@@ -62,7 +62,8 @@ def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:
     if metric == "orders":
         return _orders(sales, n_items)
     amounts = sales.units if metric == "units" else sales.revenue
-    return np.bincount(sales.items, weights=amounts, minlength=n_items)
+    sums = np.bincount(sales.items, weights=amounts, minlength=n_items)
+    return sums.astype(np.float64)
 
 
 def _orders(sales: Sales, n_items: int) -> Floats:

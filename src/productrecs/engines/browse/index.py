@@ -1,0 +1,148 @@
+"""What do visits like this one look at next? Asked of an immutable index of sessions."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from productrecs.engines.browse import twin
+from productrecs.engines.browse.layout import Layout, Question, sealed, weights_of
+from productrecs.engines.browse.options import SessionOptions
+from productrecs.engines.contract import NOTHING, Arrays, Floats, Items, Ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+_DAY_MS: Final = 86_400_000.0
+_compiled: list[ModuleType] = []  # the kernel, once warm
+_memory = threading.local()
+
+
+def warm_up() -> None:
+    """Make this process answer by the compiled kernel from now on.
+
+    The first time on a machine this compiles for about 6 s and keeps the result beside the
+    source (or in NUMBA_CACHE_DIR, or the user's cache folder); later processes load it in
+    about 0.5 s. The compiler stays in memory: about 100 MB, mostly shared between
+    processes. Until this is done, questions are answered by numpy, alike but slower.
+    """
+    from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
+
+    if not _compiled:
+        _compiled.append(kernel)
+
+
+class SessionIndex:
+    """Sessions of the past and what they looked at; answers with what is next.
+
+    Immutable. The compiled kernel works in scratch memory of the calling thread, so that
+    questions may be asked from any thread.
+    """
+
+    __slots__ = ("_layout", "_newest_ms", "_options", "_weights")
+
+    def __init__(self, layout: Layout, newest_ms: int, options: SessionOptions) -> None:
+        """Keep sealed arrays; `newest_ms` is when the newest session had its last event."""
+        self._layout = layout
+        self._newest_ms = newest_ms
+        self._options = options
+        self._weights = weights_of(options)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the index of a store without sessions: every answer is empty."""
+        none = np.zeros(0, np.int32)
+        nowhere = np.zeros(1, np.int64)
+        nothing = np.zeros(0, np.float32)
+        columns = (nowhere, none, nothing, np.zeros(0, np.int64), nowhere, none, nothing)
+        return cls(sealed(Layout(*columns)._asdict()), 0, SessionOptions())
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the index that gave `arrays`, which may be memory-mapped.
+
+        Raises:
+            KeyError: when one is missing.
+            ValueError: when the constants are not as many as they should be.
+        """
+        options = SessionOptions.from_array(arrays["constants"].tolist())
+        return cls(sealed(arrays), int(arrays["newest_ms"][0]), options)
+
+    def to_arrays(self) -> Arrays:
+        """Return the index as plain arrays."""
+        return {
+            **self._layout._asdict(),
+            "newest_ms": np.array([self._newest_ms], dtype=np.int64),
+            "constants": self._options.to_array(),
+        }
+
+    @property
+    def n_items(self) -> int:
+        """How many item numbers the index knows."""
+        return len(self._layout.rarity)
+
+    @property
+    def n_sessions(self) -> int:
+        """How many sessions may answer."""
+        return len(self._layout.owners)
+
+    def next_items(
+        self,
+        recent: Sequence[int] | Items,
+        now_ms: int,
+        limit: int,
+        exclude_session: int | None = None,
+    ) -> Ranked:
+        """Return up to `limit` items that similar sessions looked at, best first.
+
+        `recent` is the visit so far, oldest to newest; its newest item is never returned,
+        earlier ones may be. Items without sessions are passed over, and a visit of only
+        such items gives an empty list. Sessions owned by `exclude_session` (see
+        `fit_sessions`) do not answer: a live visit would only repeat itself.
+        Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
+
+        Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
+        """
+        question = self._question(recent, exclude_session)
+        if limit <= 0 or len(question.items) == 0:
+            return NOTHING
+        if _compiled:
+            items, scores = self._by_kernel(_compiled[0], question, limit)
+        else:
+            items, scores = twin.answer(self._layout, self._weights, question, limit)
+        age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
+        fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
+        return Ranked(items, (scores * fading).astype(np.float32))
+
+    def _question(self, recent: Sequence[int] | Items, excluded: int | None) -> Question:
+        visit = recent.tolist() if isinstance(recent, np.ndarray) else recent
+        newest_first = dict.fromkeys(reversed(visit[-self._options.longest :]))
+        n_items = self.n_items
+        known = [item for item in newest_first if 0 <= item < n_items]
+        return Question(
+            items=np.array(known[: self._options.prefix], dtype=np.int32),
+            current=visit[-1] if len(visit) else -1,
+            excluded=excluded or 0,
+            excludes=excluded is not None,
+            recent_sessions=self._options.recent_sessions,
+            neighbours=self._options.neighbours,
+        )
+
+    def _by_kernel(
+        self, kernel: Any, question: Question, limit: int
+    ) -> tuple[Items, Floats]:
+        work = getattr(_memory, "work", None)
+        if (
+            work is None
+            or len(work.votes) < self.n_items
+            or len(work.slots) < question.recent_sessions
+        ):
+            work = kernel.work_for(self.n_items, question.recent_sessions)
+            _memory.work = work
+        items, scores = np.empty(limit, np.int32), np.empty(limit)
+        count = kernel.answer(self._layout, self._weights, question, work, items, scores)
+        return items[:count], scores[:count]

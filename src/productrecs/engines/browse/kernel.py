@@ -1,0 +1,231 @@
+"""What comes next, compiled: the same sums in the same order as the twin's.
+
+Importing this file compiles, or loads what an earlier process compiled; see `warm_up`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy as np
+from numba import types
+
+from productrecs.engines.browse.layout import Layout, Question, Weights
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats, Ints, Items
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Work(NamedTuple):
+    """Scratch memory of one thread, used again by every question."""
+
+    slots: Ints  # [recent_sessions]
+    similar: Floats  # [recent_sessions]
+    matched: Ints  # [recent_sessions]
+    sample: Floats  # [recent_sessions]
+    votes: Floats  # [n_items], all zero between questions
+    touched: Items  # [n_items]
+
+
+def work_for(n_items: int, recent_sessions: int) -> Work:
+    """Return scratch memory for questions of these sizes: 12 bytes an item."""
+    return Work(
+        slots=np.zeros(recent_sessions, dtype=np.int64),
+        similar=np.zeros(recent_sessions),
+        matched=np.zeros(recent_sessions, dtype=np.int64),
+        sample=np.zeros(recent_sessions),
+        votes=np.zeros(n_items),
+        touched=np.zeros(n_items, dtype=np.int32),
+    )
+
+
+def _fixed(kind: Any) -> Any:
+    return types.Array(kind, 1, "C", readonly=True)
+
+
+def _named(form: type, *kinds: Any) -> Any:
+    same = len(set(kinds)) == 1
+    if same:
+        return types.NamedUniTuple(kinds[0], len(kinds), form)  # type: ignore[no-untyped-call]  # numba
+    return types.NamedTuple(kinds, form)  # type: ignore[no-untyped-call]  # numba
+
+
+_F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
+_FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
+_LAYOUT = _named(Layout, *(_fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
+_WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
+_QUESTION = _named(Question, _NUMBERS, _I8, _I8, types.boolean, _I8, _I8)
+_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _FLOATS, _NUMBERS)
+
+
+def compiled(signature: Any) -> Callable[[F], F]:
+    """Return a decorator that compiles for `signature`, and keeps the result on disk."""
+
+    def decorate(function: F) -> F:
+        try:
+            made = numba.njit(signature, cache=True, nogil=True)(function)
+        except RuntimeError:  # no folder to keep it in: compile anew in every process
+            made = numba.njit(signature, nogil=True)(function)
+        return cast("F", made)
+
+    return decorate
+
+
+@compiled(_I8(_LAYOUT, _INTS, _INTS))
+def newest_head(layout: Layout, heads: Ints, ends: Ints) -> int:
+    """Return the newest session any posting list has next; -1 when all are read."""
+    slot = -1
+    for place in range(len(heads)):
+        if heads[place] < ends[place] and layout.postings[heads[place]] > slot:
+            slot = layout.postings[heads[place]]
+    return slot
+
+
+@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
+def recent_sessions(
+    layout: Layout, weights: Weights, question: Question, work: Work
+) -> int:
+    """Merge the items' postings, newest session first; return how many were kept."""
+    asked = len(question.items)
+    heads, ends = np.empty(asked, dtype=np.int64), np.empty(asked, dtype=np.int64)
+    for place in range(asked):
+        heads[place] = layout.posting_offsets[question.items[place]]
+        ends[place] = layout.posting_offsets[question.items[place] + 1]
+    kept = 0
+    slot = newest_head(layout, heads, ends)
+    while slot >= 0 and kept < question.recent_sessions:
+        similar = 0.0
+        matched = -1
+        for place in range(asked):
+            if heads[place] < ends[place] and layout.postings[heads[place]] == slot:
+                similar += weights.match[place]
+                matched = place if matched < 0 else matched
+                heads[place] += 1
+        if not (question.excludes and layout.owners[slot] == question.excluded):
+            work.slots[kept] = slot
+            work.similar[kept] = similar * layout.freshness[slot]
+            work.matched[kept] = matched
+            kept += 1
+        slot = newest_head(layout, heads, ends)
+    return kept
+
+
+@compiled(_F8(_FLOATS, _I8, _I8))
+def highest(sample: Floats, count: int, wanted: int) -> float:
+    """Return the `wanted`-th highest of the first `count` values, which are reordered."""
+    low, high, place = 0, count - 1, wanted - 1
+    while low < high:
+        pivot = sample[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while sample[left] > pivot:
+                left += 1
+            while sample[right] < pivot:
+                right -= 1
+            if left <= right:
+                sample[left], sample[right] = sample[right], sample[left]
+                left += 1
+                right -= 1
+        if place <= right:
+            high = right
+        elif place >= left:
+            low = left
+        else:
+            break
+    return float(sample[place])
+
+
+@compiled(_I8(_WORK, _I8, _I8))
+def nearest(work: Work, count: int, wanted: int) -> int:
+    """Keep the `wanted` most similar, the newer of equals; return how many were kept."""
+    if count <= wanted:
+        return count
+    work.sample[:count] = work.similar[:count]
+    bar = highest(work.sample, count, wanted)
+    above = 0
+    for place in range(count):
+        above += work.similar[place] > bar
+    equals = wanted - above
+    kept = 0
+    for place in range(count):
+        similar = work.similar[place]
+        if similar < bar or (similar == bar and equals == 0):
+            continue
+        equals -= similar == bar
+        work.slots[kept] = work.slots[place]
+        work.similar[kept] = similar
+        work.matched[kept] = work.matched[place]
+        kept += 1
+    return kept
+
+
+@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _I8))
+def vote(
+    layout: Layout, weights: Weights, question: Question, work: Work, count: int
+) -> int:
+    """Let the kept sessions vote for their items; return how many items got a vote."""
+    found = 0
+    for place in range(count):
+        slot = work.slots[place]
+        matched = work.matched[place]
+        star = question.items[matched]
+        begin, end = layout.offsets[slot], layout.offsets[slot + 1]
+        where = begin
+        while layout.items[where] != star:
+            where += 1
+        weight = work.similar[place] * weights.vote[matched]
+        for at in range(begin, end):
+            item = layout.items[at]
+            if work.votes[item] == 0.0:
+                work.touched[found] = item
+                found += 1
+            work.votes[item] += weight * weights.distance[abs(at - where)]
+    return found
+
+
+@compiled(_I8(_LAYOUT, _QUESTION, _WORK, _I8, _NUMBERS, _FLOATS))
+def take_best(
+    layout: Layout, question: Question, work: Work, found: int, items: Items, scores: Floats
+) -> int:
+    """Sort the best items into `items` and `scores`, clear the votes; return how many."""
+    taken = 0
+    for place in range(found):
+        item = work.touched[place]
+        score = work.votes[item] * layout.rarity[item]
+        work.votes[item] = 0.0
+        if item == question.current:
+            continue
+        at = taken
+        while at > 0 and (
+            scores[at - 1] < score or (scores[at - 1] == score and items[at - 1] > item)
+        ):
+            at -= 1
+        if at == len(items):
+            continue
+        taken = min(taken + 1, len(items))
+        for later in range(taken - 1, at, -1):
+            scores[later] = scores[later - 1]
+            items[later] = items[later - 1]
+        scores[at] = score
+        items[at] = item
+    return taken
+
+
+@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _NUMBERS, _FLOATS))
+def answer(
+    layout: Layout,
+    weights: Weights,
+    question: Question,
+    work: Work,
+    items: Items,
+    scores: Floats,
+) -> int:
+    """Fill `items` and `scores` with what comes next, best first; return how many."""
+    kept = recent_sessions(layout, weights, question, work)
+    kept = nearest(work, kept, question.neighbours)
+    found = vote(layout, weights, question, work, kept)
+    return take_best(layout, question, work, found, items, scores)

@@ -1,0 +1,69 @@
+"""In which arrays does a session index lie? The one form that both evaluators read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.browse.options import SessionOptions
+    from productrecs.engines.contract import Arrays, Floats, Ints, Items, Scores
+
+
+class Layout(NamedTuple):
+    """S sessions, numbered by age from the oldest (slot 0) to the newest.
+
+    Items of slot s in the order of their first view: items[offsets[s]:offsets[s + 1]].
+    Newest sessions with item i, newest first:
+    postings[posting_offsets[i]:posting_offsets[i + 1]].
+    """
+
+    offsets: Ints  # [S + 1]
+    items: Items  # [E]
+    freshness: Scores  # [S] in (0, 1]: exp(-age / days_scale), age beside the newest
+    owners: Ints  # [S] whose session it is
+    posting_offsets: Ints  # [n_items + 1]
+    postings: Items  # [P]
+    rarity: Scores  # [n_items]: 1 + rarity * ln(S / df)
+
+
+class Weights(NamedTuple):
+    """The falling weights of `SessionOptions`, as tables."""
+
+    match: Floats  # [prefix] by place in the visit, newest first
+    vote: Floats  # [prefix] by place in the visit of the item that matched newest
+    distance: Floats  # [longest + 1] by distance inside the neighbouring session
+
+
+class Question(NamedTuple):
+    """What is asked: the visit's newest distinct known items, newest first, and limits."""
+
+    items: Items
+    current: int  # never in the answer
+    excluded: int  # this owner's sessions do not answer ...
+    excludes: bool  # ... if true
+    recent_sessions: int
+    neighbours: int
+
+
+def weights_of(options: SessionOptions) -> Weights:
+    """Return the tables of `options`."""
+    places = np.arange(options.prefix)
+    return Weights(
+        match=np.exp(-places / options.match_scale),
+        vote=np.exp(-places / options.vote_scale),
+        distance=np.exp(-np.arange(options.longest + 1) / options.distance_scale),
+    )
+
+
+def sealed(arrays: Arrays) -> Layout:
+    """Return the arrays as one layout, plain and read-only, so that one kernel fits all.
+
+    Raises:
+        KeyError: when one is missing.
+    """
+    views = [np.asarray(arrays[name]).view(np.ndarray) for name in Layout._fields]
+    for view in views:
+        view.flags.writeable = False
+    return Layout(*views)

@@ -1,0 +1,52 @@
+"""By which constants are sessions compared? The defaults, and what each of them means."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from productrecs.engines.contract import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Constants that measured well on the last days of two training sets.
+
+    Every `..._scale` is the distance at which a weight has fallen to 1/e: of places in the
+    visit (newest first), of places in a neighbouring session, of days.
+    Source: STAN and VSTAN, requirements/algorithms.md 1.1.
+    """
+
+    prefix: int = 9  # newest distinct items of the visit that are compared
+    recent_sessions: int = 1000  # newest sessions that share one of them
+    neighbours: int = 500  # the most similar of those
+    sessions_per_item: int = 2500  # newest sessions kept for each item
+    longest: int = 200  # distinct items kept of a session, the newest
+    match_scale: float = 3.62
+    vote_scale: float = 3.62
+    distance_scale: float = 1.0
+    days_scale: float = 50.0
+    rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
+
+    def to_array(self) -> Floats:
+        """Return the constants in their order."""
+        return np.array(astuple(self), dtype=np.float64)
+
+    @classmethod
+    def from_array(cls, constants: Iterable[float]) -> Self:
+        """Return the options that gave `constants`.
+
+        Raises:
+            ValueError: when there are too many or too few.
+        """
+        fields = cls.__dataclass_fields__.values()
+        values: dict[str, Any] = {
+            field.name: int(value) if field.type == "int" else float(value)
+            for field, value in zip(fields, constants, strict=True)
+        }
+        return cls(**values)

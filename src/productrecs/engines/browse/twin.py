@@ -1,0 +1,71 @@
+"""What comes next, by plain numpy: the reference that the compiled kernel must equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.engines.contract import Floats, Ints, Items, places_of_best
+
+if TYPE_CHECKING:
+    from productrecs.engines.browse.layout import Layout, Question, Weights
+
+
+def answer(
+    layout: Layout, weights: Weights, question: Question, limit: int
+) -> tuple[Items, Floats]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first."""
+    slots, similar, matched = _recent_sessions(layout, weights, question)
+    order = np.lexsort((-slots, -similar))[: question.neighbours]
+    kept = np.sort(order)  # newest first, as they stood
+    items, votes = _votes(
+        layout, weights, question, (slots[kept], similar[kept], matched[kept])
+    )
+    found, where = np.unique(items, return_inverse=True)
+    scores = np.bincount(where, weights=votes) * layout.rarity[found]
+    others = found != question.current
+    found, scores = found[others], scores[others]
+    places = places_of_best(found, scores, limit)
+    return found[places].astype(np.int32), scores[places]
+
+
+def _recent_sessions(
+    layout: Layout, weights: Weights, question: Question
+) -> tuple[Ints, Floats, Ints]:
+    """Return slots (newest first), similarity, and the newest place that matched each."""
+    lists = [
+        layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
+        for item in question.items
+    ]
+    everything = np.concatenate([np.zeros(0, np.int32), *lists])
+    places = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    slots, newest, where = np.unique(everything, return_index=True, return_inverse=True)
+    sums = np.bincount(where, weights=weights.match[places], minlength=len(slots))
+    matched = places[newest]
+    if question.excludes:
+        others = layout.owners[slots] != question.excluded
+        slots, sums, matched = slots[others], sums[others], matched[others]
+    backwards = slice(None, -question.recent_sessions - 1, -1)
+    slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
+    return slots.astype(np.int64), sums * layout.freshness[slots], matched
+
+
+def _votes(
+    layout: Layout,
+    weights: Weights,
+    question: Question,
+    neighbours: tuple[Ints, Floats, Ints],
+) -> tuple[Ints, Floats]:
+    """Return every item of every neighbour and the weight of its vote."""
+    slots, similar, matched = neighbours
+    begins = layout.offsets[slots]
+    lengths = layout.offsets[slots + 1] - begins
+    whose = np.repeat(np.arange(len(slots)), lengths)
+    firsts = np.cumsum(lengths) - lengths
+    inside = np.arange(len(whose)) - firsts[whose]
+    items = layout.items[begins[whose] + inside]
+    star = np.flatnonzero(items == question.items[matched][whose]) - firsts
+    distance = np.abs(inside - star[whose])
+    votes = (similar * weights.vote[matched])[whose] * weights.distance[distance]
+    return items.astype(np.int64), votes
