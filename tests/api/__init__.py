@@ -1,0 +1,1 @@
+"""The interface and the decisions, as tests of a running service."""

@@ -1,0 +1,134 @@
+"""How is the HTTP application asked without a socket, so that a test can break it?
+
+`Inside` runs the application of one API process on an event loop of its own, in this
+process, and passes it requests as the server would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import unquote
+
+from productrecs.entrypoints.http.application import create_application
+from productrecs.entrypoints.http.gate import Gate
+from tests.support.service import Reply, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+    from productrecs.entrypoints.services import Services
+
+_SECONDS: Final = 30
+
+
+@dataclass
+class _Exchange:
+    """The messages of one request, both ways."""
+
+    body: bytes
+    status: int = 0
+    headers: list[tuple[str, str]] | None = None
+    sent: bytes = b""
+    asked: bool = False
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if self.asked:
+            return {"type": "http.disconnect"}
+        self.asked = True
+        return {"type": "http.request", "body": self.body, "more_body": False}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = [(k.decode(), v.decode()) for k, v in message["headers"]]
+        else:
+            self.sent += message.get("body", b"")
+
+
+class Inside:
+    """One API process's application, started; use it as a context."""
+
+    def __init__(self, services: Services) -> None:
+        """Prepare; entering starts it."""
+        gate = create_application(services, draining=False)
+        assert isinstance(gate, Gate)
+        self.gate = gate
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._life: asyncio.Queue[str] = asyncio.Queue()
+        self._running: Any = None
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Pass one request in and return what came out."""
+        raw_path, _, query = target.partition("?")
+        named = {"host": "127.0.0.1", **(headers or {})}
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(raw_path),
+            "raw_path": raw_path.encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [
+                (k.lower().encode(), v.encode("latin-1")) for k, v in named.items()
+            ],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 80),
+            "state": {},
+        }
+        exchange = _Exchange(body or b"")
+        self._call(self.gate(scope, exchange.receive, exchange.send))
+        assert exchange.headers is not None, "nothing was answered"
+        return Reply(exchange.status, exchange.headers, exchange.sent)
+
+    def __enter__(self) -> Self:
+        """Start the application and wait until it is ready."""
+        self._thread.start()
+        started = threading.Event()
+
+        async def receive() -> MutableMapping[str, Any]:
+            return {"type": f"lifespan.{await self._life.get()}"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            assert message["type"].endswith(".complete"), message
+            started.set()
+
+        self._running = asyncio.run_coroutine_threadsafe(
+            self._alive(receive, send), self._loop
+        )
+        self._tell("startup")
+        assert started.wait(_SECONDS)
+        eventually(lambda: self.ask("GET", "/health/ready").status == 200, _SECONDS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it and let go of everything."""
+        self._tell("shutdown")
+        self._running.result(_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_SECONDS)
+        self._loop.close()
+
+    async def _alive(self, receive: Any, send: Any) -> None:
+        await self.gate({"type": "lifespan", "state": {}}, receive, send)
+
+    def _tell(self, word: str) -> None:
+        self._loop.call_soon_threadsafe(self._life.put_nowait, word)
+
+    def _call(self, coroutine: Any) -> None:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        with contextlib.suppress(asyncio.CancelledError):
+            future.result(_SECONDS)

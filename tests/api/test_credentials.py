@@ -1,0 +1,287 @@
+"""Does each route let in exactly the keys that it should? Every route with every key."""
+
+from __future__ import annotations
+
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from productrecs.entrypoints.http import gate
+from productrecs.entrypoints.http.authentication import (
+    Caller,
+    Credential,
+    InvalidKeyError,
+    Keys,
+    authenticate,
+)
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.registration import find_store, rotate_secret
+from tests.api.inside import Inside
+from tests.api.routes import (
+    EITHER,
+    NOBODY,
+    PUBLISHABLE,
+    SECRET,
+    TABLE,
+    routes_of_the_service,
+    with_query,
+)
+from tests.support.service import Account, Merchant, Service, eventually, raw_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from productrecs.tenancy.accounts.directory import AccountDirectory
+
+Headers = dict[str, str]
+Sent = tuple[str, Headers]  # what is added to the query, and the headers
+OK, MISSING, INVALID = "ok", "key_missing", "key_invalid"
+NEEDS_SECRET, IN_ADDRESS = "secret_key_required", "secret_key_in_address"
+
+
+def _expected(publishable: str, either: str, secret: str) -> dict[str, str]:
+    return {PUBLISHABLE: publishable, EITHER: either, SECRET: secret, NOBODY: OK}
+
+
+# name: (what is sent, what each kind of route answers)
+CREDENTIALS: Final[Mapping[str, tuple[Callable[[Account], Sent], dict[str, str]]]] = (
+    MappingProxyType(
+        {
+            "none": (lambda _: ("", {}), _expected(MISSING, MISSING, MISSING)),
+            "an empty key": (lambda _: ("key=", {}), _expected(MISSING, MISSING, MISSING)),
+            "an unknown publishable key": (
+                lambda _: (f"key=pk_{'x' * 43}", {}),
+                _expected(INVALID, INVALID, NEEDS_SECRET),
+            ),
+            "anything": (
+                lambda _: ("key=%27%20OR%201=1", {}),
+                _expected(INVALID, INVALID, NEEDS_SECRET),
+            ),
+            "a key that is no text": (
+                lambda _: ("key=%ff%00", {}),
+                _expected(INVALID, INVALID, NEEDS_SECRET),
+            ),
+            "publishable in the query": (
+                lambda a: (f"key={a.publishable}", {}),
+                _expected(OK, OK, NEEDS_SECRET),
+            ),
+            "publishable in another case": (
+                lambda a: (f"key={a.publishable.swapcase()}", {}),
+                _expected(INVALID, INVALID, NEEDS_SECRET),
+            ),
+            "publishable as X-Pub-Key": (
+                lambda a: ("", {"x-pub-key": a.publishable}),
+                _expected(OK, OK, NEEDS_SECRET),
+            ),
+            "publishable as X-API-Key": (
+                lambda a: ("", {"x-api-key": a.publishable}),
+                _expected(MISSING, NEEDS_SECRET, NEEDS_SECRET),
+            ),
+            "publishable as a bearer": (
+                lambda a: ("", {"authorization": f"Bearer {a.publishable}"}),
+                _expected(MISSING, NEEDS_SECRET, NEEDS_SECRET),
+            ),
+            "secret as X-API-Key": (
+                lambda a: ("", {"x-api-key": a.secret}),
+                _expected(MISSING, OK, OK),
+            ),
+            "secret as a bearer": (
+                lambda a: ("", {"authorization": f"Bearer {a.secret}"}),
+                _expected(MISSING, OK, OK),
+            ),
+            "secret as a bearer in small letters": (
+                lambda a: ("", {"authorization": f"bearer {a.secret}"}),
+                _expected(MISSING, OK, OK),
+            ),
+            "secret as Basic": (
+                lambda a: ("", {"authorization": f"Basic {a.secret}"}),
+                _expected(MISSING, MISSING, MISSING),
+            ),
+            "secret as X-Pub-Key": (
+                lambda a: ("", {"x-pub-key": a.secret}),
+                _expected(INVALID, INVALID, NEEDS_SECRET),
+            ),
+            "secret in the query": (
+                lambda a: (f"key={a.secret}", {}),
+                _expected(IN_ADDRESS, IN_ADDRESS, IN_ADDRESS),
+            ),
+            "secret in the query and in its header": (
+                lambda a: (f"key={a.secret}", {"x-api-key": a.secret}),
+                _expected(IN_ADDRESS, IN_ADDRESS, IN_ADDRESS),
+            ),
+            "an unknown secret": (
+                lambda _: ("", {"x-api-key": f"sk_{'x' * 43}"}),
+                _expected(MISSING, INVALID, INVALID),
+            ),
+            "an unknown secret beside a right publishable key": (
+                lambda a: (f"key={a.publishable}", {"x-api-key": f"sk_{'x' * 43}"}),
+                _expected(OK, INVALID, INVALID),
+            ),
+            "both keys": (
+                lambda a: (f"key={a.publishable}", {"x-api-key": a.secret}),
+                _expected(OK, OK, OK),
+            ),
+            "a secret cut short": (
+                lambda a: ("", {"x-api-key": a.secret[:-1]}),
+                _expected(MISSING, INVALID, INVALID),
+            ),
+        }
+    )
+)
+
+
+def mismatches(
+    merchant: Merchant, credentials: Mapping[str, tuple[Callable[[Account], Sent], Any]]
+) -> list[str]:
+    """Return where a route answers a credential otherwise than expected."""
+    wrong = []
+    for (method, path), row in TABLE.items():
+        for name, (credential, expected) in credentials.items():
+            target, body = row.call(merchant)
+            query, headers = credential(merchant.account)
+            reply = merchant.client.ask(method, with_query(target, query), body, headers)
+            code = OK if reply.status == 200 else reply.json.get("code", reply.status)
+            if code != expected[row.wants] or reply.status not in {200, 401}:
+                wrong.append(f"{method} {path}, {name}: {reply.status} {code}")
+    return wrong
+
+
+def test_every_route_has_a_row_here_and_in_the_description(merchant: Merchant) -> None:
+    described = merchant.client.ask("GET", "/openapi.json").json["paths"]
+
+    assert set(TABLE) == routes_of_the_service()
+    assert set(TABLE) - {("GET", "/openapi.json")} == {
+        (method.upper(), path) for path, methods in described.items() for method in methods
+    }
+
+
+def test_every_route_lets_in_exactly_the_keys_it_should(merchant: Merchant) -> None:
+    assert mismatches(merchant, CREDENTIALS) == []
+
+
+def test_another_stores_secret_does_not_delete_what_is_only_here(
+    merchant: Merchant, other: Merchant
+) -> None:
+    assert merchant.push({"id": "only here"}).status == 200
+
+    theirs = other.delete("only here")
+
+    assert (theirs.status, theirs.json["code"]) == (404, "item_unknown")
+    assert merchant.delete("only here").status == 200
+
+
+def test_a_rotated_secret_is_refused_within_a_second_on_every_process(
+    service: Service, merchant: Merchant
+) -> None:
+    old = merchant.account
+    everywhere = [merchant.through(one) for one in service.clients_of_every_worker()]
+    assert [one.push({"id": "a"}).status for one in everywhere] == [200, 200]
+
+    with service.database() as database:
+        secret = rotate_secret(database, find_store(database, old.domain))
+    began = time.monotonic()
+    eventually(lambda: {one.push({"id": "a"}).status for one in everywhere} == {401}, 5)
+    assert time.monotonic() - began <= 1.0
+
+    rotated = {"a rotated secret": CREDENTIALS["an unknown secret"][1]}
+    as_header = {
+        name: (lambda _: ("", {"x-api-key": old.secret}), expected)
+        for name, expected in rotated.items()
+    }
+    new = Account(old.store_id, old.domain, old.publishable, secret)
+    for one in everywhere:
+        assert mismatches(Merchant(new, one.client), as_header) == []
+        assert Merchant(new, one.client).push({"id": "a"}).status == 200
+
+
+def test_a_new_store_is_served_at_once_by_every_process(service: Service) -> None:
+    merchant = service.register()
+
+    for client in service.clients_of_every_worker():
+        assert merchant.through(client).trending().status == 200
+
+
+def test_a_deleted_stores_keys_are_refused_within_a_second(
+    service: Service, merchant: Merchant
+) -> None:
+    everywhere = [merchant.through(one) for one in service.clients_of_every_worker()]
+    assert [one.trending().status for one in everywhere] == [200, 200]
+
+    service.run("store", "delete", merchant.account.domain, "--yes")
+
+    took = eventually(lambda: {one.trending().status for one in everywhere} == {401}, 5)
+    assert took <= 1.0
+
+
+def test_a_wrong_key_is_refused_before_a_hundred_megabytes_are_sent(
+    service: Service,
+) -> None:
+    for path in ("/v1/items", "/v1/orders", "/v1/events"):
+        head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 104857600\r\n"
+        began = time.monotonic()
+
+        came = raw_request(
+            service.port,
+            [f"{head}x-api-key: sk_wrong\r\nx-pub-key: pk_wrong\r\n\r\n".encode()],
+            until=b"}",
+        )
+
+        assert came.startswith(b"HTTP/1.1 401 "), came
+        assert time.monotonic() - began < 1.0
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Services:
+    """Give the services of one process, over a migrated SQLite."""
+    Service(data_folder).prepare()
+    return build_services(Settings(data=data_folder))
+
+
+def test_a_right_matrix_holds_inside_one_process_too(services: Services) -> None:
+    merchant = Service(services.settings.data).register()
+
+    with Inside(services) as inside:
+        assert mismatches(merchant.through(inside), CREDENTIALS) == []
+
+
+def _takes_any_key(keys: Keys, wanted: Credential, accounts: AccountDirectory) -> Caller:
+    """Let a publishable key do what only a secret one may."""
+    if wanted is Credential.SECRET and keys.secret is None:
+        wanted = Credential.EITHER
+    return authenticate(keys, wanted, accounts)
+
+
+def _reads_secrets_in_addresses(
+    keys: Keys, wanted: Credential, accounts: AccountDirectory
+) -> Caller:
+    """Take a secret key wherever it stands."""
+    if keys.query and keys.query.startswith("sk_"):
+        keys = Keys(query=None, header=None, secret=keys.query)
+    return authenticate(keys, wanted, accounts)
+
+
+def _knows_no_wrong_key(
+    keys: Keys, wanted: Credential, accounts: AccountDirectory
+) -> Caller:
+    """Take the first store for a key that nobody has."""
+    try:
+        return authenticate(keys, wanted, accounts)
+    except InvalidKeyError:
+        return Caller(accounts.all()[0], wanted)
+
+
+@pytest.mark.parametrize(
+    "broken", [_takes_any_key, _reads_secrets_in_addresses, _knows_no_wrong_key]
+)
+def test_control_a_door_with_a_hole_does_not_pass_the_matrix(
+    services: Services, monkeypatch: pytest.MonkeyPatch, broken: Callable[..., Caller]
+) -> None:
+    merchant = Service(services.settings.data).register()
+    monkeypatch.setattr(gate, "authenticate", broken)
+
+    with Inside(services) as inside:
+        assert mismatches(merchant.through(inside), CREDENTIALS) != []

@@ -1,0 +1,455 @@
+"""How does a test run the real service, whole, and talk to it?
+
+`Service` is one `productrecs serve` with all its processes, in a process group of its own,
+on a free port, over SQLite in a folder or a PostgreSQL. `Client` is one connection to it,
+`Merchant` a store's keys and the calls that a shop makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from urllib.parse import quote, urlencode
+
+from productrecs.core.clock import system_ms
+from productrecs.storage.database import Database
+from productrecs.storage.migrations import migrate
+from productrecs.tenancy.accounts.registration import Registration, register
+from tests.support.project import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+HOST: Final = "127.0.0.1"
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 40.0
+# Below the ports that the system gives to outgoing connections; each process of a test run
+# looks in a stretch of its own.
+_PORTS: Final = itertools.cycle(
+    range(
+        20_000 + 500 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]),
+        20_500 + 500 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]),
+    )
+)
+
+
+class ServiceError(RuntimeError):
+    """The service did not do what a test needs; the message ends with its log."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: names of headers are in lower case, in the order sent."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """Return the only value of a header, or None when it was not sent."""
+        values = [value for key, value in self.headers if key == name]
+        assert len(values) <= 1, f"{name} came {len(values)} times: {values}"
+        return values[0] if values else None
+
+    @property
+    def json(self) -> Any:
+        """The body, read as JSON."""
+        return json.loads(self.body)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the recommended products, in order."""
+        assert self.status == http.HTTPStatus.OK, self.body
+        return [product["id"] for product in self.json["recommendations"]]
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources of the recommended products, in order."""
+        return [product["source"] for product in self.json["recommendations"]]
+
+
+class Asking(Protocol):
+    """Whatever answers requests: a connection, or an application in this process."""
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send one request and return what came back."""
+
+
+class Client:
+    """One kept connection, opened again when the service closed it in between."""
+
+    def __init__(self, port: int, seconds: float = 30.0) -> None:
+        """Prepare to talk to `port`; wait at most `seconds` for any one answer."""
+        self._port = port
+        self._seconds = seconds
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send one request and return what came back.
+
+        Raises:
+            OSError: when the connection was refused, reset or too slow.
+            http.client.HTTPException: when it broke off in the middle of an answer.
+        """
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(
+                HOST, self._port, timeout=self._seconds
+            )
+        try:
+            self._connection.request(method, target, body, dict(headers or {}))
+            got = self._connection.getresponse()
+            read = got.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        if got.will_close:
+            self.close()
+        return Reply(got.status, [(k.lower(), v) for k, v in got.getheaders()], read)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def __del__(self) -> None:
+        """Let go with the test that forgets about it."""
+        self.close()
+
+
+@dataclass(frozen=True)
+class Account:
+    """A registered store, with the secret that is shown once."""
+
+    store_id: str
+    domain: str
+    publishable: str
+    secret: str
+
+
+@dataclass(frozen=True)
+class Merchant:
+    """One store and the calls that its shop and its server make."""
+
+    account: Account
+    client: Asking
+
+    def through(self, client: Asking) -> Merchant:
+        """Return the same store, calling by another way."""
+        return Merchant(self.account, client)
+
+    def push(self, *items: Mapping[str, object]) -> Reply:
+        """Push items with the secret key."""
+        body = json.dumps({"items": items}).encode()
+        return self.client.ask("POST", "/v1/items", body, self.server)
+
+    def delete(self, item_id: str) -> Reply:
+        """Delete an item with the secret key."""
+        target = f"/v1/items/{quote(item_id, safe='')}"
+        return self.client.ask("DELETE", target, None, self.server)
+
+    def track(self, *events: Mapping[str, object]) -> Reply:
+        """Send one event as an object, several as an array, as a shop's page does."""
+        sent: object = events[0] if len(events) == 1 else events
+        return self.client.ask(
+            "POST",
+            f"/v1/events?key={self.account.publishable}",
+            json.dumps(sent).encode(),
+            {"content-type": "text/plain"},
+        )
+
+    def order(self, order_id: str, *lines: object, **fields: object) -> Reply:
+        """Sync an order with the secret key; a line is an item id or a whole line."""
+        items = [{"item_id": one} if isinstance(one, str) else one for one in lines]
+        body = json.dumps({"order_id": order_id, "items": items, **fields}).encode()
+        return self.client.ask("POST", "/v1/orders", body, self.server)
+
+    def recommend(self, **query: object) -> Reply:
+        """Ask for recommendations."""
+        return self.client.ask("GET", self.target("/v1/recommendations", **query))
+
+    def trending(self, **query: object) -> Reply:
+        """Ask for what trends."""
+        return self.client.ask("GET", self.target("/v1/trending", **query))
+
+    def target(self, path: str, **query: object) -> str:
+        """Return an address with the publishable key in it."""
+        return f"{path}?{urlencode({**query, 'key': self.account.publishable})}"
+
+    @property
+    def server(self) -> dict[str, str]:
+        """The headers of the merchant's own server."""
+        return {"x-api-key": self.account.secret, "content-type": "application/json"}
+
+
+@dataclass
+class Service:
+    """One service: `start` it, `kill` or `stop` it, and `start` it again.
+
+    `broken` names a folder whose `sitecustomize.py` every process of it loads first: that
+    is how a control breaks the real service.
+    """
+
+    folder: Path
+    database_url: str | None = None
+    workers: int = 1
+    now: str | None = None
+    broken: Path | None = None
+    command: str = "serve"
+    port: int = 0
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    def start(self) -> float:
+        """Start it and wait until it is ready; return how many seconds that took.
+
+        Raises:
+            ServiceError: when it ends or is not ready in time.
+        """
+        began = time.monotonic()
+        self.launch()
+        self.wait_ready(began + START_SECONDS)
+        return time.monotonic() - began
+
+    def launch(self) -> None:
+        """Start it and do not wait."""
+        assert self._process is None, "it runs already"
+        self.port = self.port or free_port()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "productrecs", self.command, *self._options()],
+                cwd=ROOT,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a process group of its own, to kill whole
+            )
+
+    def wait_ready(self, until: float) -> None:
+        """Return as soon as it says that it is ready; `until` is a monotonic time.
+
+        Raises:
+            ServiceError: when it has ended, or `until` has passed.
+        """
+        assert self._process is not None
+        probe = Client(self.port, seconds=2)
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if probe.ask("GET", "/health/ready").status == http.HTTPStatus.OK:
+                    probe.close()
+                    return
+            if self._process.poll() is not None:
+                message = f"the service ended with {self._process.returncode}:\n"
+                raise ServiceError(message + self.log)
+            if time.monotonic() > until:
+                raise ServiceError("the service did not become ready:\n" + self.log)
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End every process of the group at once, as a power cut would: SIGKILL."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(STOP_SECONDS)
+            self._process = None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the first process, as an operator or an init system does."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def stop(self) -> int:
+        """Ask it to end in order, wait, and return its exit status."""
+        assert self._process is not None
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end and return its exit status."""
+        assert self._process is not None
+        status = self._process.wait(STOP_SECONDS)
+        self.kill()  # nothing may stay behind
+        return status
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave no process behind."""
+        self.kill()
+
+    @property
+    def log_path(self) -> Path:
+        """Where everything that it writes goes."""
+        return self.folder / "service.log"
+
+    @property
+    def log(self) -> str:
+        """The end of what it wrote."""
+        return self.log_path.read_text("utf-8", "replace")[-4_000:]
+
+    def client(self, seconds: float = 30.0) -> Client:
+        """Return a new connection to it."""
+        return Client(self.port, seconds)
+
+    def clients_of_every_worker(self) -> list[Client]:
+        """Return a kept connection to each API process, once all are ready.
+
+        A process is known by its request ids, which all begin with the same letters.
+        """
+        found: dict[str, Client] = {}
+        others: list[Client] = []
+
+        def look() -> bool:
+            client = self.client()
+            reply = client.ask("GET", "/health/ready")
+            others.append(client)
+            if reply.status == http.HTTPStatus.OK:
+                found.setdefault((reply.header("x-request-id") or "")[:-8], client)
+            return len(found) == self.workers
+
+        eventually(look, START_SECONDS)
+        for client in others:
+            if client not in found.values():
+                client.close()
+        return list(found.values())
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[Database]:
+        """Give its database, as another process of the same machine has it."""
+        opened = Database.open(self.database_url, self.folder)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def prepare(self) -> Self:
+        """Make the database, so that stores can be registered before the first start."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.database() as database:
+            migrate(database)
+        return self
+
+    def register(self, domain: str | None = None, **settings: str) -> Merchant:
+        """Register a store, while it runs or before; return it with a connection."""
+        wanted = Registration(
+            domain=domain or f"{uuid.uuid4().hex[:12]}.example", settings=settings
+        )
+        with self.database() as database:
+            store, secret = register(database, wanted, system_ms)
+        account = Account(store.store_id, store.domain, store.publishable_key, secret)
+        return Merchant(account, self.client())
+
+    def run(self, *arguments: str) -> str:
+        """Run one verb of the command line on its data; return what it printed.
+
+        Raises:
+            ServiceError: when the verb fails.
+        """
+        done = subprocess.run(
+            [sys.executable, "-m", "productrecs", *arguments, "--data", str(self.folder)],
+            cwd=ROOT,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if done.returncode != 0:
+            raise ServiceError(f"{arguments} failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _options(self) -> list[str]:
+        options = ["--data", str(self.folder)]
+        if self.command != "worker":
+            options += ["--host", HOST, "--port", str(self.port)]
+            options += ["--workers", str(self.workers)]
+        return options
+
+    def _environment(self) -> dict[str, str]:
+        ours = ("PRODUCTRECS_", "DATABASE_URL")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+        environment["PRODUCTRECS_LOG_FORMAT"] = "json"
+        if self.database_url is not None:
+            environment["DATABASE_URL"] = self.database_url
+        if self.now is not None:
+            environment["PRODUCTRECS_NOW"] = self.now
+        if self.broken is not None:
+            environment["PYTHONPATH"] = str(self.broken)
+        return environment
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on.
+
+    Raises:
+        ServiceError: when all are taken.
+    """
+    for port in itertools.islice(_PORTS, 500):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise ServiceError("no port is free")
+
+
+def eventually(
+    condition: Callable[[], object], seconds: float = 10.0, pause: float = 0.02
+) -> float:
+    """Wait until `condition()` is true; return how many seconds that took.
+
+    Raises:
+        AssertionError: when it is not true in time.
+    """
+    began = time.monotonic()
+    while not condition():
+        waited = time.monotonic() - began
+        assert waited < seconds, f"not within {seconds} s"
+        time.sleep(pause)
+    return time.monotonic() - began
+
+
+def raw_request(
+    port: int, sent: Iterable[bytes], until: bytes = b"", seconds: float = 10.0
+) -> bytes:
+    """Send bytes as they are on a connection of their own; return what came back.
+
+    That is all until the service closes, or until `until` has come.
+    """
+    received = b""
+    with socket.create_connection((HOST, port), timeout=seconds) as connection:
+        for part in sent:
+            connection.sendall(part)
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            while got := connection.recv(65_536):
+                received += got
+                if until and until in received:
+                    break
+    return received

@@ -1,0 +1,205 @@
+"""Who keeps a service busy, and remembers exactly what it was promised?
+
+A `Crowd` is some shoppers, each a thread with a connection of its own that sends events,
+arrays of events and orders one after the other, and notes what became of each. Every event
+and order has a key that nothing else has: an event's session, an order's id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import random
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables import events, order_receipts, purchase_lines
+from tests.trust.history import History, Operation, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.storage.database import Database
+    from tests.support.service import Merchant, Service
+
+ITEMS: Final = 40
+LINES: Final = 3  # of each order: two of the same item, and one of everybody's
+REFUSED: Final = 503
+Body = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Sending:
+    """One request: its body, and the keys of what it tells."""
+
+    path: str
+    body: Body | list[Body]
+    keys: tuple[str, ...]
+    rows: int = 1
+
+    @property
+    def may_be_sent_again(self) -> bool:
+        """Whether a repeat is harmless: it carries an id of its own."""
+        return isinstance(self.body, dict) and bool(
+            {"order_id", "event_id"} & set(self.body)
+        )
+
+
+@dataclass
+class Shopper:
+    """One thread's doings, by chance of its own."""
+
+    merchant: Merchant
+    name: str
+    chance: random.Random
+    history: History = field(default_factory=History)
+    unanswered: list[Sending] = field(default_factory=list)
+    duplicates: dict[str, bool] = field(default_factory=dict)
+    count: int = 0
+
+    def go_on(self, until: threading.Event) -> None:
+        """Send until told to stop, or nobody answers."""
+        while not until.is_set():
+            sending = self._think()
+            outcome = self.send(sending)
+            if outcome is Outcome.INFO:
+                self.unanswered.append(sending)
+                return
+
+    def send(self, sending: Sending) -> Outcome:
+        """Send one request; note and return what became of it."""
+        outcome = self._outcome(sending)
+        self.history.note(Operation(key, outcome, sending.rows) for key in sending.keys)
+        return outcome
+
+    def _outcome(self, sending: Sending) -> Outcome:
+        target = f"{sending.path}?key={self.merchant.account.publishable}"
+        try:
+            reply = self.merchant.client.ask(
+                "POST",
+                target,
+                json.dumps(sending.body).encode(),
+                {"content-type": "text/plain"},
+            )
+        except (OSError, http.client.HTTPException):
+            return Outcome.INFO
+        if reply.status == REFUSED:
+            assert reply.header("retry-after"), reply.headers
+            return Outcome.FAILED
+        assert reply.status == http.HTTPStatus.OK, (reply.status, reply.body)
+        if sending.rows == LINES:
+            self.duplicates[sending.keys[0]] = reply.json["duplicate"]
+        return Outcome.OK
+
+    def _think(self) -> Sending:
+        choice = self.chance.random()
+        if choice < 0.3:
+            return self._order()
+        many = [self._event() for _ in range(3 if choice < 0.5 else 1)]
+        keys = tuple(str(event["session_id"]) for event in many)
+        return Sending("/v1/events", many if len(many) > 1 else many[0], keys)
+
+    def _event(self) -> Body:
+        key = self._key("e")
+        event: Body = {
+            "event": self.chance.choice(["detail-page-view", "add-to-cart"]),
+            "item_id": self._item(),
+            "session_id": key,
+        }
+        return event | ({"event_id": key} if self.chance.random() < 0.5 else {})
+
+    def _order(self) -> Sending:
+        key, item = self._key("o"), self._item()
+        lines = [{"item_id": item}, {"item_id": item}, {"item_id": "wrapping"}]
+        body: Body = {"order_id": key, "session_id": self.name, "items": lines}
+        return Sending("/v1/orders", body, (key,), LINES)
+
+    def _item(self) -> str:
+        return f"item-{self.chance.randrange(ITEMS)}"
+
+    def _key(self, kind: str) -> str:
+        self.count += 1
+        return f"{kind}-{self.name}-{self.count}"
+
+
+class Crowd:
+    """Some shoppers of one store, through as many connections."""
+
+    def __init__(self, service: Service, merchant: Merchant, size: int, seed: int) -> None:
+        """Prepare `size` shoppers; the same seed does the same things."""
+        self.shoppers = [
+            Shopper(merchant.through(service.client()), f"s{n}", random.Random(seed + n))  # noqa: S311 - the load, not a key
+            for n in range(size)
+        ]
+
+    @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        """Send from all at once while the block runs; then wait until each has stopped."""
+        until = threading.Event()
+        threads = [
+            threading.Thread(target=shopper.go_on, args=(until,))
+            for shopper in self.shoppers
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            until.set()
+            for thread in threads:
+                thread.join()
+
+    def send_again(self) -> dict[str, bool]:
+        """Repeat what was cut off and may be repeated; return each order's `duplicate`."""
+        told: dict[str, bool] = {}
+        for shopper in self.shoppers:
+            for sending in shopper.unanswered:
+                if sending.may_be_sent_again:
+                    assert shopper.send(sending) is Outcome.OK
+            told |= {
+                key: shopper.duplicates[key]
+                for sending in shopper.unanswered
+                for key in sending.keys
+                if sending.rows == LINES
+            }
+            shopper.unanswered = []
+        return told
+
+    @property
+    def history(self) -> History:
+        """What all of them sent."""
+        told = History()
+        for shopper in self.shoppers:
+            told.note(shopper.history.operations.values())
+        return told
+
+
+def stored(database: Database, store_id: str) -> Counter[str]:
+    """Return how many rows each key has: events by session, standing lines by order."""
+    lines = purchase_lines.c
+    queries = (
+        sa.select(events.c.session, sa.func.count())
+        .where(events.c.store_id == store_id)
+        .group_by(events.c.session),
+        sa.select(lines.order_id, sa.func.count())
+        .where(lines.store_id == store_id, lines.void.is_(False))
+        .group_by(lines.order_id),
+    )
+    with database.reading() as connection:
+        return Counter(
+            {row[0]: row[1] for query in queries for row in connection.execute(query)}
+        )
+
+
+def receipts(database: Database, store_id: str) -> set[str]:
+    """Return the orders that have a receipt."""
+    query = sa.select(order_receipts.c.order_id).where(
+        order_receipts.c.store_id == store_id
+    )
+    with database.reading() as connection:
+        return set(connection.execute(query).scalars())

@@ -1,0 +1,182 @@
+"""What do many processes do to one order at the same moment?
+
+`race` starts processes that all have the same list of orders, lets them go at once, and
+returns what each was told of each order. A process reaches the service over HTTP, or is
+itself a process that receives orders into the database; one of these is broken on purpose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.order import NewLine, NewOrder
+from productrecs.records.orders.receive import receive_order
+from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import upsert
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import order_receipts
+from tests.support.project import ROOT
+from tests.support.service import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+WEEK_MS: Final = 7 * DAY_MS
+LINES: Final = ("tent", "tent", "stove")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a process hands in its orders: over HTTP by `port` and `key`, else directly."""
+
+    port: int = 0
+    key: str = ""
+    database_url: str | None = None
+    folder: str = ""
+    store_id: str = ""
+    now_ms: int = 0
+    check_then_insert: bool = False
+
+
+@dataclass(frozen=True)
+class Race:
+    """What every process was told: for each order its `duplicate`, and what went wrong."""
+
+    told: dict[str, Counter[bool]]
+    errors: list[str]
+
+    def wrong(self, fresh: int = 1) -> list[str]:
+        """Return the orders that were not ingested exactly `fresh` times, and errors."""
+        return self.errors + [
+            key for key, told in self.told.items() if told[False] != fresh
+        ]
+
+
+def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
+    """Return what `processes` processes were told that all sent the same orders at once."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.trust.racer"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(processes)
+    ]
+    told: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
+    errors: list[str] = []
+    for one in running:
+        assert one.stdin is not None
+        one.stdin.write(
+            json.dumps({"way": asdict(way), "order_ids": list(order_ids)}) + "\n"
+        )
+        one.stdin.flush()
+    for one in running:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in running:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    for one in running:
+        output, _ = one.communicate(timeout=240)
+        answers = json.loads(output)
+        assert len(answers) == len(order_ids)
+        for order_id, duplicate, error in answers:
+            if error:
+                errors.append(error)
+            else:
+                told[order_id][duplicate] += 1
+    return Race(told, errors)
+
+
+def _run() -> None:
+    """Be one of the processes."""
+    asked = json.loads(sys.stdin.readline())
+    way = Way(**asked["way"])
+    with _receiving(way) as receive:
+        print("ready", flush=True)  # noqa: T201 - tells the one who started us
+        sys.stdin.readline()
+        answers = [_attempt(receive, order_id) for order_id in asked["order_ids"]]
+    json.dump(answers, sys.stdout)
+
+
+def _attempt(
+    receive: Callable[[str], bool], order_id: str
+) -> tuple[str, bool | None, str | None]:
+    try:
+        return order_id, receive(order_id), None
+    except Exception as error:
+        return order_id, None, f"{type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def _receiving(way: Way) -> Iterator[Callable[[str], bool]]:
+    if way.port:
+        client = Client(way.port)
+        yield lambda order_id: _over_http(client, way, order_id)
+        client.close()
+        return
+    database = Database.open(way.database_url, Path(way.folder))
+    with database.reading():
+        pass  # connected before the race
+    receive = _receive
+    if way.check_then_insert:
+        PurchaseRepository.admit = _admit_anything  # type: ignore[method-assign]  # the fault
+        receive = _checking_first
+    yield lambda order_id: receive(database, way, order_id)
+    database.close()
+
+
+def _over_http(client: Client, way: Way, order_id: str) -> bool:
+    body = {"order_id": order_id, "items": [{"item_id": item} for item in LINES]}
+    target = f"/v1/orders?key={way.key}"
+    reply = client.ask("POST", target, json.dumps(body).encode())
+    assert reply.status == 200, (reply.status, reply.body)
+    told = reply.json
+    assert told["order_id"] == order_id
+    assert told["items_ingested"] == (0 if told["duplicate"] else len(LINES))
+    return bool(told["duplicate"])
+
+
+def _receive(database: Database, way: Way, order_id: str) -> bool:
+    order = NewOrder(order_id, tuple(NewLine(item) for item in LINES), session_id="s_1")
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, StoreId(way.store_id))
+        return receive_order(log, order, way.now_ms).duplicate
+
+
+def _checking_first(database: Database, way: Way, order_id: str) -> bool:
+    """Receive an order the wrong way: look whether it is known, and then insert."""
+    with database.reading() as connection:
+        purchases = PurchaseRepository(connection, StoreId(way.store_id))
+        if purchases.received_recently(order_id, way.now_ms):
+            return True
+    return _receive(database, way, order_id)
+
+
+def _admit_anything(self: PurchaseRepository, order_id: str, now_ms: int) -> int | None:
+    store_id = self._store_id
+    added = upsert(self._transaction, order_receipts).values(
+        store_id=store_id, order_id=order_id, receipt=0, received_at=now_ms
+    )
+    query = added.on_conflict_do_update(
+        index_elements=["store_id", "order_id"],
+        set_={"received_at": now_ms, "receipt": order_receipts.c.receipt + 1},
+    ).returning(order_receipts.c.receipt)
+    return self._transaction.execute(query).scalar()
+
+
+if __name__ == "__main__":
+    _run()

@@ -1,0 +1,64 @@
+"""Does the checker see each kind of lie? It is fed falsified histories."""
+
+from __future__ import annotations
+
+from tests.trust.history import History, Operation, Outcome
+
+TRUE = {"told": 1, "an order": 2, "nobody knows": 1}
+
+
+def history() -> History:
+    sent = History()
+    sent.note(
+        [
+            Operation("told", Outcome.OK),
+            Operation("an order", Outcome.OK, rows=2),
+            Operation("refused", Outcome.FAILED),
+            Operation("nobody knows", Outcome.INFO),
+            Operation("cut off", Outcome.INFO),
+        ]
+    )
+    return sent
+
+
+def test_a_true_history_is_clean_whatever_became_of_what_nobody_answered() -> None:
+    verdict = history().judge(TRUE)
+
+    assert verdict.is_clean
+    assert verdict.recovered == {"nobody knows"}
+
+
+def test_an_acknowledged_event_that_is_gone_is_lost() -> None:
+    verdict = history().judge(TRUE | {"told": 0})
+
+    assert verdict.lost == {"told"}
+    assert not verdict.is_clean
+
+
+def test_an_event_stored_twice_is_duplicated_even_if_nobody_answered_it() -> None:
+    verdict = history().judge(TRUE | {"told": 2, "nobody knows": 2})
+
+    assert verdict.duplicated == {"told", "nobody knows"}
+    assert not verdict.is_clean
+
+
+def test_an_order_with_one_line_of_two_is_torn() -> None:
+    verdict = history().judge(TRUE | {"an order": 1})
+
+    assert verdict.torn == {"an order"}
+    assert not verdict.is_clean
+
+
+def test_what_was_refused_or_never_sent_is_unexpected() -> None:
+    verdict = history().judge(TRUE | {"refused": 1, "from nowhere": 1})
+
+    assert verdict.unexpected == {"refused", "from nowhere"}
+    assert not verdict.is_clean
+
+
+def test_what_was_acknowledged_once_stays_acknowledged() -> None:
+    sent = history()
+
+    sent.note([Operation("told", Outcome.INFO), Operation("cut off", Outcome.OK)])
+
+    assert sent.judge({}).lost == {"told", "an order", "cut off"}

@@ -1,0 +1,146 @@
+"""Does `kill -9` of every process at once lose or double anything that was acknowledged?"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.service import Merchant, Service
+from tests.trust.history import Outcome, Verdict
+from tests.trust.load import Crowd, receipts, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READY_SECONDS: Final = 5.0
+BROKEN: Final = Path(__file__).parent / "broken"
+
+
+@dataclass
+class Ordeal:
+    """One service that is killed again and again while a crowd shops."""
+
+    service: Service
+    merchant: Merchant
+    crowd: Crowd
+    chance: random.Random
+    restarts: list[float] = field(default_factory=list)  # seconds until ready
+    cut_off: int = 0  # requests that nobody answered
+
+    @classmethod
+    def begin(cls, service: Service, seed: int, size: int = 6) -> Ordeal:
+        """Start the service with one store and its crowd."""
+        merchant = service.prepare().register()
+        service.start()
+        chance = random.Random(seed)  # noqa: S311 - when to strike, not a key
+        return cls(service, merchant, Crowd(service, merchant, size, seed), chance)
+
+    def strike(self) -> Verdict:
+        """Kill the service under load, start it again, and compare what it kept."""
+        with self.crowd.busy():
+            time.sleep(self.chance.uniform(0.05, 0.4))
+            self.service.kill()
+        self.restarts.append(self.service.start())
+        self.cut_off += sum(len(one.unanswered) for one in self.crowd.shoppers)
+        return self.judge()
+
+    def judge(self) -> Verdict:
+        """Compare what the clients were told with what is stored."""
+        account = self.merchant.account
+        with self.service.database() as database:
+            rows = stored(database, account.store_id)
+            has_receipt = receipts(database, account.store_id)
+        assert has_receipt == {key for key in rows if key.startswith("o-")}
+        return self.crowd.history.judge(rows)
+
+    def send_again(self, recovered: frozenset[str]) -> None:
+        """Repeat what was cut off: `duplicate` says truly whether it had arrived."""
+        for order_id, duplicate in self.crowd.send_again().items():
+            assert duplicate == (order_id in recovered), order_id
+
+
+@pytest.fixture
+def sqlite_service(data_folder: Path) -> Iterator[Service]:
+    """Give a service on SQLite that is not started."""
+    service = Service(data_folder)
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def postgres_service(data_folder: Path, postgres_url: str) -> Iterator[Service]:
+    """Give a service on PostgreSQL that is not started."""
+    service = Service(data_folder, postgres_url, workers=2)
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    """Give a service that is not started, on each database."""
+    service = Service(data_folder, database_url)
+    yield service
+    service.kill()
+
+
+def check_kills(service: Service, kills: int, seed: int) -> list[float]:
+    """Return how many seconds each restart took, nothing being lost or doubled."""
+    ordeal = Ordeal.begin(service, seed)
+    for number in range(kills):
+        verdict = ordeal.strike()
+        assert verdict.is_clean, f"kill {number}: {verdict}"
+        ordeal.send_again(verdict.recovered)
+
+    verdict = ordeal.judge()
+    assert verdict.is_clean, verdict
+    told = ordeal.crowd.history
+    print(  # noqa: T201 - the figures of the run
+        f"{kills} kills: {len(told.having(Outcome.OK))} acknowledged, "
+        f"{ordeal.cut_off} cut off, ready again in {sum(ordeal.restarts) / kills:.2f} s, "
+        f"at most {max(ordeal.restarts):.2f} s"
+    )
+    assert ordeal.cut_off >= kills  # it was busy when it was struck
+    return ordeal.restarts
+
+
+@pytest.mark.timeout(240)
+def test_thirty_kills_lose_nothing_and_double_nothing(sqlite_service: Service) -> None:
+    restarts = check_kills(sqlite_service, kills=30, seed=1)
+
+    # Other tests run beside this one: `make trust` asks it of every restart.
+    assert statistics.median(restarts) <= READY_SECONDS
+
+
+@pytest.mark.postgres
+def test_kills_beside_postgresql_lose_nothing_and_double_nothing(
+    postgres_service: Service,
+) -> None:
+    restarts = check_kills(postgres_service, kills=5, seed=2)
+
+    assert statistics.median(restarts) <= READY_SECONDS
+
+
+@pytest.mark.trust
+def test_three_hundred_kills_lose_nothing_and_double_nothing(service: Service) -> None:
+    restarts = check_kills(service, kills=300, seed=3)
+
+    assert max(restarts) <= READY_SECONDS
+
+
+def test_control_a_service_that_answers_before_it_commits_loses(
+    sqlite_service: Service,
+) -> None:
+    sqlite_service.broken = BROKEN / "early_ack"
+    ordeal = Ordeal.begin(sqlite_service, seed=4)
+
+    verdicts: list[Verdict] = []
+    while not any(verdict.lost for verdict in verdicts) and len(verdicts) < 10:
+        verdicts.append(ordeal.strike())
+
+    assert verdicts[-1].lost

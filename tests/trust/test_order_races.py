@@ -1,0 +1,145 @@
+"""Is an order ingested once, however many send it at the same moment?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import iso
+from tests.support.service import Merchant, Service
+from tests.trust.load import receipts, stored
+from tests.trust.racer import LINES, WEEK_MS, Way, race
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+FEW = [f"order-{n}" for n in range(200)]
+MANY = [f"order-{n}" for n in range(2_000)]
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    """Give a service that is not started, with two workers, on each database."""
+    service = Service(data_folder, database_url, workers=2, now=iso(NOON)).prepare()
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def merchant(service: Service) -> Merchant:
+    return service.register()
+
+
+def directly(service: Service, merchant: Merchant, now_ms: int = NOON) -> Way:
+    """Return how processes receive the merchant's orders by themselves."""
+    return Way(
+        database_url=service.database_url,
+        folder=str(service.folder),
+        store_id=merchant.account.store_id,
+        now_ms=now_ms,
+    )
+
+
+def over_http(service: Service, merchant: Merchant) -> Way:
+    """Return how processes send the merchant's orders to the running service."""
+    return Way(port=service.port, key=merchant.account.publishable)
+
+
+def lines_stored(service: Service, merchant: Merchant) -> dict[str, int]:
+    """Return how many lines stand for each order; every receipt has some."""
+    with service.database() as database:
+        rows = stored(database, merchant.account.store_id)
+        assert receipts(database, merchant.account.store_id) == set(rows)
+    return dict(rows)
+
+
+def check_each_ingested_once(
+    service: Service, merchant: Merchant, way: Way, orders: Sequence[str]
+) -> None:
+    told = race(way, orders)
+
+    assert told.wrong() == []
+    assert all(answers[True] == 7 for answers in told.told.values())
+    assert lines_stored(service, merchant) == dict.fromkeys(orders, len(LINES))
+
+
+def test_of_eight_processes_that_send_an_order_one_brings_it_in(
+    service: Service, merchant: Merchant
+) -> None:
+    service.start()
+
+    check_each_ingested_once(service, merchant, over_http(service, merchant), FEW)
+
+
+def test_of_eight_processes_that_receive_an_order_one_writes_it(
+    service: Service, merchant: Merchant
+) -> None:
+    check_each_ingested_once(service, merchant, directly(service, merchant), FEW)
+
+
+def test_control_looking_first_and_then_inserting_ingests_orders_again(
+    service: Service, merchant: Merchant
+) -> None:
+    way = replace(directly(service, merchant), check_then_insert=True)
+
+    told = race(way, FEW)
+
+    assert len(told.wrong()) > len(FEW) // 4
+    assert lines_stored(service, merchant) != dict.fromkeys(FEW, len(LINES))
+
+
+def test_a_week_later_eight_processes_bring_an_order_in_once_more_and_not_before(
+    service: Service, merchant: Merchant
+) -> None:
+    early, late = FEW[:60], FEW[60:120]
+    assert race(directly(service, merchant), early + late, processes=1).wrong() == []
+
+    before = race(directly(service, merchant, NOON + WEEK_MS - 1), early)
+    at = race(directly(service, merchant, NOON + WEEK_MS), early)
+    after = race(directly(service, merchant, NOON + WEEK_MS + 1), late)
+
+    assert before.wrong(fresh=0) == []
+    assert at.wrong(fresh=1) == []
+    assert after.wrong(fresh=1) == []
+    assert lines_stored(service, merchant) == dict.fromkeys(early + late, 6)
+
+
+def test_the_week_is_exact_to_the_millisecond_and_repeats_do_not_prolong_it(
+    service: Service, merchant: Merchant
+) -> None:
+    moments = (0, WEEK_MS // 2, WEEK_MS - 1, WEEK_MS, WEEK_MS + 1, 2 * WEEK_MS - 1)
+    expected = {0: 1, WEEK_MS: 1}  # how many of the eight are told that it is new
+    for after_ms in moments:
+        service.now = iso(NOON + after_ms)
+        service.start()
+
+        told = race(over_http(service, merchant), ["A-1", "A-2", "A-3"])
+
+        assert told.wrong(fresh=expected.get(after_ms, 0)) == [], after_ms
+        assert service.stop() == 0
+
+
+@pytest.mark.trust
+def test_two_thousand_orders_of_eight_processes_are_each_ingested_once(
+    service: Service, merchant: Merchant
+) -> None:
+    service.start()
+
+    check_each_ingested_once(service, merchant, over_http(service, merchant), MANY)
+
+
+@pytest.mark.trust
+def test_at_the_very_end_of_a_week_five_hundred_orders_are_each_ingested_once_more(
+    service: Service, merchant: Merchant
+) -> None:
+    orders = MANY[:500]
+    assert race(directly(service, merchant), orders, processes=1).wrong() == []
+
+    told = race(directly(service, merchant, NOON + WEEK_MS), orders)
+
+    assert told.wrong() == []
+    assert lines_stored(service, merchant) == dict.fromkeys(orders, 6)
