@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from productrecs.engines.category import best_of
 from productrecs.records.catalog.view import CatalogView, Mask
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
@@ -43,17 +43,7 @@ class Shop:
     def _rank_category(self, name: str, visible: Mask) -> list[int]:
         members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
         members = members[members < len(visible)]
-        members = members[visible[members]]
-        ranks = self._ranks(members)
-        if len(members) > _ENOUGH:
-            nearest = np.argpartition(ranks, _ENOUGH)[:_ENOUGH]
-            members, ranks = members[nearest], ranks[nearest]
-        ordered: list[int] = members[np.lexsort((members, ranks))].tolist()
-        return ordered
-
-    def _ranks(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        ranks = self.models.ranks
-        result = np.full(len(items), len(self.models.trending), dtype=np.int64)
-        known = items < len(ranks)
-        result[known] = ranks[items[known]]
-        return result
+        best: list[int] = best_of(
+            members[visible[members]], self.models.ranks, _ENOUGH
+        ).tolist()
+        return best

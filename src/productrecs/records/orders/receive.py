@@ -112,12 +112,6 @@ def receive_order(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
     return Receipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
 
-def is_duplicate(log: StoreLog, order: NewOrder, now_ms: int) -> bool:
-    """Return whether an order is known already, without locking anything."""
-    purchases = PurchaseRepository(log.transaction, log.store_id)
-    return purchases.received_recently(order.order_id, now_ms)
-
-
 def revenue(line: NewLine) -> float | None:
     """Return a line's revenue: its total, else price x quantity (unknown counts as 1)."""
     return line.total if line.total is not None else line_total(line.price, line.quantity)

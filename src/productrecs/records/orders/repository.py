@@ -91,15 +91,6 @@ class PurchaseRepository:
         ).returning(order_receipts.c.receipt)
         return self._transaction.execute(query).scalar()
 
-    def received_recently(self, order_id: str, now_ms: int) -> bool:
-        """Return whether `order_id` is a duplicate by what is committed already."""
-        query = sa.select(order_receipts.c.received_at).where(
-            order_receipts.c.store_id == self._store_id,
-            order_receipts.c.order_id == order_id,
-            order_receipts.c.received_at > now_ms - IDEMPOTENCY_WINDOW_MS,
-        )
-        return self._transaction.execute(query).first() is not None
-
     def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
         """Return the latest receipt of each order that order sync has brought."""
         wanted, found = list(dict.fromkeys(order_ids)), dict[str, int]()
