@@ -131,8 +131,7 @@ class _Visit:
         await self._send(
             {"type": "http.response.start", "status": status, "headers": headers}
         )
-        sent = b"" if self.scope["method"] == "HEAD" else body
-        await self._send({"type": "http.response.body", "body": sent})
+        await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
             _log.warning("a request was refused", extra=self.facts(status))
 
@@ -188,6 +187,8 @@ class Gate:
         if scope["type"] != "http":
             await self._declared(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # answered as GET; the server leaves the body out
+            scope = {**scope, "method": "GET"}
         headers: dict[bytes, bytes] = dict(scope["headers"])
         visit = _Visit(self, scope, headers, send)
         try:
@@ -216,7 +217,7 @@ class Gate:
         if route is None:
             await visit.refuse(ROUTER_CODES[404], "there is nothing at this address")
             return
-        wanted = route.methods.get("GET" if method == "HEAD" else method)
+        wanted = route.methods.get(method)
         if wanted is None:
             visit.allow = ", ".join(route.methods)
             await visit.refuse(ROUTER_CODES[405], f"{path} answers {visit.allow}")
