@@ -9,10 +9,11 @@ One job of a key runs at a time. Another of the same key waits, and further ones
 together with the one that waits.
 """
 
+import functools
 import json
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -149,13 +150,13 @@ class JobQueue:
         Jobs whose worker died come first, then the longest due. While nothing is due this
         only reads.
         """
-        due = self._due(kinds, self._clock())
+        due = _due(tuple(sorted(kinds)))
         with self._database.reading() as connection:
-            if not connection.execute(sa.select(sa.or_(*map(sa.exists, due)))).scalar():
+            if not connection.execute(due.any, self._moments()).scalar():
                 return None
         try:
             with self._database.transaction() as transaction:
-                return self._take(transaction, kinds)
+                return self._take(transaction, due)
         except sa.exc.IntegrityError:  # another worker has just begun one of the same key
             return None
 
@@ -215,37 +216,22 @@ class JobQueue:
             for state, kept in ((State.DONE, DONE_KEPT_MS), (State.DEAD, DEAD_KEPT_MS))
         )
 
-    def _due(self, kinds: Collection[str], now: int) -> tuple[sa.Select[Any], ...]:
-        """Return the queries of abandoned and of waiting jobs, one row each."""
-        other = jobs.alias("other")
-        same_key_runs = sa.exists().where(
-            other.c.store_id == jobs.c.store_id,
-            other.c.key == jobs.c.key,
-            other.c.state == _literal(State.RUNNING),
-        )
+    def _moments(self) -> dict[str, int]:
+        now = self._clock()
         # A lease further off than this was written before the clock was set back.
-        beyond = now + 10 * self.policy.lease_ms
-        ours = sa.select(jobs).where(jobs.c.kind.in_(sorted(kinds))).limit(1)
-        abandoned = ours.where(
-            jobs.c.state == _literal(State.RUNNING),
-            sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > beyond),
-        )
-        waiting = ours.where(
-            jobs.c.state == _literal(State.QUEUED), jobs.c.run_at <= now, ~same_key_runs
-        )
-        return abandoned, waiting.order_by(jobs.c.run_at)
+        return {"now": now, "beyond": now + 10 * self.policy.lease_ms}
 
-    def _take(self, transaction: sa.Connection, kinds: Collection[str]) -> Job | None:
+    def _take(self, transaction: sa.Connection, due: "_Due") -> Job | None:
         while True:
-            now = self._clock()
-            row = _first_free(transaction, self._due(kinds, now))
+            moments = self._moments()
+            row = _first_free(transaction, due, moments)
             if row is None:
                 return None
             if row["state"] == State.QUEUED or row["attempts"] < self.policy.attempts:
-                return self._lease(transaction, row, now)
+                return self._lease(transaction, row, moments["now"])
             message = f"its worker died {row['attempts']} times while it ran"
-            values = {"state": State.DEAD, "finished_at": now, "error": message} | _FREE
-            transaction.execute(jobs.update().where(_is(row)).values(values))
+            dead = {"state": State.DEAD, "finished_at": moments["now"], "error": message}
+            transaction.execute(jobs.update().where(_is(row)).values(dead | _FREE))
 
     def _lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
         job = Job(
@@ -316,12 +302,45 @@ def _literal(state: State) -> sa.BindParameter[str]:
     return sa.literal(state.value, literal_execute=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """Queries that ask at `:now`; built once, since idle workers ask all the time."""
+
+    any: sa.Select[Any]
+    abandoned: sa.Select[Any]
+    waiting: sa.Select[Any]
+
+
+@functools.lru_cache(maxsize=16)
+def _due(kinds: tuple[str, ...]) -> _Due:
+    now: sa.BindParameter[int] = sa.bindparam("now")
+    beyond: sa.BindParameter[int] = sa.bindparam("beyond")
+    other = jobs.alias("other")
+    same_key_runs = sa.exists().where(
+        other.c.store_id == jobs.c.store_id,
+        other.c.key == jobs.c.key,
+        other.c.state == _literal(State.RUNNING),
+    )
+    ours = sa.select(jobs).where(jobs.c.kind.in_(kinds)).limit(1)
+    abandoned = ours.where(
+        jobs.c.state == _literal(State.RUNNING),
+        sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > beyond),
+    )
+    waiting = ours.where(
+        jobs.c.state == _literal(State.QUEUED), jobs.c.run_at <= now, ~same_key_runs
+    ).order_by(jobs.c.run_at)
+    return _Due(
+        any=sa.select(sa.or_(sa.exists(abandoned), sa.exists(waiting))),
+        abandoned=abandoned.with_for_update(skip_locked=True),
+        waiting=waiting.with_for_update(skip_locked=True),
+    )
+
+
 def _first_free(
-    transaction: sa.Connection, queries: Sequence[sa.Select[Any]]
+    transaction: sa.Connection, due: _Due, moments: Mapping[str, int]
 ) -> sa.RowMapping | None:
-    for query in queries:
-        locked = query.with_for_update(skip_locked=True)
-        row = transaction.execute(locked).mappings().first()
+    for query in (due.abandoned, due.waiting):
+        row = transaction.execute(query, dict(moments)).mappings().first()
         if row is not None:
             return row
     return None
