@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import sqlalchemy as sa
+
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.order import NewLine, NewOrder
@@ -160,8 +162,10 @@ def _receive(database: Database, way: Way, order_id: str) -> bool:
 def _checking_first(database: Database, way: Way, order_id: str) -> bool:
     """Receive an order the wrong way: look whether it is known, and then insert."""
     with database.reading() as connection:
-        purchases = PurchaseRepository(connection, StoreId(way.store_id))
-        if purchases.received_recently(order_id, way.now_ms):
+        known = sa.select(order_receipts).where(
+            order_receipts.c.store_id == way.store_id, order_receipts.c.order_id == order_id
+        )
+        if connection.execute(known).first() is not None:
             return True
     return _receive(database, way, order_id)
 
