@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -40,16 +40,6 @@ class Baskets:
     def counts(self) -> Ints:
         """In how many baskets each item stands."""
         return np.bincount(self.items, minlength=self.n_items)
-
-    def only(self, chosen: Ints) -> Self:
-        """Return the baskets numbered `chosen` (rising), renumbered 0..."""
-        places = np.full(len(self.ages_days), -1, dtype=np.int64)
-        places[chosen] = np.arange(len(chosen))
-        codes = places[self.baskets]
-        kept = codes >= 0
-        return type(self)(
-            codes[kept], self.items[kept], self.ages_days[chosen], self.n_items
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,204 @@
+"""What do we measure on? The public data sets, read and cut exactly as each figure says."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from productrecs.engines.contract import Bools, Floats, Ints, Items
+
+ROOT: Final = Path(__file__).parents[2]
+DAY_MS: Final = 86_400_000
+NO_PRODUCTS: Final = (
+    "POST",
+    "DOT",
+    "M",
+    "BANK CHARGES",
+    "PADS",
+    "AMAZONFEE",
+    "C2",
+    "S",
+    "B",
+)
+
+
+class MissingDataError(Exception):
+    """A data set is not on this machine; whoever measures skips it aloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Distinct items of orders: `orders` and `items` are parallel, sorted by order."""
+
+    orders: Ints
+    items: Items
+    times: Ints  # per order, UTC milliseconds
+    n_items: int
+
+    @property
+    def sizes(self) -> Ints:
+        """Distinct items of each order."""
+        return np.bincount(self.orders, minlength=len(self.times))
+
+    def contents(self, chosen: Ints) -> list[Items]:
+        """Return the items of each of the orders `chosen`."""
+        ends = np.cumsum(self.sizes)
+        begins = ends - self.sizes
+        return [self.items[begins[one] : ends[one]] for one in chosen.tolist()]
+
+    def lines_of(self, chosen: Bools) -> tuple[Ints, Items, Ints]:
+        """Return orders, items and times of the lines of the orders that are `chosen`."""
+        lines = chosen[self.orders]
+        return self.orders[lines], self.items[lines], self.times[self.orders[lines]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions in the order of time: item numbers in order, and when each ended."""
+
+    items: list[list[int]]
+    ends_ms: list[int]
+
+    def events(self) -> tuple[Ints, Items, Ints]:
+        """Return sessions, items and times (a second apart) of every event."""
+        lengths = [len(one) for one in self.items]
+        sessions = np.repeat(np.arange(len(lengths)), lengths)
+        back = np.concatenate([np.arange(length)[::-1] for length in lengths])
+        times = np.repeat(np.array(self.ends_ms, np.int64), lengths) - 1000 * back
+        return sessions, np.concatenate(self.items).astype(np.int32), times
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What is learned from, and the sessions whose every step is asked."""
+
+    train: Sessions
+    asked: Sessions
+    n_items: int
+    least_prefix: int  # items a visit must show before its next one is asked
+
+
+def folder() -> Path:
+    """Return where the data sets lie."""
+    given = os.environ.get("PRODUCTRECS_BENCH_DATA")
+    return Path(given) if given else ROOT.parent / "shared" / "data"
+
+
+def online_retail() -> Orders:
+    """Return the year's orders: no cancellations, no non-products, no line without price.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    table = pq.read_table(
+        _present("online_retail/transactions.parquet"),
+        columns=["invoice_no", "stock_code", "unit_price", "invoice_date"],
+    )
+    invoices = table["invoice_no"].to_numpy().astype(str)
+    codes = table["stock_code"].to_numpy().astype(str)
+    kept = ~np.char.startswith(invoices, "C") & ~np.isin(codes, NO_PRODUCTS)
+    kept &= table["unit_price"].to_numpy() > 0
+    names, orders = np.unique(invoices[kept], return_inverse=True)
+    products, items = np.unique(codes[kept], return_inverse=True)
+    moments = table["invoice_date"].to_numpy()[kept].astype("datetime64[ms]")
+    times = np.full(len(names), np.iinfo(np.int64).max)
+    np.minimum.at(times, orders, moments.astype(np.int64))
+    lines = np.unique(orders * np.int64(len(products)) + items)
+    return Orders(
+        lines // len(products),
+        (lines % len(products)).astype(np.int32),
+        times,
+        len(products),
+    )
+
+
+def retailrocket() -> Split:
+    """Return the COTREC cut; train has no times: spread over the 28 days before the test.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    train = pq.read_table(_present("sessions_retailrocket/train.parquet"))
+    test = pq.read_table(_present("sessions_retailrocket/test.parquet"))
+    past = _grouped(train["session_id"].to_numpy(), train["item_id"].to_numpy())
+    asked = _grouped(test["session_id"].to_numpy(), test["item_id"].to_numpy())
+    firsts = np.unique(test["session_id"].to_numpy(), return_index=True)[1]
+    ends = test["session_end_ts"].to_numpy()[firsts] * 1000
+    begin = int(ends.min())
+    spread = begin - np.linspace(28 * DAY_MS, 0, len(past), endpoint=False).astype(np.int64)
+    return Split(
+        Sessions(past, spread.tolist()),
+        Sessions(asked, ends.tolist()),
+        n_items=1 + max(map(max, past + asked)),
+        least_prefix=2,
+    )
+
+
+def serenade_bol(asked: str = "test") -> Split:
+    """Return Serenade's own cut; `asked` is its file of questions, `test` or `valid`.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    past, questions = (
+        _read_clicks(f"sessions_serenade_bol/{name}.csv.gz") for name in ("train", asked)
+    )
+    n_items = 1 + max(max(map(max, part.items)) for part in (past, questions))
+    return Split(past, questions, n_items, least_prefix=1)
+
+
+def earlier(split: Split, sessions: int) -> Split:
+    """Return a split that asks the newest `sessions` of the train part instead."""
+    items, ends = split.train.items, split.train.ends_ms
+    return Split(
+        Sessions(items[:-sessions], ends[:-sessions]),
+        Sessions(items[-sessions:], ends[-sessions:]),
+        split.n_items,
+        split.least_prefix,
+    )
+
+
+def _read_clicks(name: str) -> Sessions:
+    with gzip.open(_present(name), "rt", encoding="utf-8", newline="") as file:
+        rows = [
+            (int(row["session_id"]), float(row["ts"]), int(row["item_id"]))
+            for row in csv.DictReader(file)
+        ]
+    rows.sort(key=lambda row: row[:2])
+    ends: dict[int, int] = {}
+    items: dict[int, list[int]] = {}
+    for session, moment, item in rows:
+        ends[session] = round(moment * 1000)
+        items.setdefault(session, []).append(item)
+    order = sorted(ends, key=lambda session: (ends[session], session))
+    return Sessions([items[one] for one in order], [ends[one] for one in order])
+
+
+def _grouped(
+    sessions: npt.NDArray[np.int32], items: npt.NDArray[np.int32]
+) -> list[list[int]]:
+    borders = np.flatnonzero(np.diff(sessions)) + 1
+    return [part.tolist() for part in np.split(items, borders)]
+
+
+def _present(name: str) -> Path:
+    path = folder() / name
+    if not path.is_file():
+        message = f"{path} is not there; set PRODUCTRECS_BENCH_DATA to its folder"
+        raise MissingDataError(message)
+    return path
+
+
+def age_days(times: Ints, now_ms: int) -> Floats:
+    """Return how many days before `now_ms` each time was, never below 0."""
+    return np.maximum((now_ms - times) / DAY_MS, 0.0)

@@ -1,0 +1,30 @@
+"""Which figures of quality are there, and in which order are they measured?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.quality import bought_together, constants, next_item
+from benchmarks.quality.datasets import MissingDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.report import Report
+
+PARTS: dict[str, Callable[[Report], None]] = {
+    "bought-together": bought_together.measure,
+    "next-item-retailrocket": next_item.measure_retailrocket,
+    "next-item-serenade-bol": next_item.measure_serenade_bol,
+    "constants": constants.measure,
+}
+ON_REQUEST = {"constants"}
+
+
+def measure(report: Report, names: Sequence[str] = ()) -> None:
+    """Add the named parts' figures to `report`; without names, all but the constants'."""
+    for name in names or [name for name in PARTS if name not in ON_REQUEST]:
+        try:
+            PARTS[name](report)
+        except MissingDataError as error:
+            report.skip(name, str(error))

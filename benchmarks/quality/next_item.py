@@ -1,0 +1,115 @@
+"""Next item: is what a visitor looks at next among the twenty shown?
+
+Every step of every asked session is a question (RetailRocket from the second item on, as
+its authors cut it; serenade_bol from the first). The list is of the whole catalog without
+the current item; earlier items of the visit may stand in it. A step that stays on the same
+item remains a question and is missed by every method alike. HR@20 is the share of steps
+whose item is in the list, MRR@20 the mean of 1/place, 0 outside the twenty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from benchmarks.quality.datasets import Split, retailrocket, serenade_bol
+from benchmarks.quality.peers import PlainVmis, count_together
+from benchmarks.quality.statistics import difference
+from benchmarks.report import Figure, beside
+from productrecs.engines.browse import SessionOptions, fit_sessions, warm_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.report import Report
+    from productrecs.engines.contract import Floats, Ints, Items
+
+    Lists = Callable[[list[int], int], Items]  # the visit so far, and when
+
+SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The place each question's item had in the list: 1.. , or 0 when it was not there."""
+
+    places: Ints
+    groups: Ints  # the session of each question
+
+    def scores(self, metric: str) -> Floats:
+        """Return each question's score by `HR@20` (1 or 0) or `MRR@20` (1/place or 0)."""
+        found = (self.places > 0).astype(np.float64)
+        return found if metric == "HR@20" else found / np.maximum(self.places, 1)
+
+    def mean(self, metric: str) -> float:
+        """Return the mean score by `metric`."""
+        return float(self.scores(metric).mean())
+
+
+def ours(split: Split, options: SessionOptions) -> Lists:
+    """Return our engine's lists."""
+    sessions, items, times = split.train.events()
+    index = fit_sessions(sessions, items, times, split.n_items, options)
+    warm_up()
+    return lambda visit, now_ms: index.next_items(visit, now_ms, SHOWN).items
+
+
+def plain(split: Split) -> Lists:
+    """Return the lists of plain VMIS-kNN, m = 1000 and k = 100."""
+    peer = PlainVmis(split.train, split.n_items)
+    return lambda visit, _: peer.next_items(visit, SHOWN)
+
+
+def rules(split: Split) -> Lists:
+    """Return the lists of association rules: counts beside the current item alone."""
+    sessions, items, _ = split.train.events()
+    lists = count_together(sessions, items, split.n_items, SHOWN)
+    return lambda visit, _: lists(visit[-1])
+
+
+def ask(split: Split, lists: Lists) -> Outcome:
+    """Return where each step's item stood."""
+    places: list[int] = []
+    groups: list[int] = []
+    for number, (visit, now_ms) in enumerate(
+        zip(split.asked.items, split.asked.ends_ms, strict=True)
+    ):
+        for step in range(split.least_prefix, len(visit)):
+            found = np.flatnonzero(lists(visit[:step], now_ms) == visit[step])
+            places.append(int(found[0]) + 1 if len(found) else 0)
+            groups.append(number)
+    return Outcome(np.array(places), np.array(groups))
+
+
+def measure_retailrocket(report: Report) -> None:
+    """Add HR@20 and MRR@20 on RetailRocket."""
+    _measure(report, "RetailRocket", retailrocket())
+
+
+def measure_serenade_bol(report: Report) -> None:
+    """Add HR@20 and MRR@20 on serenade_bol."""
+    _measure(report, "serenade_bol", serenade_bol())
+
+
+def _measure(report: Report, name: str, split: Split) -> None:
+    mine = ask(split, ours(split, SessionOptions()))
+    peer = ask(split, plain(split))
+    rule = ask(split, rules(split))
+    stays = np.mean(
+        [
+            visit[step] == visit[step - 1]
+            for visit in split.asked.items
+            for step in range(split.least_prefix, len(visit))
+        ]
+    )
+    asked = f"{len(mine.places)} steps ({stays:.0%} stay on the item)"
+    for metric in ("HR@20", "MRR@20"):
+        title = f"next item, {name}, {metric}"
+        gain = difference(mine.scores(metric), peer.scores(metric), mine.groups)
+        note = f"{asked}; floor: plain VMIS-kNN m=1000 k=100; difference {gain}"
+        report.add(beside(title, mine.mean(metric), "share", peer.mean(metric), note))
+        other = rule.mean(metric)
+        note = "for comparison"
+        report.add(Figure(f"{title}, association rules", other, "share", note=note))
