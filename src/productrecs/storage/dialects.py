@@ -44,6 +44,14 @@ class HotReader(Protocol):
         """Give the connection back."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something wrong with a database that is open, and how it is mended."""
+
+    message: str
+    remedy: str
+
+
 class Dialect(Protocol):
     """What one database does its own way."""
 
@@ -77,6 +85,9 @@ class Dialect(Protocol):
 
     def after_migration(self, connection: sa.Connection) -> None:
         """Tell the database what it should know of a changed schema."""
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:
+        """Return what is wrong with the stored data; looks at all of it."""
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for a driver's, or None where it is not about the storage."""
@@ -176,6 +187,20 @@ class SqliteDialect:
     def after_migration(self, connection: sa.Connection) -> None:
         """Tell it which indexes find much and which find little."""
         sqlite_statistics.tell_statistics(connection)
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:
+        """Check the file, and that its write-ahead log is cut back as it should."""
+        found = []
+        verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if verdict != "ok":
+            message = f"{self.path} is damaged: {verdict}"
+            found.append(Trouble(message, "stop the service and restore a backup"))
+        log = self.path.with_name(self.path.name + "-wal")
+        size = log.stat().st_size if log.exists() else 0
+        if size > 4 * WAL_LIMIT_BYTES:
+            message = f"the write-ahead log has {size / 1e6:.0f} MB: a reader never ends"
+            found.append(Trouble(message, "restart the service"))
+        return found
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for one of SQLite's result codes."""
@@ -294,6 +319,10 @@ class PostgresDialect:
 
     def after_migration(self, connection: sa.Connection) -> None:
         """It measures its tables by itself."""
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+        """It checks its pages as it reads them."""
+        return []
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for one of psycopg's."""

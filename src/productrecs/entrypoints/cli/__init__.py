@@ -12,7 +12,7 @@ from productrecs.core.errors import ProductRecsError
 VERBS: Final = {
     "api": "api:api",
     "demo": "demo:demo",
-    "doctor": "doctor:doctor",
+    "doctor": "doctor.command:doctor",
     "import-events": "imports:import_events",
     "import-items": "imports:import_items",
     "import-orders": "imports:import_orders",

@@ -1,0 +1,80 @@
+"""Is the machine's side well: configuration, storage, disk and background?"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.clock import MINUTE_MS, iso, system_ms
+from productrecs.entrypoints.cli import VERBS
+from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
+from productrecs.entrypoints.cli.doctor.repository import dead_jobs, waiting_jobs
+from productrecs.entrypoints.services import Services
+from productrecs.settings import KNOBS, Settings
+
+LEAST_FREE_BYTES: Final = 512 * 1024 * 1024
+LEAST_FREE_SHARE: Final = 0.05
+LONGEST_WAIT_MS: Final = 5 * MINUTE_MS
+_PREFIX: Final = "PRODUCTRECS_"
+
+
+def check_configuration(
+    settings: Settings, environment: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield what is odd about the environment."""
+    yield ok("configuration", f"data folder {settings.data.resolve()}")
+    if settings.now_ms is not None:
+        message = f"the clock stands still at {iso(settings.now_ms)}"
+        yield note("configuration", message, "unset PRODUCTRECS_NOW, unless for a replay")
+    known = {knob.environment for knob in KNOBS}
+    verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in VERBS)
+    for name in sorted(environment):
+        if name.startswith(_PREFIX) and name not in known and not name.startswith(verbs):
+            remedy = f"unset it, or write one of {', '.join(sorted(known))}"
+            yield note("configuration", f"{name} is no setting of this program", remedy)
+
+
+def check_folder(folder: Path) -> Iterator[Finding]:
+    """Yield whether the data folder can be written to and has room."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        remedy = f"let this user (id {os.getuid()}) write to {folder}"
+        yield wrong("disk", f"the data folder cannot be written to: {error}", remedy)
+    usage = shutil.disk_usage(folder)
+    free = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
+    if usage.free < LEAST_FREE_BYTES:
+        yield wrong("disk", free, "free some space; without it nothing can be stored")
+    elif usage.free < LEAST_FREE_SHARE * usage.total:
+        yield note("disk", free, "make room before it is full")
+    else:
+        yield ok("disk", free)
+
+
+def check_storage(services: Services) -> Iterator[Finding]:
+    """Yield what the database says of itself."""
+    dialect = services.database.dialect
+    with services.database.reading() as connection:
+        found = dialect.troubles(connection)
+    for trouble in found:
+        yield wrong("storage", trouble.message, trouble.remedy)
+    if not found:
+        yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
+
+
+def check_background(services: Services) -> Iterator[Finding]:
+    """Yield whether jobs are being done."""
+    with services.database.reading() as connection:
+        dead = dead_jobs(connection)
+        waiting = waiting_jobs(connection, system_ms() - LONGEST_WAIT_MS)
+    for job in dead:
+        message = f"{job.count} {job.kind} jobs were given up: {job.error or 'no reason'}"
+        yield wrong("background", message, "mend the reason; the next one starts afresh")
+    if waiting:
+        message = f"{waiting} jobs wait for over 5 minutes: no worker runs"
+        yield wrong("background", message, "start productrecs serve or productrecs worker")
+    if not dead and not waiting:
+        yield ok("background", "no job waits or was given up")

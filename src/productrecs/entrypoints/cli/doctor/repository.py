@@ -1,0 +1,149 @@
+"""The SQL of the doctor: what a store's newest records look like. Bounded reads only."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.purchases import Channel
+from productrecs.storage.job_queue import State
+from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
+
+_EVENTS: Final = 20_000
+_LINES: Final = 5_000
+_SHOPPERS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class EventSample:
+    """A store's newest events that name a product."""
+
+    named: int
+    unknown: int  # of them, whose product is not in the catalog
+    example: str | None  # one such id
+    newest_ts: int | None  # the latest time among them
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseSample:
+    """A store's newest purchases that came live."""
+
+    buys: int  # from buy events
+    without_order: int  # of them, without an order id
+    shoppers: int  # different ones
+    strangers: int  # of them, who never did anything in the shop's pages
+
+
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    """Jobs of one kind that were given up, and what the last of them said."""
+
+    kind: str
+    count: int
+    error: str | None
+
+
+class ShopChecks:
+    """One store's records, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Look at `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def model_id(self) -> str | None:
+        """Return the model that serves, or None before the first."""
+        query = sa.select(store_heads.c.model_id)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        found: str | None = self._connection.execute(query).scalar()
+        return found
+
+    def newest_live_event(self) -> int | None:
+        """Return when the last event came in that was not imported; None for never."""
+        query = (
+            sa.select(events.c.ts)
+            .where(events.c.store_id == self._store_id, events.c.imported.is_(False))
+            .order_by(events.c.seq.desc())
+            .limit(1)
+        )
+        found: int | None = self._connection.execute(query).scalar()
+        return found
+
+    def events(self) -> EventSample:
+        """Return what the newest events name."""
+        newest = (
+            sa.select(events.c.item, events.c.ts)
+            .where(events.c.store_id == self._store_id, events.c.item.is_not(None))
+            .order_by(events.c.seq.desc())
+            .limit(_EVENTS)
+            .subquery()
+        )
+        unknown = items.c.present.is_(False)
+        query = sa.select(
+            sa.func.count(),
+            sa.func.count().filter(unknown),
+            sa.func.max(items.c.item_id).filter(unknown),
+            sa.func.max(newest.c.ts),
+        ).select_from(
+            newest.join(
+                items,
+                (items.c.store_id == self._store_id) & (items.c.number == newest.c.item),
+            )
+        )
+        return EventSample(*self._connection.execute(query).one())
+
+    def purchases(self) -> PurchaseSample:
+        """Return how the newest purchases are identified."""
+        newest = (
+            sa.select(
+                purchase_lines.c.channel,
+                purchase_lines.c.order_id,
+                purchase_lines.c.person,
+            )
+            .where(
+                purchase_lines.c.store_id == self._store_id,
+                purchase_lines.c.imported.is_(False),
+            )
+            .order_by(purchase_lines.c.seq.desc())
+            .limit(_LINES)
+            .subquery()
+        )
+        by_event = newest.c.channel == int(Channel.EVENT)
+        counts = sa.select(
+            sa.func.count().filter(by_event),
+            sa.func.count().filter(by_event & newest.c.order_id.is_(None)),
+        )
+        buys, without_order = self._connection.execute(counts).one()
+        people = sa.select(newest.c.person).where(newest.c.person.is_not(None)).distinct()
+        people = people.limit(_SHOPPERS)
+        shoppers = self._connection.execute(people).scalars().all()
+        strangers = sum(not self._was_seen(shopper) for shopper in shoppers)
+        return PurchaseSample(buys, without_order, len(shoppers), strangers)
+
+    def _was_seen(self, person: str) -> bool:
+        query = (
+            sa.select(events.c.seq)
+            .where(events.c.store_id == self._store_id, events.c.person == person)
+            .limit(1)
+        )
+        return self._connection.execute(query).first() is not None
+
+
+def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
+    """Return what the background gave up on, by kind."""
+    query = (
+        sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
+        .where(jobs.c.state == State.DEAD)
+        .group_by(jobs.c.kind)
+        .order_by(jobs.c.kind)
+    )
+    return [DeadJob(*row) for row in connection.execute(query)]
+
+
+def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
+    """Return how many jobs should have begun before `before_ms` and have not."""
+    query = sa.select(sa.func.count()).where(
+        jobs.c.state == State.QUEUED, jobs.c.run_at < before_ms
+    )
+    return int(connection.execute(query).scalar_one())

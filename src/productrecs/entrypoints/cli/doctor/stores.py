@@ -1,0 +1,113 @@
+"""Does each store get what it needs to recommend: items, events, orders, identities?"""
+
+from collections.abc import Iterator
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS, Clock, iso
+from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
+from productrecs.entrypoints.cli.doctor.repository import (
+    EventSample,
+    PurchaseSample,
+    ShopChecks,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.trained_models import folder_of
+
+ENOUGH: Final = 20  # fewer records say nothing about a share
+UNKNOWN_SHARE: Final = 0.2
+WITHOUT_ORDER_SHARE: Final = 0.5
+STRANGER_SHARE: Final = 0.9
+AHEAD_MS: Final = 5 * MINUTE_MS
+
+
+def check_store(services: Services, store: Store) -> Iterator[Finding]:
+    """Yield what is wrong with a store; one line that all is well otherwise."""
+    found = list(_look(services, store))
+    yield from found or [ok(store.domain, "has what it needs")]
+
+
+def _look(services: Services, store: Store) -> Iterator[Finding]:
+    yield from _settings(store)
+    with services.database.reading() as connection:
+        size = CatalogRepository(connection, store.store_id).size()
+        checks = ShopChecks(connection, store.store_id)
+        newest, sample = checks.newest_live_event(), checks.events()
+        purchases, model_id = checks.purchases(), checks.model_id()
+    if size == 0:
+        remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
+        yield wrong(store.domain, "the catalog is empty", remedy)
+    yield from _flow(store, newest, services.clock)
+    yield from _named(store, sample, services)
+    yield from _identities(store, purchases)
+    yield from _model(services, store, model_id, sample)
+
+
+def _settings(store: Store) -> Iterator[Finding]:
+    try:
+        ZoneInfo(store.settings.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        remedy = f"productrecs settings {store.domain} timezone=Europe/Berlin"
+        yield wrong(
+            store.domain, f"there is no time zone {store.settings.timezone!r}", remedy
+        )
+    own = {f"https://{store.domain}", f"https://www.{store.domain}"}
+    if store.origins and not store.origins & own:
+        remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
+        yield note(store.domain, "its own pages are not on its origin allowlist", remedy)
+
+
+def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[Finding]:
+    if newest is None:
+        remedy = "embed the widget, or send POST /v1/events from the storefront"
+        yield note(store.domain, "no event has come from its pages yet", remedy)
+    elif newest < clock() - DAY_MS:
+        remedy = "see whether the widget still stands in the pages, with the right key"
+        yield wrong(store.domain, f"no event has come since {iso(newest)}", remedy)
+
+
+def _named(store: Store, sample: EventSample, services: Services) -> Iterator[Finding]:
+    if sample.named >= ENOUGH and sample.unknown > UNKNOWN_SHARE * sample.named:
+        share = round(100 * sample.unknown / sample.named)
+        message = (
+            f"{share} % of its events name products that are not in the catalog, such as "
+            f"{(sample.example or '')[:60]!r}"
+        )
+        remedy = "push those items, or send the catalog's own ids with the events"
+        yield wrong(store.domain, message, remedy)
+    now_ms = services.clock()
+    if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
+        message = f"its newest event is of {iso(sample.newest_ts)}, which is still to come"
+        remedy = "set this machine's clock right (or unset PRODUCTRECS_NOW)"
+        yield wrong(store.domain, message, remedy)
+
+
+def _identities(store: Store, sample: PurchaseSample) -> Iterator[Finding]:
+    if sample.buys >= ENOUGH and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys:
+        share = round(100 * sample.without_order / sample.buys)
+        message = f"{share} % of its buy events carry no order_id"
+        remedy = "send order_id with each buy, or else nothing is bought together"
+        yield wrong(store.domain, message, remedy)
+    strange = sample.strangers > STRANGER_SHARE * sample.shoppers
+    if sample.shoppers >= ENOUGH and strange:
+        message = "the shoppers of its orders are never seen in its pages"
+        remedy = "give data-customer-id (or data-user-id) the customer id that orders carry"
+        yield wrong(store.domain, message, remedy)
+
+
+def _model(
+    services: Services, store: Store, model_id: str | None, sample: EventSample
+) -> Iterator[Finding]:
+    remedy = f"productrecs train {store.domain}"
+    if model_id is None:
+        if sample.named:
+            message = "nothing was learned yet"
+            yield note(store.domain, message, f"start productrecs serve, or {remedy}")
+        return
+    try:
+        open_arrays(folder_of(services.models, store.store_id) / model_id)
+    except BrokenModelError as error:
+        yield wrong(store.domain, str(error), remedy)
