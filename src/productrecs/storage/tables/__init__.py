@@ -3,12 +3,19 @@
 Every primary key begins with `store_id`, so that the schema shards by store.
 """
 
-from productrecs.storage.tables.accounts import counters, models, store_heads, stores
+from productrecs.storage.tables.accounts import (
+    counters,
+    models,
+    store_connections,
+    store_heads,
+    stores,
+)
 from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
+from productrecs.storage.tables.widgets import widget_configs
 
 __all__ = [
     "counters",
@@ -22,6 +29,8 @@ __all__ = [
     "order_receipts",
     "purchase_lines",
     "shopper_links",
+    "store_connections",
     "store_heads",
     "stores",
+    "widget_configs",
 ]

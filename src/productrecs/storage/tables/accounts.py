@@ -29,6 +29,19 @@ store_heads = sa.Table(
     sa.Column("catalog_size", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("next_number", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("model_id", sa.String(64)),
+    sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
+)
+
+# How the merchant's own system is connected; a row from the first such call on.
+store_connections = sa.Table(
+    "store_connections",
+    metadata,
+    store_id_column(),
+    sa.Column("platform", sa.String(32)),  # null before the first connect
+    sa.Column("platform_chosen", sa.Boolean, nullable=False),  # named, not the default
+    sa.Column("plugin_version", sa.Text),
+    sa.Column("store_url", sa.Text),
+    sa.Column("first_connected_at", sa.BigInteger),
 )
 
 models = sa.Table(
