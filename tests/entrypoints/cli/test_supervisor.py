@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.listening import ListenError, listen
+from tests.entrypoints.http.crowd import Crowd
 
 ROOT = Path(__file__).parents[3]
 
@@ -95,6 +97,10 @@ def whole(service: Service) -> bool:
     return len(service.alive()) == 3 and len(answering(service)) == 2
 
 
+def is_replaced(service: Service, number: int) -> bool:
+    return not lives(number) and whole(service)
+
+
 def answering(service: Service) -> set[bytes]:
     with contextlib.suppress(OSError, http.client.HTTPException):
         return {service.ask() for _ in range(20)}
@@ -132,6 +138,35 @@ def test_a_stop_answers_what_was_asked_and_leaves_nothing_behind(service: Servic
         one.join()
     assert answers == [b"True"] * 8
     assert service.alive() == []
+
+
+def test_a_stop_under_load_fails_nobody(service: Service) -> None:
+    until(lambda: whole(service))
+    crowd = Crowd(service.port)
+    time.sleep(0.3)
+
+    service.process.terminate()
+    crowd.wait()
+
+    assert service.process.wait(10) == 0
+    assert crowd.answered > 100
+    assert crowd.failed == 0
+
+
+def test_processes_renewed_one_by_one_under_load_fail_nobody(service: Service) -> None:
+    until(lambda: whole(service))
+    crowd = Crowd(service.port)
+    before = service.started("api")
+
+    for number in before:
+        os.kill(number, signal.SIGTERM)
+        until(partial(is_replaced, service, number))
+    service.process.terminate()
+    crowd.wait()
+
+    assert len(service.started("api")) == 4
+    assert crowd.answered > 100
+    assert crowd.failed == 0
 
 
 def test_an_interrupt_from_the_terminal_reaches_all_and_stops_in_order(

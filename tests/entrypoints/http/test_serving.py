@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from productrecs.entrypoints.http.connections import HEAD_LIMIT_BYTES
+from tests.entrypoints.http.crowd import Crowd
 from tests.entrypoints.http.toy_server import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -78,38 +78,6 @@ def aside(work: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=work)
     thread.start()
     return thread
-
-
-class Crowd:
-    """Clients that ask without a pause, on kept and on new connections, until refused."""
-
-    def __init__(self, port: int) -> None:
-        """Begin to ask."""
-        self._port = port
-        self.answered = 0
-        self.failed = 0
-        self._threads = [aside(partial(self._ask, kept=n % 2 == 0)) for n in range(12)]
-
-    def _ask(self, *, kept: bool) -> None:
-        client = http.client.HTTPConnection("127.0.0.1", self._port, 10)
-        while True:
-            try:
-                if client.sock is None:
-                    client.connect()
-            except ConnectionRefusedError:
-                return
-            try:
-                client.request("GET", "/", headers={} if kept else {"Connection": "close"})
-                client.getresponse().read()
-                self.answered += 1
-            except (OSError, http.client.HTTPException):
-                self.failed += 1
-                client.close()
-
-    def wait(self) -> None:
-        """Wait until every client has been refused."""
-        for thread in self._threads:
-            thread.join(20)
 
 
 def crowd_at_a_stop(kind: str) -> Crowd:
