@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import os
 import time
-from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 import apsw
+from pyarrow import parquet
 
+from benchmarks.quality import datasets
 from benchmarks.report import Figure
 from benchmarks.speed import traffic
+from benchmarks.speed.rounds import compare
 from benchmarks.speed.servers import Server, floor, ready_service
 from benchmarks.speed.stores import (
     DOMAIN,
@@ -24,11 +24,13 @@ from benchmarks.speed.stores import (
 )
 
 if TYPE_CHECKING:
-    from benchmarks.report import Report
+    from pathlib import Path
 
-DATA = "PRODUCTRECS_BENCH_DATA"
-CLIENTS, WORKERS, ROUNDS, SECONDS = 64, 2, 3, 5.0
-EVENTS_PER_SECOND, PACED_RATE, PACED_SECONDS, PACED_P99_MS = 8_000, 1_000.0, 12.0, 50.0
+    from benchmarks.quality import datasets
+from benchmarks.report import Report
+
+CLIENTS, WORKERS, SECONDS = 64, 2, 5.0
+EVENTS_PER_SECOND, PACED_RATE, PACED_P99_MS = 8_000, 1_000.0, 50.0
 LINES_PER_SECOND = 20_000
 COLUMNS = ("order_id", "item_id", "customer_id", "timestamp", "quantity", "price")
 PARQUET_COLUMNS = [
@@ -52,58 +54,55 @@ def events(report: Report, shop: BigShop) -> None:
     ):
         for server in (bare, serving):
             server.load(requests, CLIENTS, 2.0)
-        rounds = [
-            (
-                bare.load(requests, CLIENTS, SECONDS),
-                serving.load(requests, CLIENTS, SECONDS),
-            )
-            for _ in range(ROUNDS)
-        ]
-        rate = median(ours.rate("e") for _, ours in rounds)
-        beneath = median(theirs.rate("e") for theirs, _ in rounds)
-        refused = {status for _, ours in rounds for status in ours.refused()}
-        report.add(
-            Figure(
-                "events, durable, 64 clients, two workers",
-                rate,
-                "events/s",
-                beneath,
-                rate / beneath,
-                f">= {EVENTS_PER_SECOND:,}/s",
-                rate >= EVENTS_PER_SECOND and not refused,
-                f"p99 {median(ours.p99_ms('e') for _, ours in rounds):.1f} ms, floor's "
-                f"{median(theirs.p99_ms('e') for theirs, _ in rounds):.1f} ms; client at "
-                f"most {max(ours.client_cpu for _, ours in rounds):.2f} CPU"
-                + (f"; REFUSED {sorted(refused)}" if refused else ""),
-            )
+        _event_rate(report, requests, (bare, serving))
+        _event_latency(report, requests, (bare, serving))
+
+
+def _event_rate(report: Report, requests: bytes, servers: tuple[Server, Server]) -> None:
+    found = compare(*servers, lambda server: server.load(requests, CLIENTS, SECONDS))
+    rate = found.ours(lambda load: load.rate("e"))
+    report.add(
+        Figure(
+            "events, durable, 64 clients, two workers",
+            rate,
+            "events/s",
+            found.theirs(lambda load: load.rate("e")),
+            found.ratio(lambda load: load.rate("e")),
+            f">= {EVENTS_PER_SECOND:,}/s",
+            rate >= EVENTS_PER_SECOND and not found.refused(),
+            f"p99 {found.ours(lambda load: load.p99_ms('e')):.1f} beside "
+            f"{found.theirs(lambda load: load.p99_ms('e')):.1f} ms; "
+            f"{found.conditions()}; {found.refused()} refused",
         )
-        _event_latency(report, requests, serving, bare)
+    )
 
 
-def _event_latency(report: Report, requests: bytes, serving: Server, bare: Server) -> None:
-    theirs = bare.load(requests, CLIENTS, PACED_SECONDS, PACED_RATE)
-    ours = serving.load(requests, CLIENTS, PACED_SECONDS, PACED_RATE)
-    p99 = ours.p99_ms("e")
+def _event_latency(report: Report, requests: bytes, servers: tuple[Server, Server]) -> None:
+    found = compare(
+        *servers, lambda server: server.load(requests, CLIENTS, SECONDS, PACED_RATE)
+    )
+    p99 = found.ours(lambda load: load.p99_ms("e"))
+    beneath = found.theirs(lambda load: load.p99_ms("e"))
     report.add(
         Figure(
             "events, durable, p99 at 1,000/s",
             p99,
             "ms",
-            theirs.p99_ms("e"),
-            p99 / theirs.p99_ms("e"),
+            beneath,
+            p99 / beneath,
             f"<= {PACED_P99_MS:.0f}",
-            p99 <= PACED_P99_MS and not ours.refused(),
-            f"p50 {ours.classes['e']['p50_ms']:.2f}, "
-            f"p99.9 {ours.classes['e']['p999_ms']:.1f} ms",
+            p99 <= PACED_P99_MS and not found.refused(),
+            f"p50 {found.ours(lambda load: load.p50_ms('e')):.2f} ms; {found.conditions()}",
         )
     )
 
 
 def import_orders(report: Report) -> None:
     """Measure `import-orders` of the whole Online Retail year into an empty store."""
-    source = Path(os.environ.get(DATA, "")) / "online_retail" / "transactions.parquet"
-    if not os.environ.get(DATA) or not source.exists():
-        report.skip("import-orders", f"set {DATA} to the folder that holds online_retail/")
+    source = datasets.folder() / "online_retail" / "transactions.parquet"
+    if not source.is_file():
+        why = f"{source} is not there; set PRODUCTRECS_BENCH_DATA to its folder"
+        report.skip("import-orders", why)
         return
     with scratch() as folder:
         year = folder / "orders.csv"
@@ -132,8 +131,6 @@ def import_orders(report: Report) -> None:
 
 def write_year(source: Path, year: Path) -> int:
     """Write the transactions as an order history (4.2) and return the number of lines."""
-    from pyarrow import parquet  # noqa: PLC0415 - only where the data is
-
     table = parquet.read_table(source, columns=PARQUET_COLUMNS)
     moments = [moment.isoformat() for moment in table["invoice_date"].to_pylist()]
     columns = [table[name].to_pylist() for name in PARQUET_COLUMNS]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
+TICKS = os.sysconf("SC_CLK_TCK")
 PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
@@ -40,14 +41,24 @@ class Load:
     empty: int
     mean_bytes: float
     classes: dict[str, dict[str, float]]
+    server_cpu: float
+    neighbours_cpu: float
 
     def rate(self, letter: str) -> float:
         """Return the requests of a class per second."""
         return self.classes[letter]["per_second"]
 
+    def p50_ms(self, letter: str) -> float:
+        """Return the median of a class's latency."""
+        return self.classes[letter]["p50_ms"]
+
     def p99_ms(self, letter: str) -> float:
         """Return the 99th percentile of a class's latency."""
         return self.classes[letter]["p99_ms"]
+
+    def cpu_us(self) -> float:
+        """Return the microseconds of CPU that the server spent for one request."""
+        return 1e6 * self.server_cpu * self.seconds / sum(self.statuses.values())
 
     def refused(self) -> dict[str, int]:
         """Return how many replies had each status other than 200."""
@@ -103,12 +114,17 @@ class Server:
             command += ["--connections", str(connections), "--seconds", str(seconds)]
             if rate is not None:
                 command += ["--rate", str(rate)]
+            busy, spent = busy_seconds(), self.cpu_seconds()
             done = subprocess.run(
                 command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
             )
+            busy, spent = busy_seconds() - busy, self.cpu_seconds() - spent
         if done.returncode != 0:
             raise ServerError(f"load failed: {done.stderr[-1500:]}")
-        return Load(**json.loads(done.stdout))
+        told = json.loads(done.stdout)
+        seconds = told["seconds"]
+        others = busy / seconds - spent / seconds - told["client_cpu"]
+        return Load(**told, server_cpu=spent / seconds, neighbours_cpu=max(0.0, others))
 
     def family(self) -> list[int]:
         """Return the ids of the process and all its descendants."""
@@ -121,6 +137,15 @@ class Server:
         for pid in family:
             family += children.get(pid, [])
         return family
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that the family has spent so far."""
+        ticks = 0
+        for pid in self.family():
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / TICKS
 
     def pss_bytes(self) -> dict[int, int]:
         """Return the proportional set size of each process of the family."""
@@ -144,6 +169,13 @@ class Server:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             self.process.wait()
+
+
+def busy_seconds() -> float:
+    """Return the CPU time that everyone on this machine has spent so far."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    user, nice, system, _, _, hard, soft, stolen = map(int, fields)
+    return (user + nice + system + hard + soft + stolen) / TICKS
 
 
 def free_port() -> int:
