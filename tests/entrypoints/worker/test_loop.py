@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
@@ -91,16 +92,26 @@ def test_a_job_that_can_never_succeed_is_tried_once(
     assert shift.row()[0] == "dead"
 
 
+def polls(progress: Progress) -> None:
+    if progress.stopping:
+        raise JobInterruptedError
+
+
+def reports(progress: Progress) -> None:
+    progress.report(0.5)
+
+
+@pytest.mark.parametrize("ask", [polls, reports])
 def test_a_stopping_worker_tells_the_handler_and_gives_the_job_back(
-    sqlite_database: Database,
+    sqlite_database: Database, ask: Callable[[Progress], None]
 ) -> None:
     begun = threading.Event()
 
     def patient(_job: Job, progress: Progress) -> None:
-        begun.set()
-        while not progress.stopping:
+        for _ in range(5_000):
+            ask(progress)
+            begun.set()
             time.sleep(0.001)
-        raise JobInterruptedError
 
     shift = Shift(sqlite_database, patient)
     running = threading.Thread(target=shift.worker.run)

@@ -39,15 +39,24 @@ class Progress:
 
     @property
     def stopping(self) -> bool:
-        """Whether to stop at the next safe point, by raising `JobInterruptedError`.
+        """Whether to stop at the next safe point: `report`, or raise as it does.
 
         True when the worker is to end, and when another worker has taken the job over.
         """
         return self._lost or self._stopping.is_set()
 
     def report(self, fraction: float) -> None:
-        """Note how much is done, from 0 to 1; stored with the next sign of life."""
+        """Note how much is done, from 0 to 1; stored with the next sign of life.
+
+        Call it only where the job may end early.
+
+        Raises:
+            JobInterruptedError: when it has to, see `stopping`.
+        """
         self.fraction = fraction
+        if self.stopping:
+            message = f"stopped at {fraction:.0%}"
+            raise JobInterruptedError(message)
 
     def lose(self) -> None:
         """Note that the lease is another's now: nothing that is done here counts."""
