@@ -9,7 +9,8 @@ from typing import Self
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.storage.dialects import LOCK_WAIT_MS, Dialect, HotReader, dialect_for
+from productrecs.storage.dialects import Dialect, HotReader, dialect_for
+from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
 
 class Database:

@@ -5,7 +5,6 @@ cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, de
 content overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +15,20 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from productrecs.core.errors import (
-    StorageBrokenError,
     StorageBusyError,
     StorageError,
     StorageFullError,
     UnsafeStorageError,
 )
 from productrecs.storage import apsw_dbapi, sqlite_statistics
+from productrecs.storage.sqlite_connection import (
+    LOCK_WAIT_MS,
+    WAL_LIMIT_BYTES,
+    prepare,
+    storage_error,
+)
 
 SAFE_SQLITE: Final = (3, 51, 3)
-LOCK_WAIT_MS: Final = 5_000
-WAL_PAGES: Final = 2_000
-WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
-
-_SQLITE_BUSY = frozenset({5, 6})
-_SQLITE_FULL = 13
-_SQLITE_IO = 10
 
 
 class HotReader(Protocol):
@@ -154,7 +151,7 @@ class SqliteDialect:
             max_overflow=16,
             pool_timeout=LOCK_WAIT_MS / 1000,
         )
-        sa.event.listen(engine, "connect", lambda connection, _record: _open(connection))
+        sa.event.listen(engine, "connect", lambda connection, _record: prepare(connection))
         return engine
 
     def begin_write(self, connection: sa.Connection) -> None:
@@ -168,7 +165,7 @@ class SqliteDialect:
     def hot_reader(self) -> HotReader:
         """Open a connection that cannot write."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
-        _open(connection)
+        prepare(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
         return _SqliteHotReader(connection)
 
@@ -206,13 +203,7 @@ class SqliteDialect:
         """Return our error for one of SQLite's result codes."""
         if not isinstance(error, apsw_dbapi.Error):
             return None
-        if error.code in _SQLITE_BUSY:
-            return StorageBusyError("the database is busy; send the request again")
-        if error.code == _SQLITE_FULL:
-            return StorageFullError("the disk is full; free some space, nothing is lost")
-        if error.code == _SQLITE_IO:
-            return StorageBrokenError(f"the disk failed to store a write: {error}")
-        return StorageError(f"the database refused: {error}")
+        return storage_error(error)
 
 
 class _SqliteHotReader:
@@ -225,41 +216,6 @@ class _SqliteHotReader:
 
     def close(self) -> None:
         self._connection.close()
-
-
-class _Patience:
-    """Waits for another process's write, asking every millisecond.
-
-    SQLite's own waiting sleeps up to 100 ms at a time and so misses the moments between
-    two transactions of a bulk import: events then waited 2 s instead of 40 ms.
-    """
-
-    def __init__(self) -> None:
-        self._until = 0.0
-
-    def __call__(self, tries: int) -> bool:
-        """Return whether to try once more, after a moment."""
-        if tries == 0:
-            self._until = time.monotonic() + LOCK_WAIT_MS / 1000
-        time.sleep(0.001)
-        return time.monotonic() < self._until
-
-
-def _open(connection: apsw_dbapi.Connection) -> None:
-    connection.apsw.set_busy_handler(_Patience())
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "mmap_size = 0",
-        "secure_delete = ON",
-        "cell_size_check = ON",
-        "trusted_schema = OFF",
-        "foreign_keys = ON",
-        f"wal_autocheckpoint = {WAL_PAGES}",
-        f"journal_size_limit = {WAL_LIMIT_BYTES}",
-        "cache_size = -16384",
-    ):
-        connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
 
 
 @dataclass(frozen=True)
