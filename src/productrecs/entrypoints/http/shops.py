@@ -63,6 +63,7 @@ class Shops:
         self._changing = threading.Lock()
         self._stopping = threading.Event()
         self._looked_at = 0.0
+        self._followed = 0  # the version of the accounts whose settings the shops have
         self._thread = threading.Thread(target=self._follow, name="follow", daemon=True)
 
     def start(self) -> None:
@@ -119,6 +120,7 @@ class Shops:
         shop = await asyncio.to_thread(self._load, store)
         with self._changing:
             self._open[store.store_id] = shop
+            self._followed = 0  # a setting may have changed while it was read
             shop.used = next(self._uses)
             self._make_room()
         return shop
@@ -180,7 +182,10 @@ class Shops:
             reader.close()
 
     def _look(self, reader: HotReader) -> None:
-        if self._accounts.refresh(reader):
+        # A request may have made the accounts look again before this thread did.
+        self._accounts.refresh(reader)
+        if self._followed != self._accounts.version:
+            self._followed = self._accounts.version
             self._follow_settings()
         for store_id, opened in list(self._open.items()):
             try:

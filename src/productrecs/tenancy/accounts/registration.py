@@ -18,7 +18,7 @@ from productrecs.tenancy.accounts.keys import (
     new_secret_key,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.settings import SettingValue, parse_setting, resolve
+from productrecs.tenancy.accounts.settings import parse_setting, resolve
 from productrecs.tenancy.accounts.store import Store
 
 PLANS: Final = ("trial", "starter", "growth", "scale", "unlimited")
@@ -134,15 +134,15 @@ def change_origins(
 
     Raises:
         OriginError: when a text is no full origin.
+        StoreGoneError: when the store was deleted.
     """
     added = {normal_origin(text) for text in add}
     removed = {normal_origin(text) for text in remove}
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
-        current = repository.find(store.domain)
-        origins = (frozenset() if current is None else current.origins) | added
-        repository.set_origins(store.store_id, origins - removed)
-    return origins - removed
+        origins = (repository.hold(store.store_id).origins | added) - removed
+        repository.set_origins(store.store_id, origins)
+    return origins
 
 
 def change_settings(database: Database, store: Store, changes: Mapping[str, str]) -> Store:
@@ -150,16 +150,11 @@ def change_settings(database: Database, store: Store, changes: Mapping[str, str]
 
     Raises:
         SettingError: an unknown name or impossible value; nothing is changed.
+        StoreGoneError: when the store was deleted.
     """
     parsed = {name: parse_setting(name, text) for name, text in changes.items()}
     with database.transaction() as transaction:
-        repository = AccountRepository(transaction)
-        current = repository.find(store.domain) or store
-        chosen: dict[str, SettingValue] = {
-            name: getattr(current.settings, name) for name in current.chosen
-        }
-        repository.set_settings(store.store_id, chosen | parsed)
-    return find_store(database, store.domain)
+        return AccountRepository(transaction).merge_settings(store.store_id, parsed)
 
 
 def delete_store(database: Database, store: Store) -> None:

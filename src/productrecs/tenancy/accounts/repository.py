@@ -2,12 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.tables import counters, metadata, store_heads, stores
+from productrecs.storage.dialects import upsert
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import (
+    counters,
+    metadata,
+    store_connections,
+    store_heads,
+    stores,
+)
+from productrecs.tenancy.accounts.connection import Connection, Platform
 from productrecs.tenancy.accounts.settings import SettingValue, resolve
 from productrecs.tenancy.accounts.store import Store
 
@@ -40,6 +50,19 @@ class AccountRepository:
         query = sa.select(stores).where(stores.c.domain == domain)
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _store(row)
+
+    def hold(self, store_id: StoreId) -> Store:
+        """Return the store; no other transaction changes it before this one ends.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+        """
+        query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            message = "this store was deleted"
+            raise StoreGoneError(message)
+        return _store(row)
 
     def add(self, store: Store, password_hash: str | None) -> None:
         """Store a new store and its head.
@@ -77,9 +100,21 @@ class AccountRepository:
         """Replace the origin allowlist."""
         self._update(store_id, origins=json.dumps(sorted(origins)))
 
-    def set_settings(self, store_id: StoreId, chosen: Mapping[str, SettingValue]) -> None:
-        """Replace what the merchant has set (defaults are not stored)."""
-        self._update(store_id, settings=json.dumps(dict(chosen)))
+    def merge_settings(
+        self, store_id: StoreId, changes: Mapping[str, SettingValue | None]
+    ) -> Store:
+        """Return the store with `changes` stored; None returns a setting to its default.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+        """
+        store = self.hold(store_id)
+        stored = {name: getattr(store.settings, name) for name in store.chosen}
+        merged = {**stored, **changes}
+        chosen = {name: value for name, value in merged.items() if value is not None}
+        if chosen != stored:
+            self._update(store_id, settings=json.dumps(chosen))
+        return replace(store, settings=resolve(chosen), chosen=tuple(chosen))
 
     def remove(self, store_id: StoreId) -> None:
         """Delete the store and every row of it, in every table."""
@@ -98,6 +133,42 @@ class AccountRepository:
         done = self._connection.execute(moved.values(value=counters.c.value + 1))
         if done.rowcount == 0:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
+
+
+class ConnectionRepository:
+    """How one store's own system is connected, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s row only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def find(self) -> Connection:
+        """Return what is known of the connection; nothing before the first call."""
+        query = sa.select(store_connections).where(
+            store_connections.c.store_id == self._store_id
+        )
+        row = self._transaction.execute(query).mappings().first()
+        if row is None:
+            return Connection()
+        platform = row["platform"]
+        return Connection(
+            platform=None if platform is None else Platform(platform),
+            platform_chosen=bool(row["platform_chosen"]),
+            plugin_version=row["plugin_version"],
+            store_url=row["store_url"],
+            first_connected_at=row["first_connected_at"],
+        )
+
+    def put(self, connection: Connection) -> None:
+        """Store the connection; hold the store before."""
+        values = asdict(connection)
+        query = upsert(self._transaction, store_connections).values(
+            store_id=self._store_id, **values
+        )
+        self._transaction.execute(
+            query.on_conflict_do_update(index_elements=["store_id"], set_=values)
+        )
 
 
 def _store(row: sa.RowMapping) -> Store:

@@ -1,0 +1,88 @@
+"""Does a shop in memory follow its store's settings, whoever looked first?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.http.shops import OpenShop, Shops
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    change_settings,
+    register,
+)
+from tests.support.service import Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.tenancy.accounts.store import Store
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def store(services: Services) -> Store:
+    return register(services.database, Registration("shop.example"), system_ms)[0]
+
+
+@pytest.fixture
+def accounts(services: Services, store: Store) -> AccountDirectory:
+    directory = AccountDirectory(services.database)
+    assert directory.by_id(store.store_id) == store
+    return directory
+
+
+@pytest.fixture
+def shops(services: Services, accounts: AccountDirectory) -> Iterator[Shops]:
+    opened = Shops(services, accounts)
+    yield opened
+    opened.close()
+
+
+def look(services: Services, accounts: AccountDirectory) -> None:
+    """Let the accounts look again, as a request with an unknown key does."""
+    reader = services.database.hot_reader()
+    assert accounts.refresh(reader)
+    reader.close()
+
+
+def follows(opened: OpenShop, num: int) -> bool:
+    return opened.shop.settings.rec_num == num
+
+
+def test_a_setting_is_followed_though_a_request_looked_first(
+    services: Services, store: Store, accounts: AccountDirectory, shops: Shops
+) -> None:
+    opened = asyncio.run(shops.open(store))
+    change_settings(services.database, store, {"rec_num": "3"})
+    look(services, accounts)
+
+    shops.start()
+
+    eventually(lambda: follows(opened, 3), 1.0)
+
+
+def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
+    services: Services, store: Store, accounts: AccountDirectory, shops: Shops
+) -> None:
+    shops.start()
+    change_settings(services.database, store, {"rec_num": "3"})
+    eventually(lambda: accounts.by_id(store.store_id) != store)
+
+    opened = asyncio.run(shops.open(store))  # as a request that began before the change
+
+    eventually(lambda: follows(opened, 3), 1.0)

@@ -1,0 +1,148 @@
+"""Are a store's settings and connection kept, changed by one at a time, and its own?"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.core.ids import StoreId
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.tenancy.accounts.connection import Connection, Platform
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    change_origins,
+    change_settings,
+    delete_store,
+    find_store,
+    register,
+)
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+CONNECTED = Connection(
+    Platform.OPENCART,
+    platform_chosen=True,
+    plugin_version="2.0",
+    store_url="https://shop.example",
+    first_connected_at=1_000,
+)
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return register(database, Registration("shop.example"), system_ms)[0]
+
+
+@pytest.fixture
+def other(database: Database) -> Store:
+    return register(database, Registration("other.example"), system_ms)[0]
+
+
+def version(database: Database) -> int:
+    with database.reading() as connection:
+        return AccountRepository(connection).version()
+
+
+def test_settings_are_merged_and_none_returns_to_the_default(
+    database: Database, store: Store
+) -> None:
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        repository.merge_settings(store.store_id, {"rec_num": 3, "currency": "USD"})
+        merged = repository.merge_settings(
+            store.store_id, {"rec_num": None, "allow_repeat_recommendations": True}
+        )
+
+    assert merged.chosen == ("currency", "allow_repeat_recommendations")
+    assert merged.settings == replace(
+        store.settings, currency="USD", allow_repeat_recommendations=True
+    )
+    assert find_store(database, store.domain) == merged
+
+
+def test_settings_that_change_nothing_move_no_version(
+    database: Database, store: Store
+) -> None:
+    change_settings(database, store, {"rec_num": "3"})
+    before = version(database)
+
+    change_settings(database, store, {"rec_num": "3"})
+
+    assert version(database) == before
+
+
+def test_changes_of_different_settings_at_once_all_survive(
+    database: Database, store: Store
+) -> None:
+    together = threading.Barrier(4)
+
+    def change(name: str, text: str) -> None:
+        together.wait(10)
+        change_settings(database, store, {name: text})
+
+    with ThreadPoolExecutor(4) as threads:
+        wanted = {
+            "rec_num": "3",
+            "trending_days": "7",
+            "currency": "USD",
+            "language": "de",
+        }
+        for done in [threads.submit(change, *one) for one in wanted.items()]:
+            done.result(30)
+
+    settings = find_store(database, store.domain).settings
+    assert (settings.rec_num, settings.trending_days) == (3, 7)
+    assert (settings.currency, settings.language) == ("USD", "de")
+
+
+def test_a_connection_is_kept_for_its_own_store_alone(
+    database: Database, store: Store, other: Store
+) -> None:
+    with database.transaction() as transaction:
+        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
+        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
+
+    with database.reading() as connection:
+        assert ConnectionRepository(connection, store.store_id).find() == CONNECTED
+        assert ConnectionRepository(connection, other.store_id).find() == Connection()
+
+
+def test_a_connection_is_deleted_with_its_store(database: Database, store: Store) -> None:
+    with database.transaction() as transaction:
+        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
+
+    delete_store(database, store)
+
+    with database.reading() as connection:
+        assert ConnectionRepository(connection, store.store_id).find() == Connection()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda database, store: change_settings(database, store, {"rec_num": "3"}),
+        lambda database, store: change_origins(database, store, add=["https://a.example"]),
+    ],
+)
+def test_a_deleted_store_is_not_changed(
+    database: Database, store: Store, change: Callable[[Database, Store], object]
+) -> None:
+    delete_store(database, store)
+
+    with pytest.raises(StoreGoneError):
+        change(database, store)
+
+
+def test_nobody_holds_a_store_that_never_was(database: Database) -> None:
+    with database.transaction() as transaction, pytest.raises(StoreGoneError):
+        AccountRepository(transaction).hold(StoreId("st_nobody"))
