@@ -75,6 +75,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._draining = server_state.draining
         self._requests = 0
+        self._is_in_head = False
         self._head_bytes = 0
         self._body_bytes = 0
         self._wait: _Wait | None = None
@@ -92,18 +93,27 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; a head without end is refused."""
+        went_on = self._is_in_head or self.is_fresh
         super().data_received(data)
-        if self.is_answering:
+        if not self._is_in_head:
             self._head_bytes = 0
             return
-        self._head_bytes += len(data)
+        # Where another head begins, most of what came may be the body before it: that of a
+        # request that was refused unread comes all the same.
+        self._head_bytes += len(data) if went_on else 1
         if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
             self._refuse(431, "headers_too_large", "send fewer or shorter headers")
+
+    def on_message_begin(self) -> None:
+        """Note that a head has begun."""
+        super().on_message_begin()
+        self._is_in_head = True
 
     def on_headers_complete(self) -> None:
         """Start to answer; the last request of a connection when the process stops."""
         super().on_headers_complete()
         self._requests += 1
+        self._is_in_head = False
         self._body_bytes = 0
         if self._draining:
             self.part()
