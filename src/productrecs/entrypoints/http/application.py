@@ -174,7 +174,7 @@ def _refusal(request: Request, why: Answer, detail: str) -> Response:
 
 
 def _stop_at_once() -> None:
-    # After a failed sync nothing more may be acknowledged; the supervisor starts afresh. The
-    # moment is for those who wait: they are told 503.
+    # After a failed sync nothing more may be acknowledged; the supervisor starts afresh.
+    # The moment is for those who wait: they are told 503.
     _log.critical("stopping: the disk failed to make a write durable")
     threading.Timer(_LAST_WORDS_SECONDS, os._exit, (_EX_SOFTWARE,)).start()
