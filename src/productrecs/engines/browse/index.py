@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-import threading
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from productrecs.engines.browse import twin
 from productrecs.engines.browse.layout import Layout, Question, sealed, weights_of
 from productrecs.engines.browse.options import SessionOptions
-from productrecs.engines.contract import NOTHING, Arrays, Floats, Items, Ranked
+from productrecs.engines.contract import NOTHING, Arrays, Items, Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
 _DAY_MS: Final = 86_400_000.0
-_compiled: list[ModuleType] = []  # the kernel, once warm
-_memory = threading.local()
+_evaluators = [twin.answer]  # the last one answers: the compiled one, once warm
 
 
 def warm_up() -> None:
@@ -32,8 +29,7 @@ def warm_up() -> None:
     """
     from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
 
-    if not _compiled:
-        _compiled.append(kernel)
+    _evaluators[1:] = [kernel.answer]
 
 
 class SessionIndex:
@@ -100,8 +96,8 @@ class SessionIndex:
         """Return up to `limit` items that similar sessions looked at, best first.
 
         `recent` is the visit so far, oldest to newest; its newest item is never returned,
-        earlier ones may be. Items without sessions are passed over, and a visit of only
-        such items gives an empty list. Sessions owned by `exclude_session` (see
+        earlier ones may be. Unknown numbers are passed over; a visit that no session
+        shares an item with gives an empty list. Sessions owned by `exclude_session` (see
         `fit_sessions`) do not answer: a live visit would only repeat itself.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
 
@@ -110,10 +106,8 @@ class SessionIndex:
         question = self._question(recent, exclude_session)
         if limit <= 0 or len(question.items) == 0:
             return NOTHING
-        if _compiled:
-            items, scores = self._by_kernel(_compiled[0], question, limit)
-        else:
-            items, scores = twin.answer(self._layout, self._weights, question, limit)
+        answer = _evaluators[-1]
+        items, scores = answer(self._layout, self._weights, question, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
         return Ranked(items, (scores * fading).astype(np.float32))
@@ -131,18 +125,3 @@ class SessionIndex:
             recent_sessions=self._options.recent_sessions,
             neighbours=self._options.neighbours,
         )
-
-    def _by_kernel(
-        self, kernel: Any, question: Question, limit: int
-    ) -> tuple[Items, Floats]:
-        work = getattr(_memory, "work", None)
-        if (
-            work is None
-            or len(work.votes) < self.n_items
-            or len(work.slots) < question.recent_sessions
-        ):
-            work = kernel.work_for(self.n_items, question.recent_sessions)
-            _memory.work = work
-        items, scores = np.empty(limit, np.int32), np.empty(limit)
-        count = kernel.answer(self._layout, self._weights, question, work, items, scores)
-        return items[:count], scores[:count]

@@ -5,6 +5,7 @@ Importing this file compiles, or loads what an earlier process compiled; see `wa
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_memory = threading.local()
+
+
 class Work(NamedTuple):
     """Scratch memory of one thread, used again by every question."""
 
@@ -31,16 +35,20 @@ class Work(NamedTuple):
     touched: Items  # [n_items]
 
 
-def work_for(n_items: int, recent_sessions: int) -> Work:
-    """Return scratch memory for questions of these sizes: 12 bytes an item."""
-    return Work(
-        slots=np.zeros(recent_sessions, dtype=np.int64),
-        similar=np.zeros(recent_sessions),
-        matched=np.zeros(recent_sessions, dtype=np.int64),
-        sample=np.zeros(recent_sessions),
-        votes=np.zeros(n_items),
-        touched=np.zeros(n_items, dtype=np.int32),
-    )
+def scratch(n_items: int, recent_sessions: int) -> Work:
+    """Return this thread's scratch memory, made larger when needed: 12 bytes an item."""
+    work: Work | None = getattr(_memory, "work", None)
+    if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
+        work = Work(
+            slots=np.zeros(recent_sessions, dtype=np.int64),
+            similar=np.zeros(recent_sessions),
+            matched=np.zeros(recent_sessions, dtype=np.int64),
+            sample=np.zeros(recent_sessions),
+            votes=np.zeros(n_items),
+            touched=np.zeros(n_items, dtype=np.int32),
+        )
+        _memory.work = work
+    return work
 
 
 def _fixed(kind: Any) -> Any:
@@ -216,7 +224,7 @@ def take_best(
 
 
 @compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _NUMBERS, _FLOATS))
-def answer(
+def fill(
     layout: Layout,
     weights: Weights,
     question: Question,
@@ -229,3 +237,13 @@ def answer(
     kept = nearest(work, kept, question.neighbours)
     found = vote(layout, weights, question, work, kept)
     return take_best(layout, question, work, found, items, scores)
+
+
+def answer(
+    layout: Layout, weights: Weights, question: Question, limit: int
+) -> tuple[Items, Floats]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first."""
+    work = scratch(len(layout.rarity), question.recent_sessions)
+    items, scores = np.empty(limit, dtype=np.int32), np.empty(limit)
+    count = fill(layout, weights, question, work, items, scores)
+    return items[:count], scores[:count]

@@ -104,11 +104,13 @@ def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     return faded
 
 
-def count_pairs(lines: Baskets, weights: Floats, owners: Ints) -> Iterator[Pairs]:
-    """Yield the pairs of `owners` (item numbers, rising), some owners at a time.
+def count_pairs(
+    lines: Baskets, weights: Floats, block_pairs: int = _BLOCK_PAIRS
+) -> Iterator[Pairs]:
+    """Yield all pairs, some owners at a time and in their order.
 
-    `weights` [n_baskets]. No block holds more pairs than its baskets allow, 4 million, or
-    one owner's, whichever is most.
+    `weights` [n_baskets]. A block counts about `block_pairs` occurrences of pairs, or one
+    owner's when they are more.
     """
     from scipy import sparse  # noqa: PLC0415 - 20 MB that only whoever trains needs
 
@@ -122,15 +124,12 @@ def count_pairs(lines: Baskets, weights: Floats, owners: Ints) -> Iterator[Pairs
     contents = sparse.csr_array(
         (weights[lines.baskets] + 1j, (lines.baskets, lines.items)), shape=shape[::-1]
     )
-    for some in _blocks(owners, holders @ lines.sizes):
+    blocks = np.cumsum(holders @ lines.sizes) // block_pairs
+    borders = np.flatnonzero(np.diff(blocks)) + 1
+    for some in np.split(np.arange(lines.n_items), borders):
         product = sparse.csr_array(holders[some] @ contents)
         product.sort_indices()
         yield _without_self(some, product)
-
-
-def _blocks(owners: Ints, costs: Floats) -> Iterator[Ints]:
-    ends = np.cumsum(costs[owners]) // _BLOCK_PAIRS
-    yield from np.split(owners, np.flatnonzero(np.diff(ends)) + 1) if len(owners) else []
 
 
 def _without_self(owners: Ints, product: sparse.csr_array) -> Pairs:

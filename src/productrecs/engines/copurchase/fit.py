@@ -47,9 +47,8 @@ def fit_baskets(lines: Baskets, options: CopurchaseOptions) -> CopurchaseModel:
     """Return the model of gathered baskets."""
     weights = basket_weights(lines, options)
     popularity = popularity_of(lines, weights)
-    everything = np.arange(lines.n_items)
     kept, kept_scores = [], [np.zeros(0)]
-    for counted in count_pairs(lines, weights, everything):
+    for counted in count_pairs(lines, weights):
         pairs = believable(counted, lines, options)
         scores = strength(pairs, popularity, options.exponent, options.shrink)
         chosen = strongest(pairs.owners, scores, options.neighbours)

@@ -1,0 +1,1 @@
+"""The engines, each beside a reference written from its formula alone."""

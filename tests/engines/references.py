@@ -1,0 +1,105 @@
+"""The engines' formulas in plain Python, as slowly and as clearly as can be."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.engines.browse import SessionOptions
+    from productrecs.engines.copurchase import CopurchaseOptions
+
+Scored = list[tuple[int, float]]
+DAY_MS = 86_400_000
+
+
+def best_first(scores: dict[int, float]) -> Scored:
+    """Return items by falling score, equals by number."""
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def companions(
+    lines: Sequence[tuple[int, int, float]], options: CopurchaseOptions
+) -> dict[int, Scored]:
+    """Return each item's companions from lines (basket, item, age in days)."""
+    baskets: dict[int, set[int]] = defaultdict(set)
+    ages: dict[int, float] = {}
+    for basket, item, age in lines:
+        baskets[basket].add(item)
+        ages[basket] = min(age, ages.get(basket, math.inf))
+    holding: dict[int, float] = defaultdict(float)
+    held_in: dict[int, int] = defaultdict(int)
+    together: dict[tuple[int, int], float] = defaultdict(float)
+    support: dict[tuple[int, int], int] = defaultdict(int)
+    for basket, items in baskets.items():
+        weight = min(1.0, options.large_basket / len(items))
+        weight *= 0.5 ** (ages[basket] / options.half_life_days)
+        for item in items:
+            holding[item] += weight
+            held_in[item] += 1
+        for pair in permutations(items, 2):
+            together[pair] += weight
+            support[pair] += 1
+    scores: dict[int, dict[int, float]] = defaultdict(dict)
+    for (one, other), weight in together.items():
+        lift = support[one, other] * len(baskets) / (held_in[one] * held_in[other])
+        believed = support[one, other] >= options.least_support and lift > 1.0 + 1e-12
+        if believed or len(baskets) < options.few_orders:
+            doubt = holding[one] + options.shrink
+            scores[one][other] = weight / (doubt * holding[other] ** options.exponent)
+    return {item: best_first(found)[: options.neighbours] for item, found in scores.items()}
+
+
+def _kept_sessions(
+    events: Sequence[tuple[int, int, int]], longest: int
+) -> tuple[dict[int, list[int]], dict[int, int]]:
+    """Return the items of each session worth keeping, newest first, and when each ended."""
+    views: dict[int, list[int]] = defaultdict(list)
+    ends: dict[int, int] = {}
+    for session, item, moment in sorted(events, key=lambda event: (event[0], event[2])):
+        ends[session] = moment
+        if item not in views[session]:
+            views[session].append(item)
+    newest_first = sorted(views, key=lambda one: (ends[one], one), reverse=True)
+    return {one: views[one][-longest:] for one in newest_first if views[one][1:]}, ends
+
+
+def next_items(
+    events: Sequence[tuple[int, int, int]], visit: Sequence[int], options: SessionOptions
+) -> Scored:
+    """Return all items after `visit`, from events (session, item, time)."""
+    kept, ends = _kept_sessions(events, options.longest)
+    holders: dict[int, list[int]] = defaultdict(list)
+    for session, items in kept.items():
+        for item in items:
+            holders[item].append(session)
+    asked = list(dict.fromkeys(reversed(visit)))[: options.prefix]
+    places: dict[int, list[int]] = {}
+    for session in kept:
+        recent = (holders[item][: options.sessions_per_item] for item in asked)
+        shared = [place for place, found in enumerate(recent) if session in found]
+        if shared and len(places) < options.recent_sessions:
+            places[session] = shared
+    similar = {
+        session: math.exp(
+            -(max(ends[one] for one in kept) - ends[session]) / DAY_MS / options.days_scale
+        )
+        * sum(math.exp(-place / options.match_scale) for place in shared)
+        for session, shared in places.items()
+    }
+    nearest = sorted(similar, key=lambda one: -similar[one])[: options.neighbours]
+    scores: dict[int, float] = defaultdict(float)
+    for session in nearest:
+        place = places[session][0]
+        star = kept[session].index(asked[place])
+        vote = similar[session] * math.exp(-place / options.vote_scale)
+        for at, item in enumerate(kept[session]):
+            near = math.exp(-abs(at - star) / options.distance_scale)
+            rare = 1 + options.rarity * math.log(len(kept) / len(holders[item]))
+            scores[item] += vote * near * rare
+    scores.pop(visit[-1], None)
+    return best_first(scores)

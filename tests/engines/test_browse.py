@@ -1,0 +1,290 @@
+"""Does the session index answer what its formula says, compiled and not?"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+import pytest
+
+from productrecs.engines.browse import (
+    SessionIndex,
+    SessionOptions,
+    fit_sessions,
+    kernel,
+    twin,
+    visits,
+    warm_up,
+)
+from productrecs.engines.browse.layout import Question, sealed, weights_of
+from tests.engines.references import next_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Event = tuple[int, int, int]
+HOUR = 3_600_000
+SMALL = SessionOptions(
+    prefix=4, recent_sessions=12, neighbours=5, sessions_per_item=9, longest=6
+)
+
+
+def fitted(
+    events: Sequence[Event],
+    n_items: int,
+    options: SessionOptions | None = None,
+    owners: Sequence[int] | None = None,
+) -> SessionIndex:
+    sessions, items, times = (np.array(column) for column in zip(*events, strict=True))
+    return fit_sessions(
+        sessions.astype(np.int64),
+        items.astype(np.int32),
+        times.astype(np.int64),
+        n_items,
+        options,
+        None if owners is None else np.array(owners, dtype=np.int64),
+    )
+
+
+def walks(*visits_: Sequence[int]) -> list[Event]:
+    """Return sessions an hour apart, each view a second after the last."""
+    return [
+        (number, item, number * HOUR + place * 1000)
+        for number, items in enumerate(visits_)
+        for place, item in enumerate(items)
+    ]
+
+
+def traffic(seed: int, n_sessions: int, n_items: int) -> list[Event]:
+    rng = np.random.default_rng(seed)
+    return walks(
+        *(
+            (
+                (rng.integers(n_items) + rng.geometric(0.3, rng.integers(1, 10))) % n_items
+            ).tolist()
+            for _ in range(n_sessions)
+        )
+    )
+
+
+def random_question(
+    rng: np.random.Generator, n_items: int, options: SessionOptions
+) -> Question:
+    length = rng.integers(0, options.prefix + 1)
+    items = rng.permutation(n_items)[:length].astype(np.int32)
+    return Question(
+        items=items,
+        current=int(items[0]) if length else -1,
+        excluded=int(rng.integers(30)),
+        excludes=bool(rng.integers(2)),
+        recent_sessions=options.recent_sessions,
+        neighbours=options.neighbours,
+    )
+
+
+@pytest.mark.parametrize("options", [SMALL, SessionOptions()])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_answer_is_what_the_formula_says(seed: int, options: SessionOptions) -> None:
+    rng = np.random.default_rng(seed + 100)
+    events = traffic(seed, n_sessions=150, n_items=40)
+    index = fitted(events, 45, options)
+    for _ in range(40):
+        visit = rng.integers(45, size=rng.integers(1, 12)).tolist()
+
+        ranked = index.next_items(visit, 149 * HOUR, 1000)
+
+        # Sums in another order may differ in the last places; so may the order of equals.
+        expected = dict(next_items(events, visit, options))
+        assert set(ranked.items.tolist()) == set(expected)
+        scores = [expected[item] for item in ranked.items.tolist()]
+        np.testing.assert_allclose(ranked.scores, scores, rtol=1e-5)
+        assert all(np.diff(scores) <= 1e-9)
+
+
+@pytest.mark.parametrize("options", [SMALL, SessionOptions()])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_the_kernel_equals_its_twin_to_the_last_bit(
+    seed: int, options: SessionOptions
+) -> None:
+    rng = np.random.default_rng(seed)
+    events = traffic(seed, n_sessions=400, n_items=30)
+    owners = [event[0] % 30 for event in events]
+    layout = sealed(fitted(events, 33, options, owners).to_arrays())
+    weights = weights_of(options)
+    for _ in range(200):
+        question, limit = random_question(rng, 33, options), int(rng.integers(1, 40))
+
+        compiled = kernel.answer(layout, weights, question, limit)
+        plain = twin.answer(layout, weights, question, limit)
+
+        np.testing.assert_array_equal(compiled[0], plain[0])
+        np.testing.assert_array_equal(compiled[1], plain[1])
+
+
+def test_the_kernel_takes_the_newer_of_equally_similar_sessions() -> None:
+    # Without fading all five are alike; only the two newest may vote.
+    options = SessionOptions(neighbours=2, days_scale=1e15)
+    index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
+    layout, weights = sealed(index.to_arrays()), weights_of(options)
+    question = Question(np.array([0], np.int32), 0, 0, False, 1000, 2)  # noqa: FBT003
+
+    items = kernel.answer(layout, weights, question, 9)[0]
+
+    assert items.tolist() == [4, 5]
+
+
+def test_answers_are_alike_before_and_after_warming_up() -> None:
+    index = fitted(traffic(7, 200, 20), 20)
+    asked = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
+
+    first = [index.next_items(visit, 0, limit) for visit, limit in asked]
+    warm_up()
+    second = [index.next_items(visit, 0, limit) for visit, limit in asked]
+
+    for before, after in zip(first, second, strict=True):
+        np.testing.assert_array_equal(before.items, after.items)
+        np.testing.assert_array_equal(before.scores, after.scores)
+
+
+def test_threads_do_not_meet_in_scratch_memory() -> None:
+    warm_up()
+    index = fitted(traffic(8, 3000, 300), 300)
+    alone = [index.next_items([item], 0, 20).items.tolist() for item in range(300)]
+    wrong: list[int] = []
+
+    def ask() -> None:
+        again = [index.next_items([item], 0, 20).items.tolist() for item in range(300)]
+        wrong.extend(item for item in range(300) if again[item] != alone[item])
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+
+
+def test_the_current_item_is_not_returned_and_an_earlier_one_may_be() -> None:
+    index = fitted(walks([0, 1, 2], [1, 0, 2]), 3)
+
+    ranked = index.next_items([0, 1], HOUR, 10)
+
+    assert 1 not in ranked.items
+    assert 0 in ranked.items
+
+
+def test_a_live_visit_does_not_answer_itself() -> None:
+    events = walks([0, 1], [0, 2])
+    index = fitted(events, 3, owners=[7, 7, -8, -8])
+
+    assert index.next_items([0], HOUR, 10, exclude_session=-8).items.tolist() == [1]
+    assert index.next_items([0], HOUR, 10, exclude_session=7).items.tolist() == [2]
+    assert set(index.next_items([0], HOUR, 10).items.tolist()) == {1, 2}
+
+
+def test_a_session_owns_itself_when_no_owners_are_given() -> None:
+    index = fitted(walks([0, 1], [0, 2]), 3)
+
+    assert index.next_items([0], HOUR, 10, exclude_session=1).items.tolist() == [1]
+
+
+def test_sessions_of_one_item_teach_nothing() -> None:
+    index = fitted(walks([0], [1, 1, 1], [1, 2]), 3)
+
+    assert len(index.to_arrays()["owners"]) == 1
+    assert index.next_items([0], HOUR, 10).items.tolist() == []
+
+
+def test_of_a_very_long_session_only_the_newest_items_count() -> None:
+    index = fitted(walks(list(range(250))), 250)
+
+    reached = index.next_items([249], 0, 1000).items
+
+    assert sorted(reached.tolist()) == list(range(50, 249))
+
+
+def test_of_a_popular_item_only_the_newest_sessions_count() -> None:
+    options = SessionOptions(sessions_per_item=3)
+    index = fitted(walks(*([0, item] for item in range(1, 8))), 8, options)
+
+    assert set(index.next_items([0], 0, 10).items.tolist()) == {5, 6, 7}
+
+
+def test_newer_sessions_weigh_more() -> None:
+    day = 24 * HOUR
+    index = fitted([(0, 0, 0), (0, 1, 1), (1, 0, 50 * day), (1, 2, 50 * day + 1)], 3)
+
+    ranked = index.next_items([0], 50 * day, 10)
+
+    assert ranked.items.tolist() == [2, 1]
+    assert ranked.scores[1] / ranked.scores[0] == pytest.approx(np.exp(-1), rel=1e-5)
+
+
+def test_scores_fade_with_the_age_of_the_index_but_never_reach_zero() -> None:
+    index = fitted(walks([0, 1]), 2)
+
+    now = index.next_items([0], 0, 1).scores[0]
+    later = index.next_items([0], 50 * 24 * HOUR, 1).scores[0]
+    ages_later = index.next_items([0], 10**15, 1).scores[0]
+
+    assert later / now == pytest.approx(np.exp(-1), rel=1e-4)
+    assert 0 < ages_later < later
+
+
+def test_what_stands_nearer_to_the_item_weighs_more() -> None:
+    index = fitted(walks([0, 1, 2, 3]), 4)
+
+    assert index.next_items([1], 0, 10).items.tolist() == [0, 2, 3]
+
+
+def test_events_may_come_in_any_order() -> None:
+    events = traffic(9, 120, 25)
+    shuffled = [events[n] for n in np.random.default_rng(1).permutation(len(events))]
+
+    one, other = fitted(events, 25).to_arrays(), fitted(shuffled, 25).to_arrays()
+
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+
+
+def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[dict[str, bool]] = []
+
+    def njit(_signature: object, **options: bool) -> object:
+        asked.append(options)
+        if options.get("cache"):
+            message = "cannot cache function: no locator available"
+            raise RuntimeError(message)
+        return lambda function: function
+
+    monkeypatch.setattr(numba, "njit", njit)
+
+    made = kernel.compiled("f8(f8)")(abs)
+
+    assert made is abs
+    assert [options.get("cache", False) for options in asked] == [True, False]
+
+
+def test_a_visit_ends_after_half_an_hour_of_silence() -> None:
+    half = HOUR // 2
+    who = np.array([5, 5, 9, 5, 5])
+    when = np.array([0, half, 10, 2 * half + 1, 2 * half + 2])
+
+    assert visits(who, when).tolist() == [0, 0, 2, 1, 1]
+
+
+def test_visits_are_split_in_the_order_of_time_not_of_arrival() -> None:
+    who, when = np.array([1, 1, 1]), np.array([10 * HOUR, 0, 1000])
+
+    assert visits(who, when).tolist() == [1, 0, 0]
+
+
+def test_no_events_make_no_visits() -> None:
+    none = np.zeros(0, dtype=np.int64)
+
+    assert visits(none, none).tolist() == []
