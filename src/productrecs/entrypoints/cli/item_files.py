@@ -15,6 +15,7 @@ from productrecs.entrypoints.http.schemas.problems import BodyError
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.records.orders.csv_file import BrokenRow, read_rows
 from productrecs.records.orders.csv_format import Layout, inspect
+from productrecs.records.orders.csv_line import plain_number
 
 LONGEST_ITEM: Final = 1 << 20
 """Bytes of one item; the longest description takes 256 KiB."""
@@ -26,6 +27,7 @@ CATALOG: Final = Layout(
     prose=True,
 )
 
+_NUMBERS: Final = frozenset({"price", "cost", "stock_qty"})
 _BLANKS: Final = b" \t\r\n"
 OnBytes: TypeAlias = Callable[[int], None]
 
@@ -83,9 +85,12 @@ def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
             yield number, BadItem(cells.message)
             continue
         row = {
-            name: cells[place] if place < len(cells) else None
+            name: cells[place]
             for name, place in csv_format.columns.items()
+            if place < len(cells)
         }
+        for name in row.keys() & _NUMBERS:
+            row[name] = plain_number(row[name], csv_format.separator)
         yield number, _taken(parse_item_row, row)
 
 

@@ -148,7 +148,7 @@ def _number(text: str, separator: str, column: str) -> float | None:
     bare = text.strip()
     if not bare:
         return None
-    numeral = bare if _NUMERAL.fullmatch(bare) else _with_point(bare, separator)
+    numeral = bare if _NUMERAL.fullmatch(bare) else plain_number(bare, separator)
     if not _NUMERAL.fullmatch(numeral):
         message = f"{column} {bare[:40]!r} is not a number"
         raise UnreadableRowError(message)
@@ -163,7 +163,7 @@ def _largest(column: str) -> float:
     return LARGEST_COUNT if column == "quantity" else LARGEST_NUMBER
 
 
-def _with_point(text: str, separator: str) -> str:
+def plain_number(text: str, separator: str) -> str:
     """Return `text` with a point for its decimal comma and without marks of thousands.
 
     `1,234` is a decimal comma, except where commas stand between cells: nobody who

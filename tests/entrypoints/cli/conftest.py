@@ -1,0 +1,100 @@
+"""The command line as a test uses it: in this process, on a database of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from productrecs.entrypoints.cli import productrecs
+from productrecs.entrypoints.cli.session import opened
+from productrecs.entrypoints.services import Services
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """Runs `productrecs ...`."""
+
+    environment: dict[str, str | None]
+
+    def run(self, *words: str, stdin: str | bytes | None = None, **more: str) -> Result:
+        """Return how a command ended, whatever came of it."""
+        environment = {**self.environment, **more}
+        return CliRunner().invoke(productrecs, words, input=stdin, env=environment)
+
+    def __call__(self, *words: str, stdin: str | bytes | None = None, **more: str) -> str:
+        """Return what a command printed; it must succeed."""
+        result = self.run(*words, stdin=stdin, **more)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def told(self, *words: str, stdin: str | bytes | None = None, **more: str) -> Any:
+        """Return what a command printed as JSON."""
+        return json.loads(self(*words, "--json", stdin=stdin, **more))
+
+    def refused(self, *words: str, **more: str) -> str:
+        """Return the one line that a command failed with."""
+        result = self.run(*words, **more)
+        assert result.exit_code == 1, result.output
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1
+        return result.stderr.strip()
+
+
+BOTH = pytest.mark.parametrize(
+    "database_kind",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+)
+"""Runs a test of the command line on PostgreSQL too, where it asks the database much."""
+
+
+@pytest.fixture
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """Return `sqlite`, unless a test is marked `BOTH`."""
+    return getattr(request, "param", "sqlite")
+
+
+def _command_line(folder: Path, url: str | None) -> CommandLine:
+    test_run = {"PRODUCTRECS_TEST_CLUSTER": None}  # no setting of the program
+    return CommandLine({"PRODUCTRECS_DATA": str(folder), "DATABASE_URL": url, **test_run})
+
+
+@pytest.fixture
+def shell(database_url: str | None, data_folder: Path) -> CommandLine:
+    """Return a command line on an empty database."""
+    return _command_line(data_folder, database_url)
+
+
+@pytest.fixture
+def services(
+    database_url: str | None, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Services]:
+    """Give the services that `shell` works with, to look at what it did."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    if database_url is not None:
+        monkeypatch.setenv("DATABASE_URL", database_url)
+    with opened(data_folder) as found:
+        yield found
+
+
+@pytest.fixture
+def shop(shell: CommandLine) -> str:
+    """Return the domain of a store."""
+    shell("store", "create", "--domain", "shop.example", "--timezone", "Europe/Berlin")
+    return "shop.example"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], str]:
+    """Return a function that writes a file and returns its path."""
+
+    def write_file(name: str, content: str | bytes) -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write_file

@@ -1,0 +1,298 @@
+"""The doctor finds what is wrong, one store or machine of each kind, and nothing else."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
+from productrecs.entrypoints.cli.doctor import installation
+from productrecs.entrypoints.services import Services
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.order import NewLine, NewOrder
+from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.storage.database import Database
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import jobs, stores
+from productrecs.tenancy.accounts.registration import find_store
+from tests.entrypoints.cli.conftest import BOTH, CommandLine
+
+VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, "item-1", user_id="c-1")
+BUY = NewEvent(EventKind.BUY, "item-1", user_id="c-1", order_id="A")
+
+
+def wrongs(shell: CommandLine, level: str = "wrong", **more: str) -> list[str]:
+    """Return what the doctor says of one level, its exit status being as it should."""
+    result = shell.run("doctor", "--json", **more)
+    findings = json.loads(result.stdout)
+    is_ill = any(finding["level"] == "wrong" for finding in findings)
+    assert result.exit_code == int(is_ill)
+    return [
+        f"{finding['subject']}: {finding['message']} -> {finding['remedy']}"
+        for finding in findings
+        if finding["level"] == level
+    ]
+
+
+def receive(
+    services: Services, shop: str, facts: Sequence[NewEvent | NewOrder], at: int
+) -> None:
+    store = find_store(services.database, shop)
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id)
+        for fact in facts:
+            if isinstance(fact, NewOrder):
+                receive_order(log, fact, at)
+            else:
+                receive_events(log, [[fact]], at)
+
+
+@pytest.fixture
+def healthy(shell: CommandLine, shop: str, services: Services) -> str:
+    """Return a store that lacks nothing."""
+    items = "\n".join(json.dumps({"id": f"item-{number}"}) for number in range(50))
+    shell("import-items", shop, "-", stdin=items)
+    now_ms = system_ms() - HOUR_MS
+    receive(
+        services,
+        shop,
+        [VIEW, *[replace(BUY, order_id=f"A-{n}") for n in range(30)]],
+        now_ms,
+    )
+    shell("train", shop)
+    return shop
+
+
+def test_a_new_installation_is_well(shell: CommandLine) -> None:
+    assert wrongs(shell) == []
+
+
+@BOTH
+def test_a_store_that_lacks_nothing_is_well(shell: CommandLine, healthy: str) -> None:
+    assert wrongs(shell) == wrongs(shell, "note") == []
+    assert f"ok     {healthy}: has what it needs" in shell("doctor")
+
+
+def test_an_empty_catalog(shell: CommandLine, shop: str) -> None:
+    (found,) = wrongs(shell)
+
+    assert "the catalog is empty" in found
+    assert f"productrecs import-items {shop} FILE" in found
+
+
+def test_events_that_stopped(shell: CommandLine, healthy: str) -> None:
+    later = "2999-01-01T00:00:00Z"
+
+    (found,) = wrongs(shell, PRODUCTRECS_NOW=later)
+
+    assert f"{healthy}: no event has come since" in found
+
+
+@pytest.mark.usefixtures("shop")
+def test_no_events_yet_is_only_noted(shell: CommandLine) -> None:
+    assert "no event has come from its pages yet" in wrongs(shell, "note")[0]
+
+
+@BOTH
+def test_events_that_name_unknown_products(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    views = [replace(VIEW, item_id=f"sku-{number}") for number in range(40)]
+    receive(services, healthy, views, system_ms())
+
+    (found,) = wrongs(shell)
+
+    assert "98 % of its events name products that are not in the catalog" in found
+    assert "'sku-9'" in found
+
+
+def test_a_few_unknown_products_are_nothing(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    views = [replace(VIEW, item_id=f"item-{number}") for number in range(50)]
+    gone = [replace(VIEW, item_id=f"sku-{number}") for number in range(5)]
+    receive(services, healthy, views + gone, system_ms())
+
+    assert wrongs(shell) == []
+
+
+@BOTH
+def test_orders_of_shoppers_who_are_never_seen(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    orders = [
+        NewOrder(f"B-{number}", (NewLine("item-1"),), user_id=f"customer-{number}")
+        for number in range(30)
+    ]
+    receive(services, healthy, orders, system_ms())
+
+    (found,) = wrongs(shell)
+
+    assert "the shoppers of its orders are never seen in its pages" in found
+    assert "data-customer-id" in found
+
+
+@BOTH
+def test_buys_without_order_ids(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    receive(services, healthy, [replace(BUY, order_id=None)] * 40, system_ms())
+
+    (found,) = wrongs(shell)
+
+    assert "57 % of its buy events carry no order_id" in found
+
+
+def test_events_of_the_future(shell: CommandLine, healthy: str, services: Services) -> None:
+    receive(services, healthy, [VIEW], system_ms() + DAY_MS)
+
+    (found,) = wrongs(shell)
+
+    assert "which is still to come" in found
+    assert "clock" in found
+
+
+def test_a_time_zone_that_is_none(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    with services.database.transaction() as transaction:
+        settings = json.dumps({"timezone": "Mars/Base"})
+        transaction.execute(stores.update().values(settings=settings))
+
+    assert any(
+        f"productrecs settings {healthy} timezone=" in found for found in wrongs(shell)
+    )
+
+
+def test_an_allowlist_without_the_stores_own_pages(
+    shell: CommandLine, healthy: str
+) -> None:
+    shell("origins", healthy, "--add", "https://other.example")
+
+    (found,) = wrongs(shell, "note")
+
+    assert f"productrecs origins {healthy} --add https://{healthy}" in found
+
+
+def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -> None:
+    path = next(services.models.rglob("*.npy"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+    (found,) = wrongs(shell)
+
+    assert "checksum" in found
+    assert f"productrecs train {healthy}" in found
+
+
+def add_job(services: Services, state: str, run_at: int) -> None:
+    with services.database.transaction() as transaction:
+        row = {
+            "store_id": "*",
+            "job_id": f"job-{state}",
+            "kind": "train",
+            "key": "train",
+            "state": state,
+            "payload": "{}",
+            "attempts": 5,
+            "run_at": run_at,
+            "error": "the model is too small",
+            "created_at": run_at,
+        }
+        transaction.execute(sa.insert(jobs).values(row))
+
+
+@BOTH
+def test_jobs_that_were_given_up(shell: CommandLine, services: Services) -> None:
+    add_job(services, "dead", system_ms())
+
+    assert "1 train jobs were given up: the model is too small" in wrongs(shell)[0]
+
+
+def test_jobs_that_nobody_does(shell: CommandLine, services: Services) -> None:
+    add_job(services, "queued", system_ms() - HOUR_MS)
+
+    assert "productrecs worker" in wrongs(shell)[0]
+
+
+def test_jobs_that_wait_their_turn_are_nothing(
+    shell: CommandLine, services: Services
+) -> None:
+    add_job(services, "queued", system_ms() + HOUR_MS)
+
+    assert wrongs(shell) == []
+
+
+def test_a_full_disk(shell: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "LEAST_FREE_BYTES", 1 << 60)
+
+    assert "free some space" in wrongs(shell)[0]
+
+
+def test_a_disk_that_fills_is_noted(
+    shell: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "LEAST_FREE_SHARE", 1.0)
+
+    assert "make room" in wrongs(shell, "note")[0]
+
+
+def test_a_clock_that_stands_still_is_noted(shell: CommandLine) -> None:
+    (found,) = wrongs(shell, "note", PRODUCTRECS_NOW="2011-12-09T12:00:00Z")
+
+    assert "2011-12-09T12:00:00.000Z" in found
+
+
+def test_a_misspelt_setting_is_noted(shell: CommandLine) -> None:
+    (found,) = wrongs(shell, "note", PRODUCTRECS_PROT="8001")
+
+    assert "PRODUCTRECS_PROT" in found
+
+
+def damaged(folder: Path) -> dict[str, str]:
+    (folder / "productrecs.db").write_bytes(b"no database at all " * 500)
+    return {}
+
+
+def of_the_future(folder: Path) -> dict[str, str]:
+    database = Database.open(None, folder)
+    migrate(database)
+    with database.transaction() as transaction:
+        transaction.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    database.close()
+    return {}
+
+
+BROKEN: dict[str, tuple[Callable[[Path], dict[str, str]], str]] = {
+    "a damaged database": (damaged, "restore a backup"),
+    "a newer program's database": (of_the_future, "newer"),
+    "an unknown database": (lambda _: {"DATABASE_URL": "mysql://db/x"}, "postgresql://"),
+    "an unreachable database": (
+        lambda _: {"DATABASE_URL": "postgresql://127.0.0.1:1/x"},
+        "see that the database runs",
+    ),
+    "an impossible setting": (lambda _: {"PRODUCTRECS_PORT": "many"}, "PRODUCTRECS_PORT"),
+    "an impossible clock": (lambda _: {"PRODUCTRECS_NOW": "soon"}, "PRODUCTRECS_NOW"),
+    "an impossible folder": (lambda _: {"PRODUCTRECS_DATA": "/dev/null/x"}, "--data"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_keeps_everything_from_starting_is_found_too(
+    shell: CommandLine, data_folder: Path, name: str
+) -> None:
+    break_it, reason = BROKEN[name]
+    environment = break_it(data_folder)
+
+    (found,) = wrongs(shell, **environment)
+
+    assert reason in found
+
+
+def test_one_store_can_be_looked_at_alone(shell: CommandLine, healthy: str) -> None:
+    shell("store", "create", "--domain", "empty.example")
+
+    assert "empty.example" not in shell("doctor", healthy)
