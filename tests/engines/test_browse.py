@@ -23,6 +23,7 @@ from tests.engines.references import next_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
@@ -123,14 +124,15 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         np.testing.assert_array_equal(compiled[1], plain[1])
 
 
-def test_the_kernel_takes_the_newer_of_equally_similar_sessions() -> None:
+@pytest.mark.parametrize("evaluator", [kernel, twin])
+def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> None:
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
     layout, weights = sealed(index.to_arrays()), weights_of(options)
     question = Question(np.array([0], np.int32), 0, 0, False, 1000, 2)  # noqa: FBT003
 
-    items = kernel.answer(layout, weights, question, 9)[0]
+    items = evaluator.answer(layout, weights, question, 9)[0]
 
     assert items.tolist() == [4, 5]
 

@@ -22,10 +22,10 @@ _evaluators = [twin.answer]  # the last one answers: the compiled one, once warm
 def warm_up() -> None:
     """Make this process answer by the compiled kernel from now on.
 
-    The first time on a machine this compiles for about 6 s and keeps the result beside the
+    The first time on a machine this compiles for about 5 s and keeps the result beside the
     source (or in NUMBA_CACHE_DIR, or the user's cache folder); later processes load it in
-    about 0.5 s. The compiler stays in memory: about 100 MB, mostly shared between
-    processes. Until this is done, questions are answered by numpy, alike but slower.
+    0.5 s. The compiler stays in memory: 140 MB, half of it shared between processes.
+    Until this is done, questions are answered by numpy, alike but three times slower.
     """
     from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
 
