@@ -22,7 +22,16 @@ ON_REQUEST = {"constants"}
 
 
 def measure(report: Report, names: Sequence[str] = ()) -> None:
-    """Add the named parts' figures to `report`; without names, all but the constants'."""
+    """Add the named parts' figures to `report`; without names, all but the constants'.
+
+    Raises:
+        ValueError: when a name is unknown; the message lists the known ones.
+    """
+    unknown = set(names) - set(PARTS)
+    if unknown:
+        raise ValueError(
+            f"no figure {', '.join(sorted(unknown))}; there are {tuple(PARTS)}"
+        )
     for name in names or [name for name in PARTS if name not in ON_REQUEST]:
         try:
             PARTS[name](report)
