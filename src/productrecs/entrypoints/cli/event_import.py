@@ -25,6 +25,8 @@ CHUNK: Final = 2_000
 
 _KIND: Final = "events"
 
+_Line = tuple[int, list[NewEvent]]  # a line's number, and what it said
+
 
 @dataclass(slots=True)
 class EventReport(RowReport):
@@ -54,7 +56,7 @@ def import_events(
     with services.database.reading() as connection:
         done = EventRepository(connection, store.store_id).lines_done(_KIND, digest) or 0
     report = EventReport(rows_known=done)
-    chunk: list[list[NewEvent]] = []
+    chunk: list[_Line] = []
     number = 0
     for number, line in enumerate(_lines(source.file, on_bytes), start=1):
         if number <= done or not line.strip():
@@ -62,7 +64,7 @@ def import_events(
         report.rows += 1
         events = _read(line, number, store, report)
         if events is not None:
-            chunk.append(events)
+            chunk.append((number, events))
         if len(chunk) == CHUNK:
             report.events_stored += _store(services, store, chunk, _Place(digest, number))
             chunk = []
@@ -92,14 +94,16 @@ def _read(
         return None
 
 
-def _store(
-    services: Services, store: Store, chunk: Iterable[list[NewEvent]], place: _Place
-) -> int:
+def _store(services: Services, store: Store, chunk: Iterable[_Line], place: _Place) -> int:
     now_ms = services.clock()
     with services.database.transaction() as transaction:
         log = StoreLog(services.database, transaction, store.store_id, services.numbers)
-        stored = receive_events(log, list(chunk), now_ms, imported=True)
+        log.take(0)  # whoever imports the same file at the same time waits here
         repository = EventRepository(transaction, store.store_id)
-        repository.set_lines_done(_KIND, place.digest, place.line, now_ms)
+        done = repository.lines_done(_KIND, place.digest) or 0
+        fresh = [events for number, events in chunk if number > done]
+        stored = receive_events(log, fresh, now_ms, imported=True)
+        far = max(done, place.line)
+        repository.set_lines_done(_KIND, place.digest, far, now_ms)
     log.committed()
     return stored

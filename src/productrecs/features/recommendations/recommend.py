@@ -76,7 +76,7 @@ def understand(
         recent=recent,
         purchases=_interleaved([history.bought_recently for history in histories]),
         bought=frozenset().union(*(history.bought for history in histories)),
-        visitor=histories[0].visitor if histories and histories[0].recent else None,
+        visitor=next((one.visitor for one in histories if one.recent), None),
         placement=placement,
     )
 

@@ -1,0 +1,78 @@
+"""Every expected error that can reach a caller has its status; none is forgotten."""
+
+import importlib
+import pkgutil
+import random
+from collections.abc import Iterator
+
+import pytest
+
+import productrecs
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.errors import (
+    ANSWERS,
+    INTERNAL,
+    answer_to,
+    error_body,
+    retry_after,
+)
+from productrecs.entrypoints.http.schemas.problems import BodyError
+
+# What only a command line, a start or a background job meets: never a request.
+ELSEWHERE = (
+    "productrecs.entrypoints.cli.",
+    "productrecs.entrypoints.worker.",
+    "productrecs.settings",
+    "productrecs.storage.model_files",
+    "productrecs.records.catalog.availability",  # told as a 422 by the schema
+    "productrecs.records.catalog.item",  # likewise
+    "productrecs.records.orders.",  # reading a CSV
+    "productrecs.tenancy.accounts.",  # registering and changing a store
+)
+
+
+def every_error(kind: type[ProductRecsError]) -> Iterator[type[ProductRecsError]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from every_error(below)
+
+
+def test_every_error_that_a_request_can_meet_has_its_status() -> None:
+    for module in pkgutil.walk_packages(productrecs.__path__, "productrecs."):
+        if ".migrations." not in module.name and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+    forgotten = [
+        f"{kind.__module__}.{kind.__name__}"
+        for kind in set(every_error(ProductRecsError))
+        if kind.__module__.startswith("productrecs.")
+        and not kind.__module__.startswith(ELSEWHERE)
+        and kind is not BodyError
+        and answer_to(kind.__new__(kind)) is INTERNAL
+    ]
+
+    assert forgotten == []
+
+
+def test_an_unknown_error_is_ours() -> None:
+    class UnheardOfError(ProductRecsError):
+        pass
+
+    assert answer_to(UnheardOfError("?")) is INTERNAL
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_codes_are_for_programs(kind: type[ProductRecsError]) -> None:
+    answer = ANSWERS[kind]
+
+    assert answer.code.replace("_", "").isalpha()
+    assert answer.code.islower()
+    assert error_body("why", answer.code, "r-1") == (
+        f'{{"detail":"why","code":"{answer.code}","request_id":"r-1"}}'.encode()
+    )
+
+
+def test_retries_are_spread_over_some_seconds() -> None:
+    chance = random.Random(7)  # noqa: S311 - spreads retries, guards nothing
+
+    assert {retry_after(chance) for _ in range(200)} == {b"1", b"2", b"3", b"4", b"5"}
