@@ -1,11 +1,13 @@
 """The composition root: settings in, services out. Nothing else constructs."""
 
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from productrecs.core.clock import Clock
+from productrecs.core.clock import Clock, system_ms
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
+from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.store_log import ItemNumbers
 
 
@@ -17,7 +19,13 @@ class Services:
     database: Database
     clock: Clock
     numbers: ItemNumbers
+    queue: JobQueue  # whoever wants work done in the background puts it here
     models: Path  # the folder of trained models, one folder a store
+
+    @property
+    def uploads(self) -> Path:
+        """The folder of uploaded files that are not imported yet."""
+        return self.settings.data / "uploads"
 
     def close(self) -> None:
         """Close the database."""
@@ -31,10 +39,13 @@ def build_services(settings: Settings) -> Services:
         UnsafeStorageError: when the database must not be opened.
     """
     settings.data.mkdir(parents=True, exist_ok=True)
+    database = Database.open(settings.database_url, settings.data)
+    chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
     return Services(
         settings=settings,
-        database=Database.open(settings.database_url, settings.data),
+        database=database,
         clock=settings.clock,
         numbers=ItemNumbers(),
+        queue=JobQueue(database, system_ms, chance),
         models=settings.data / "models",
     )

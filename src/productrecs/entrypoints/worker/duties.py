@@ -1,19 +1,25 @@
 """What does the background do for stores, and when is it due?"""
 
 import logging
+import time
 from collections.abc import Sequence
+from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
-from productrecs.storage.job_queue import Job
+from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.fit import Workshop
 from productrecs.training.freshness import stale_stores
 from productrecs.training.learner import Learner
 
 _log = logging.getLogger(__name__)
+
+_RESYNC_PAUSE_SECONDS: Final = 0.2  # in which the processes read what was pushed again
 
 
 class StoreDuties:
@@ -42,12 +48,24 @@ class StoreDuties:
 
     def train(self, job: Job, progress: Progress) -> None:
         """Learn what the store's log says by now."""
+        self._accounts.refresh(self._reader)  # the store may be a moment old
         store = self._accounts.by_id(job.store_id)
         if store is None:
             message = "the store was deleted"
             raise JobRefusedError(message)
         model = self._learner.train(store, progress.report)
         _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
+
+    def sync_engines(self, job: Job, progress: Progress) -> None:
+        """Push the whole catalog to the engines once more, then let them learn anew."""
+        database, store_id = self._services.database, job.store_id
+        for share in push_again(database, store_id):
+            progress.report(share)
+            if share < 1:
+                time.sleep(_RESYNC_PAUSE_SECONDS)
+        with database.transaction() as transaction:
+            CatalogRepository(transaction, store_id).note_sync(self._services.clock())
+            self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
 
     def forget_receipts(self, job: Job, _progress: Progress) -> None:
         """Forget the ids of events that may come again: they are older than a week."""

@@ -1,6 +1,5 @@
 """What does the background do? Every kind of job and its handler, every regular duty."""
 
-import random
 from datetime import timedelta
 
 from productrecs.core.clock import system_ms
@@ -14,12 +13,12 @@ from productrecs.storage.job_queue import JobQueue
 
 def build_worker(services: Services) -> Worker:
     """Return the worker of one process."""
-    chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
-    queue = JobQueue(services.database, system_ms, chance)
+    queue = services.queue
     stores = StoreDuties(services)
     handlers: dict[str, Handler] = {
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "forget-receipts": stores.forget_receipts,
+        "sync-engines": stores.sync_engines,
         "train": stores.train,
     }
     duties = (

@@ -68,6 +68,25 @@ class CatalogRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
+    def next_number(self) -> int:
+        """Return the number that the next new product id will have."""
+        query = sa.select(store_heads.c.next_number)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
+
+    def last_reached(self) -> int | None:
+        """Return when the catalog last changed or was pushed again (UTC ms), if ever."""
+        synced = sa.select(store_heads.c.synced_at)
+        synced = synced.where(store_heads.c.store_id == self._store_id)
+        newest = (
+            sa.select(items.c.updated_at)
+            .where(items.c.store_id == self._store_id, items.c.change_seq > 0)
+            .order_by(items.c.change_seq.desc())
+            .limit(1)
+        )
+        moments = [self._transaction.execute(query).scalar() for query in (synced, newest)]
+        return max((moment for moment in moments if moment is not None), default=None)
+
     def add(
         self, database: Database, new: Sequence[StoredItem], seq: int, now_ms: int
     ) -> None:
@@ -110,6 +129,24 @@ class CatalogRepository:
                 for one, row in zip(changed, values, strict=True)
             ],
         )
+
+    def note_change(self, numbers: range, seq: int) -> bool:
+        """Note the items of these numbers, deleted ones too, as changed at `seq`.
+
+        Returns whether there are any: a number may be of an id that only events named.
+        """
+        query = items.update().where(
+            items.c.store_id == self._store_id,
+            items.c.number >= numbers.start,
+            items.c.number < numbers.stop,
+            items.c.change_seq > 0,
+        )
+        return self._transaction.execute(query.values(change_seq=seq)).rowcount > 0
+
+    def note_sync(self, now_ms: int) -> None:
+        """Note that all of the catalog was pushed again."""
+        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        self._transaction.execute(query.values(synced_at=now_ms))
 
     def moved(self, seq: int, grown: int) -> int:
         """Note that the catalog changed at `seq` and grew by `grown`; return its size."""

@@ -1,0 +1,167 @@
+"""Does a full push reach whoever follows the catalog, and change nothing?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import delete, push
+from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.records.catalog.resync import push_again
+from productrecs.records.catalog.view import CardFields, CatalogView
+from productrecs.storage.store_log import StoreGoneError, StoreLog
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    delete_store,
+    find_store,
+    register,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from zoneinfo import ZoneInfo
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import HotReader
+
+NOON, LATER = 1_000, 2_000
+NAMES = [f"item-{number}" for number in range(7)]
+
+
+@pytest.fixture
+def store_id(database: Database) -> StoreId:
+    return register(database, Registration("shop.example"), lambda: NOON)[0].store_id
+
+
+@pytest.fixture
+def reader(database: Database) -> Iterator[HotReader]:
+    opened = database.hot_reader()
+    yield opened
+    opened.close()
+
+
+class Follower:
+    """A view of the catalog that remembers which items it was told of."""
+
+    def __init__(self, store_id: StoreId, zone: ZoneInfo) -> None:
+        self.told: list[str] = []
+        self.view = CatalogView(store_id, zone, self._card)
+
+    def read_on(self, reader: HotReader) -> None:
+        """Read what has changed since the last time."""
+        sql = "SELECT catalog_seq FROM store_heads WHERE store_id = ?"
+        self.view.refresh(reader, int(reader.all(sql, (self.view.store_id,))[0][0]))
+
+    def _card(self, fields: CardFields) -> bytes:
+        self.told.append(fields.item_id)
+        return fields.title.encode()
+
+
+@pytest.fixture
+def follower(database: Database, store_id: StoreId) -> Follower:
+    store = find_store(database, "shop.example")
+    return Follower(store_id, store.settings.zone)
+
+
+def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store_id)
+        push(log, [ItemPatch(name, {"title": name.upper()}) for name in NAMES], now_ms)
+
+
+def remove(database: Database, store_id: StoreId, item_id: str) -> None:
+    with database.transaction() as transaction:
+        delete(StoreLog(database, transaction, store_id), item_id, NOON)
+
+
+def stored(database: Database, store_id: StoreId) -> dict[str, StoredItem]:
+    with database.reading() as connection:
+        return CatalogRepository(connection, store_id).find(NAMES)
+
+
+def last_reached(database: Database, store_id: StoreId) -> int | None:
+    with database.reading() as connection:
+        return CatalogRepository(connection, store_id).last_reached()
+
+
+def test_a_follower_is_told_of_every_item_once_more(
+    database: Database, store_id: StoreId, reader: HotReader, follower: Follower
+) -> None:
+    send(database, store_id)
+    remove(database, store_id, NAMES[3])
+    follower.read_on(reader)
+    before = stored(database, store_id)
+    follower.told.clear()
+    follower.view.cards[0] = b"a damaged card"
+    follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
+
+    shares = list(push_again(database, store_id, chunk=3))
+    follower.read_on(reader)
+
+    assert shares == [3 / 7, 6 / 7, 1.0]
+    assert sorted(follower.told) == NAMES[:3] + NAMES[4:]
+    assert follower.view.cards[0] == b"ITEM-0"
+    assert follower.view.number(NAMES[3]) is None
+    assert stored(database, store_id) == before
+
+
+def test_ids_that_only_events_named_stay_out_of_the_catalog(
+    database: Database, store_id: StoreId, reader: HotReader, follower: Follower
+) -> None:
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store_id)
+        log.take(1)
+        log.numbers(["never pushed"], NOON)
+    follower.read_on(reader)
+
+    assert list(push_again(database, store_id)) == [1.0]
+    follower.read_on(reader)
+
+    assert follower.told == []
+
+
+def test_an_empty_catalog_is_pushed_in_one_go(
+    database: Database, store_id: StoreId
+) -> None:
+    assert list(push_again(database, store_id)) == [1.0]
+
+
+def test_another_stores_catalog_is_not_touched(
+    database: Database, store_id: StoreId, reader: HotReader
+) -> None:
+    other = register(database, Registration("other.example"), lambda: NOON)[0]
+    send(database, store_id)
+    send(database, other.store_id)
+    theirs = Follower(other.store_id, other.settings.zone)
+    theirs.read_on(reader)
+    theirs.told.clear()
+
+    list(push_again(database, store_id))
+    theirs.read_on(reader)
+
+    assert theirs.told == []
+
+
+def test_a_deleted_store_has_nothing_to_push(database: Database, store_id: StoreId) -> None:
+    delete_store(database, find_store(database, "shop.example"))
+
+    with pytest.raises(StoreGoneError):
+        list(push_again(database, store_id))
+
+
+def test_the_catalog_last_reached_the_engines_by_a_push_or_a_full_one(
+    database: Database, store_id: StoreId
+) -> None:
+    never = last_reached(database, store_id)
+    send(database, store_id, NOON)
+    pushed = last_reached(database, store_id)
+    with database.transaction() as transaction:
+        CatalogRepository(transaction, store_id).note_sync(LATER)
+    synced = last_reached(database, store_id)
+    send(database, store_id, LATER + 1)
+
+    assert (never, pushed, synced) == (None, NOON, LATER)
+    assert last_reached(database, store_id) == LATER + 1
