@@ -28,12 +28,13 @@ class Context:
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
 
-    async def look_again(self) -> bool:
-        """Return whether the stores changed since this process last looked."""
+    async def look_again(self) -> None:
+        """Look whether the stores changed since this process last looked."""
         if self.reading is None:
-            return self.accounts.refresh(self.reader)
+            self.accounts.refresh(self.reader)
+            return
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.reading, self.accounts.refresh, self.reader)
+        await loop.run_in_executor(self.reading, self.accounts.refresh, self.reader)
 
     @property
     def clock(self) -> Clock:

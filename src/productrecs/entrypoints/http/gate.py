@@ -235,9 +235,12 @@ class Gate:
         keys = keys_of(visit.scope["query_string"], visit.query, visit.headers)
         try:
             visit.caller = authenticate(keys, wanted, context.accounts)
+        known = context.accounts.version
         except ProductRecsError:
-            # Perhaps the store is a moment old: look once more before refusing.
-            if not await context.look_again():
+            # Perhaps the store is a moment old: look once more before refusing. Another
+            # thread may have looked just now.
+            await context.look_again()
+            if context.accounts.version == known:
                 raise
             visit.caller = authenticate(keys, wanted, context.accounts)
         visit.cors = cors_headers(visit.caller.store, visit.headers.get(b"origin"))
