@@ -9,6 +9,7 @@ from productrecs.core.errors import ProductRecsError
 
 _BLOCK: Final = 1 << 20
 _BLANKS: Final = " \t\r\n"
+_IN_NUMBERS: Final = ("", *"0123456789.eE+-")
 
 
 class NotAnArrayError(ProductRecsError):
@@ -66,16 +67,16 @@ class JsonArray:
         while True:
             try:
                 _, end = self._scan(self._text, self._at)
+                # At a block's end a number may be cut, even into a shorter one: 1.5 to 1
+                if self._at_end or self._text[end : end + 1] not in _IN_NUMBERS:
+                    start, self._at = self._at, end
+                    return start, end
+                reason = "a number"
             except (ValueError, RecursionError) as error:
-                if self._at_end or len(self._text) - self._at > self._longest:
-                    raise self._refusal(f"a value is not JSON ({error})") from error
-                self._read()
-                continue
-            if end == len(self._text) and not self._at_end:
-                self._read()  # a number may go on in the next block
-                continue
-            start, self._at = self._at, end
-            return start, end
+                reason = str(error)
+            if self._at_end or len(self._text) - self._at > self._longest:
+                raise self._refusal(f"a value is not JSON ({reason})")
+            self._read()
 
     def _take(self, expected: str) -> str:
         found = self._peek()

@@ -1,0 +1,116 @@
+"""The demo is a store with a past, made once, that answers at once."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import iso, system_ms
+from productrecs.entrypoints.cli import demo
+from productrecs.entrypoints.demo.store import DemoStore, generate
+from productrecs.entrypoints.services import Services
+from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.registration import Registration, all_stores, register
+from tests.entrypoints.cli.conftest import BOTH, CommandLine
+
+
+def small(seed: int, now_ms: int) -> DemoStore:
+    """Return a shop of three products, which is quicker to make than the whole one."""
+    view: dict[str, object] = {"event": "detail-page-view", "session_id": "s_1"}
+    view["timestamp"] = iso(now_ms)
+    row = {"order_id": "A", "timestamp": iso(now_ms), "quantity": "1", "price": str(seed)}
+    return DemoStore(
+        items=[{"id": item} for item in "abc"],
+        order_rows=[row | {"item_id": item, "customer_id": "c"} for item in "abc"],
+        events=[view | {"item_id": item} for item in "abc"],
+    )
+
+
+def counts(services: Services) -> list[int]:
+    with services.database.reading() as connection:
+        return [
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in (items, purchase_lines, events)
+        ]
+
+
+@BOTH
+def test_the_demo_store_is_made_once_and_has_a_new_secret_each_time(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "generate", small)
+
+    first, again = demo.prepared(services), demo.prepared(services)
+
+    accounts = AccountDirectory(services.database)
+    (store,) = all_stores(services.database)
+    assert (store.domain, store.plan) == ("demo.localhost", "unlimited")
+    assert (store.settings.currency, store.settings.timezone) == ("EUR", "Europe/Berlin")
+    assert first.store.store_id == again.store.store_id == store.store_id
+    assert counts(services) == [3, 3, 3]
+    assert accounts.by_secret_key(again.secret) == store
+    assert accounts.by_secret_key(first.secret) is None
+
+
+def test_a_demo_store_that_was_not_made_whole_is_made_anew(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "generate", small)
+    half = register(services.database, Registration(demo.DOMAIN), services.clock)[0]
+
+    whole = demo.prepared(services)
+
+    assert [store.store_id for store in all_stores(services.database)] == [
+        whole.store.store_id
+    ]
+    assert whole.store.store_id != half.store_id
+
+
+def test_the_product_of_the_sample_line_can_be_bought() -> None:
+    shop = generate(demo.SEED, system_ms())
+
+    (sample,) = (item for item in shop.items if item["id"] == demo.SAMPLE)
+    assert sample["stock_qty"]
+    assert "availability" not in sample
+    assert sum(row["item_id"] == demo.SAMPLE for row in shop.order_rows) > 20
+
+
+@pytest.mark.timeout(120)
+def test_the_demo_answers_the_line_that_it_prints(
+    shell: CommandLine, tmp_path: Path
+) -> None:
+    given = {name: text for name, text in shell.environment.items() if text is not None}
+    output = tmp_path / "output"
+    command = [sys.executable, "-m", "productrecs", "demo", "--port", "0"]
+    with output.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, env={**os.environ, **given})
+    try:
+        address = printed(output, process)
+        with urllib.request.urlopen(address) as reply:  # noqa: S310 - our own address
+            answer = json.load(reply)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(60)
+
+    assert len(answer["recommendations"]) == 4
+    assert answer["recommendations"][0]["source"] in {"buy", "browse"}
+    assert status == 0
+
+
+def printed(output: Path, process: subprocess.Popen[bytes]) -> str:
+    """Wait for the line to try; return its address."""
+    while process.poll() is None:
+        found = re.search(r"^curl '(.+)'$", output.read_text(), re.MULTILINE)
+        if found:
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError(output.read_text())
