@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
@@ -26,6 +27,14 @@ from productrecs.records.catalog.push import Pushed, delete, push
 from productrecs.storage.group_commit import Work
 from productrecs.storage.store_log import StoreLog
 
+
+class _AnyText(PathConvertor):
+    """The rest of a path, whatever it holds: starlette's own stops at a line's end."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("text", _AnyText())
 router = APIRouter(tags=["server"])
 
 BODY_LIMIT: Final = 32 << 20
@@ -66,7 +75,7 @@ async def push_items(request: Request) -> Response:
 
 
 @router.delete(
-    "/v1/items/{item_id:path}",
+    "/v1/items/{item_id:text}",
     operation_id="delete_item",
     summary="Delete an item of the catalog",
     responses=reply("It is gone.", answers(ok=OK_REPLY, id={"type": "string"}))
