@@ -7,14 +7,13 @@ process, and passes it requests as the server would.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import unquote
 
 from productrecs.entrypoints.http.application import create_application
-from productrecs.entrypoints.http.gate import Gate
+from productrecs.entrypoints.http.gate import Application, Gate
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:
@@ -50,13 +49,12 @@ class _Exchange:
 
 
 class Inside:
-    """One API process's application, started; use it as a context."""
+    """An application, started; use it as a context."""
 
-    def __init__(self, services: Services) -> None:
-        """Prepare; entering starts it."""
-        gate = create_application(services, draining=False)
-        assert isinstance(gate, Gate)
-        self.gate = gate
+    def __init__(self, application: Application, ready: str = "/health/ready") -> None:
+        """Prepare; entering starts it, and waits until `ready` answers 200."""
+        self.application = application
+        self._ready = ready
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._life: asyncio.Queue[str] = asyncio.Queue()
@@ -90,7 +88,7 @@ class Inside:
             "state": {},
         }
         exchange = _Exchange(body or b"")
-        self._call(self.gate(scope, exchange.receive, exchange.send))
+        self._call(self.application(scope, exchange.receive, exchange.send), exchange)
         assert exchange.headers is not None, "nothing was answered"
         return Reply(exchange.status, exchange.headers, exchange.sent)
 
@@ -111,7 +109,7 @@ class Inside:
         )
         self._tell("startup")
         assert started.wait(_SECONDS)
-        eventually(lambda: self.ask("GET", "/health/ready").status == 200, _SECONDS)
+        eventually(lambda: self.ask("GET", self._ready).status == 200, _SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -123,12 +121,21 @@ class Inside:
         self._loop.close()
 
     async def _alive(self, receive: Any, send: Any) -> None:
-        await self.gate({"type": "lifespan", "state": {}}, receive, send)
+        await self.application({"type": "lifespan", "state": {}}, receive, send)
 
     def _tell(self, word: str) -> None:
         self._loop.call_soon_threadsafe(self._life.put_nowait, word)
 
-    def _call(self, coroutine: Any) -> None:
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        with contextlib.suppress(asyncio.CancelledError):
-            future.result(_SECONDS)
+    def _call(self, coroutine: Any, exchange: _Exchange) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_SECONDS)
+        except Exception:
+            if exchange.headers is None:  # else a server would send what came before it
+                raise
+
+
+def of_our_own(services: Services) -> Gate:
+    """Return the application of one API process, as the server is given it."""
+    gate = create_application(services, draining=False)
+    assert isinstance(gate, Gate)
+    return gate

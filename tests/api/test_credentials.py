@@ -18,8 +18,9 @@ from productrecs.entrypoints.http.authentication import (
 )
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import find_store, rotate_secret
-from tests.api.inside import Inside
+from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,
     NOBODY,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from productrecs.tenancy.accounts.directory import AccountDirectory
+    from productrecs.storage.dialects import HotReader
 
 Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers
@@ -178,7 +179,7 @@ def test_a_rotated_secret_is_refused_within_a_second_on_every_process(
     service: Service, merchant: Merchant
 ) -> None:
     old = merchant.account
-    everywhere = [merchant.through(one) for one in service.clients_of_every_worker()]
+    everywhere = service.everywhere(merchant)
     assert [one.push({"id": "a"}).status for one in everywhere] == [200, 200]
 
     with service.database() as database:
@@ -201,14 +202,30 @@ def test_a_rotated_secret_is_refused_within_a_second_on_every_process(
 def test_a_new_store_is_served_at_once_by_every_process(service: Service) -> None:
     merchant = service.register()
 
-    for client in service.clients_of_every_worker():
-        assert merchant.through(client).trending().status == 200
+    for there in service.everywhere(merchant):
+        assert there.trending().status == 200
+
+
+def test_a_new_store_that_another_thread_reads_in_between_is_known_too(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh = AccountDirectory.refresh
+
+    def after_somebody_else(self: AccountDirectory, reader: HotReader) -> bool:
+        refresh(self, reader)
+        return refresh(self, reader)  # nothing new is left to see
+
+    with Inside(of_our_own(services)) as inside:
+        monkeypatch.setattr(AccountDirectory, "refresh", after_somebody_else)
+        merchant = Service(services.settings.data).register()
+
+        assert merchant.through(inside).trending().status == 200
 
 
 def test_a_deleted_stores_keys_are_refused_within_a_second(
     service: Service, merchant: Merchant
 ) -> None:
-    everywhere = [merchant.through(one) for one in service.clients_of_every_worker()]
+    everywhere = service.everywhere(merchant)
     assert [one.trending().status for one in everywhere] == [200, 200]
 
     service.run("store", "delete", merchant.account.domain, "--yes")
@@ -244,7 +261,7 @@ def services(data_folder: Path) -> Services:
 def test_a_right_matrix_holds_inside_one_process_too(services: Services) -> None:
     merchant = Service(services.settings.data).register()
 
-    with Inside(services) as inside:
+    with Inside(of_our_own(services)) as inside:
         assert mismatches(merchant.through(inside), CREDENTIALS) == []
 
 
@@ -283,5 +300,5 @@ def test_control_a_door_with_a_hole_does_not_pass_the_matrix(
     merchant = Service(services.settings.data).register()
     monkeypatch.setattr(gate, "authenticate", broken)
 
-    with Inside(services) as inside:
+    with Inside(of_our_own(services)) as inside:
         assert mismatches(merchant.through(inside), CREDENTIALS) != []

@@ -223,6 +223,10 @@ class Service:
     port: int = 0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        """Choose a port, which stays over restarts."""
+        self.port = self.port or free_port()
+
     def start(self) -> float:
         """Start it and wait until it is ready; return how many seconds that took.
 
@@ -237,7 +241,6 @@ class Service:
     def launch(self) -> None:
         """Start it and do not wait."""
         assert self._process is None, "it runs already"
-        self.port = self.port or free_port()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -341,6 +344,10 @@ class Service:
                 client.close()
         return list(found.values())
 
+    def everywhere(self, merchant: Merchant) -> list[Merchant]:
+        """Return the store once for each API process, calling just that one."""
+        return [merchant.through(client) for client in self.clients_of_every_worker()]
+
     @contextlib.contextmanager
     def database(self) -> Iterator[Database]:
         """Give its database, as another process of the same machine has it."""
@@ -403,7 +410,8 @@ class Service:
         if self.now is not None:
             environment["PRODUCTRECS_NOW"] = self.now
         if self.broken is not None:
-            environment["PYTHONPATH"] = str(self.broken)
+            paths = [str(self.broken), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         return environment
 
 

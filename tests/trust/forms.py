@@ -1,0 +1,76 @@
+"""What must every reply have, whatever came in? `violations` says what it lacks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tests.support.service import Reply
+
+LARGEST_ERROR: Final = 64 * 1024
+LONGEST_INPUT: Final = 256
+MOST_PROBLEMS: Final = 100
+LEAKS: Final = (b"Traceback", b'File "', b"SELECT ", b"INSERT ", b"/site-packages/", b".py")
+_OF_A_PROBLEM: Final = {"loc", "msg", "type", "input", "ctx"}
+_SERVER_ERROR, _UNAVAILABLE, _UNFIT = 500, 503, 422
+
+
+def violations(reply: Reply) -> list[str]:
+    """Return what is wrong with a reply; an honest 503 is right."""
+    wrong = [] if reply.header("x-request-id") else ["no X-Request-Id"]
+    if reply.header("cache-control") != "no-store":
+        wrong.append("may be cached")
+    if reply.status >= _SERVER_ERROR and reply.status != _UNAVAILABLE:
+        wrong.append(f"status {reply.status}")
+    if reply.status == _UNAVAILABLE and not (reply.header("retry-after") or "").isdigit():
+        wrong.append("503 without Retry-After")
+    if reply.status >= 400:
+        wrong += _wrong_error(reply)
+    return wrong
+
+
+def _wrong_error(reply: Reply) -> list[str]:
+    wrong = [f"leaks {leak.decode()}" for leak in LEAKS if leak in reply.body]
+    if len(reply.body) > LARGEST_ERROR:
+        wrong.append(f"an error of {len(reply.body)} bytes")
+    if "access-control-allow-origin" not in dict(reply.headers):
+        wrong.append("an error without CORS headers")
+    try:
+        body = json.loads(reply.body)
+    except ValueError:
+        return [*wrong, "an error that is not JSON"]
+    if reply.status == _UNFIT:
+        return wrong + _wrong_problems(body)
+    if not isinstance(body, dict) or set(body) - {"reasons"} != {
+        "detail",
+        "code",
+        "request_id",
+    }:
+        return [*wrong, f"an error of another form: {body}"]
+    if body["request_id"] != reply.header("x-request-id"):
+        wrong.append("two request ids")
+    return wrong
+
+
+def _wrong_problems(body: object) -> list[str]:
+    detail = body.get("detail") if isinstance(body, dict) else None
+    if not isinstance(detail, list) or not 1 <= len(detail) <= MOST_PROBLEMS:
+        return [f"a 422 of another form: {str(body)[:200]}"]
+    return [f"a problem of another form: {one}" for one in detail if not _is_problem(one)]
+
+
+def _is_problem(problem: object) -> bool:
+    return (
+        isinstance(problem, dict)
+        and {"loc", "msg", "type"} <= set(problem) <= _OF_A_PROBLEM
+        and isinstance(problem["loc"], list)
+        and all(isinstance(step, str | int) for step in problem["loc"])
+        and isinstance(problem["msg"], str)
+        and isinstance(problem["type"], str)
+        and _size(problem.get("input")) <= LONGEST_INPUT
+    )
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
