@@ -53,7 +53,9 @@ def rank_trending(
     viewed = np.bincount(views, minlength=n_items)
     newest = np.zeros(n_items, dtype=np.int64)
     np.maximum.at(newest, sales.items, sales.times)
-    known = np.flatnonzero((amounts > 0) | (carted > 0) | (viewed > 0))
+    # What sold at an unknown price earned nothing that is known, but it did sell.
+    units = np.bincount(sales.items, weights=sales.units, minlength=n_items)
+    known = np.flatnonzero((amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0))
     keys = (known, -newest[known], -viewed[known], -carted[known], -amounts[known])
     return known[np.lexsort(keys)].astype(np.int32)
 

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.browse import warm_up
+from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.errors import (
     INTERNAL,
@@ -26,15 +27,22 @@ from productrecs.entrypoints.http.errors import (
     error_body,
 )
 from productrecs.entrypoints.http.gate import Application, Gate
+from productrecs.entrypoints.http.integration import (
+    connection,
+    engines,
+    recommender_settings,
+    status,
+    widget_config,
+)
 from productrecs.entrypoints.http.public import health
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,
     validation_reply,
 )
-from productrecs.entrypoints.http.server import items, orders
+from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
-from productrecs.entrypoints.http.widget import events, recommendations
+from productrecs.entrypoints.http.widget import config, events, recommendations
 from productrecs.entrypoints.services import Services
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -77,9 +85,16 @@ class _Process:
         )
         for router in (
             recommendations.router,
+            config.router,
             events.router,
             orders.router,
             items.router,
+            uploads.router,
+            connection.router,
+            widget_config.router,
+            recommender_settings.router,
+            engines.router,
+            status.router,
             health.router,
         ):
             application.include_router(router)
@@ -103,16 +118,21 @@ class _Process:
             write_events=events.EventWriting(services),
             write_orders=orders.OrderWriting(services),
             write_catalog=items.CatalogWriting(services),
+            write_uploads=uploads.UploadWriting(services),
+            activity=RecentActivity(services),
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
         )
         context.shops.start()
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
+        # Answers do not wait for the compiled kernel: until then numpy gives the same.
+        warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             yield
         finally:
             preloading.cancel()
+            warming.cancel()
             await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
@@ -122,7 +142,7 @@ class _Process:
 
     async def _preload(self, context: Context) -> None:
         try:
-            await asyncio.gather(context.shops.preload(), asyncio.to_thread(warm_up))
+            await context.shops.preload()
         except Exception:
             _log.exception(
                 "a store could not be read ahead; it will be on its first request"
@@ -168,8 +188,7 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 def _refusal(request: Request, why: Answer, detail: str) -> Response:
     exchange: Exchange = request.scope["productrecs"]
     body = error_body(detail, why.code, exchange.request_id)
-    unavailable = why.status == 503  # noqa: PLR2004 - HTTP
-    headers = {"retry-after": str(random.randint(1, 5))} if unavailable else None  # noqa: S311 - spreads retries
+    headers = {"retry-after": str(random.randint(1, 5))} if why.is_passing else None  # noqa: S311 - spreads retries
     return Response(body, why.status, headers=headers, media_type="application/json")
 
 
