@@ -233,9 +233,9 @@ class Gate:
         self, visit: _Visit, wanted: Credential, context: Context
     ) -> None:
         keys = keys_of(visit.scope["query_string"], visit.query, visit.headers)
+        known = context.accounts.version
         try:
             visit.caller = authenticate(keys, wanted, context.accounts)
-        known = context.accounts.version
         except ProductRecsError:
             # Perhaps the store is a moment old: look once more before refusing. Another
             # thread may have looked just now.
