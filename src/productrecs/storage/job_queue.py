@@ -150,15 +150,19 @@ class JobQueue:
         Jobs whose worker died come first, then the longest due. While nothing is due this
         only reads.
         """
-        due = _due(tuple(sorted(kinds)))
-        with self._database.reading() as connection:
-            if not connection.execute(due.any, self._moments()).scalar():
-                return None
+        if not self.is_due(kinds):
+            return None
         try:
             with self._database.transaction() as transaction:
-                return self._take(transaction, due)
+                return self._take(transaction, _due(tuple(sorted(kinds))))
         except sa.exc.IntegrityError:  # another worker has just begun one of the same key
             return None
+
+    def is_due(self, kinds: Collection[str]) -> bool:
+        """Return whether a job of one of `kinds` could be claimed now; only reads."""
+        query = _due(tuple(sorted(kinds))).any
+        with self._database.reading() as connection:
+            return bool(connection.execute(query, self._moments()).scalar())
 
     def extend(self, job: Job, progress: float | None = None) -> bool:
         """Prolong the lease and note the progress (0 to 1); return False when it was lost.

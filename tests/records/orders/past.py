@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order_history import HistoryReport, OrderHistory
+from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.row_report import HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers
 from productrecs.storage.tables import items, purchase_lines

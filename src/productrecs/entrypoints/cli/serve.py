@@ -1,14 +1,11 @@
 """`productrecs serve`: the API, the background and the timetable, in one command."""
 
-import os
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.listening import (
     address_of,
     listen,
@@ -42,7 +39,7 @@ def supervise(
 ) -> int:
     """Run API processes, and one for the background, until told to stop.
 
-    Returns the exit status. The database is migrated before anything starts; `announce`
+    Returns the exit status. The first process migrates the database, then the others start; `announce`
     is told the address once requests are answered.
 
     Raises:
@@ -50,8 +47,6 @@ def supervise(
     """
     configure_logging(settings.log_format)
     listener = listen(settings.host, settings.port)
-    if _migrate_aside(settings) != 0:
-        return 1
     address, number = address_of(listener), listener.fileno()
     folder = ("--data", str(settings.data))
     roles = [
@@ -59,7 +54,7 @@ def supervise(
         for index in range(settings.workers)
     ]
     if with_worker:
-        roles.append(Role("worker", ("worker", *folder)))
+        roles += background_roles(settings)
     supervisor = Supervisor(
         roles,
         on_ready=lambda: announce(address),
@@ -68,22 +63,17 @@ def supervise(
     return supervisor.run()
 
 
-def _migrate_aside(settings: Settings) -> int:
-    """Migrate in a process of its own, whose memory goes with it; return its status."""
-    child = os.fork()
-    if child == 0:
-        os._exit(_migrate(settings))  # nothing that the supervisor would do at its end
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def supervise_background(settings: Settings) -> int:
+    """Run the processes of the background only, until told to stop; return the status."""
+    configure_logging(settings.log_format)
+    roles = background_roles(settings)
+    return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()
 
 
-def _migrate(settings: Settings) -> int:
-    try:
-        from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415 - heavy
-
-        with opened(settings.data):
-            return 0
-    except ProductRecsError as error:
-        click.echo(f"Error: {error}", err=True)
-    except Exception:  # not to be handled twice: this is a copy of the supervisor
-        traceback.print_exc()
-    return 1
+def background_roles(settings: Settings) -> list[Role]:
+    """Return the processes that work in the background: one for learning, one for files."""
+    command = ("worker", "--data", str(settings.data), "--lane")
+    return [
+        Role("worker", (*command, "learning")),
+        Role("importer", (*command, "uploads")),
+    ]

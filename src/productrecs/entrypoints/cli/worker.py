@@ -2,32 +2,43 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.cli.listening import settings_of
+from productrecs.entrypoints.cli.serve import supervise_background
 from productrecs.entrypoints.cli.session import data_option, opened
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.worker.registry import build_worker
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.services import Services
+    from productrecs.entrypoints.worker.loop import Worker
 
 NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
 
+LEARNING, UPLOADS = "learning", "uploads"
+
 
 @click.command
 @data_option
+@click.option("--lane", type=click.Choice([LEARNING, UPLOADS]), hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
-def worker(data: Path | None, lifeline: int | None) -> None:
+def worker(data: Path | None, lane: str | None, lifeline: int | None) -> None:
     """Run background jobs and their timetable; any number may run beside one another.
 
     Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
     """
+    if lane is None:
+        sys.exit(supervise_background(settings_of(data=data)))
     os.nice(NICENESS)
     with opened(data) as services:
         configure_logging(services.settings.log_format)
-        working = build_worker(services)
+        working = _build(lane, services)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: working.stop())
         if lifeline is not None:
@@ -36,3 +47,14 @@ def worker(data: Path | None, lifeline: int | None) -> None:
             line.watch(working.stop)
             line.ready()
         working.run()
+
+
+def _build(lane: str, services: "Services") -> "Worker":
+    # Imported here: who imports files needs nothing of what learning takes.
+    if lane == UPLOADS:
+        from productrecs.entrypoints.worker.uploads import build_importer  # noqa: PLC0415
+
+        return build_importer(services)
+    from productrecs.entrypoints.worker.registry import build_worker  # noqa: PLC0415
+
+    return build_worker(services)

@@ -47,16 +47,31 @@ class Route:
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
+UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
 
 # Every route of the service. A route that is not here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         "/v1/recommendations": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/trending": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
         "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),
         "/v1/items": Route({"POST": Credential.SECRET}),
         ITEM_PATH: Route({"DELETE": Credential.SECRET}),
+        "/orders/upload": Route({"POST": Credential.SECRET}),
+        UPLOAD_PATH: Route({"GET": Credential.SECRET}),
+        "/integration/connect": Route({"POST": Credential.SECRET}),
+        "/integration/widget-config": Route(
+            {"GET": Credential.SECRET, "PUT": Credential.SECRET}
+        ),
+        "/integration/recommender-settings": Route(
+            {"GET": Credential.SECRET, "PUT": Credential.SECRET}
+        ),
+        "/integration/engines/init": Route({"POST": Credential.SECRET}),
+        "/integration/sync-engines": Route({"POST": Credential.SECRET}),
+        "/integration/train": Route({"POST": Credential.SECRET}),
+        "/integration/status": Route({"GET": Credential.SECRET}),
         "/health/live": Route({"GET": Credential.NONE}),
         "/health/ready": Route({"GET": Credential.NONE}),
         "/openapi.json": Route({"GET": Credential.NONE}),

@@ -57,7 +57,7 @@ async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes:
         BodyTooLargeError: by the declared length, or as soon as more has come in.
         ClientGoneError: when the client closes before the end.
     """
-    _check_headers(headers, limit)
+    check_headers(headers, limit)
     return await _collect(receive, limit, array_limit=limit)
 
 
@@ -69,7 +69,7 @@ async def read_event_body(receive: Receive, headers: Headers) -> bytes:
         BodyTooLargeError: as `read_body`, for the limit that the first character sets.
         ClientGoneError: as `read_body`.
     """
-    _check_headers(headers, EVENTS_LIMIT)
+    check_headers(headers, EVENTS_LIMIT)
     return await _collect(receive, EVENT_LIMIT, array_limit=EVENTS_LIMIT)
 
 
@@ -96,7 +96,13 @@ def parse_json(data: bytes) -> object:
     return value
 
 
-def _check_headers(headers: Headers, limit: int) -> None:
+def check_headers(headers: Headers, limit: int) -> None:
+    """Refuse a body by its headers, nothing of it being read.
+
+    Raises:
+        EncodedBodyError: for any `Content-Encoding` but identity.
+        BodyTooLargeError: when the declared length is over `limit`.
+    """
     for name, value in headers:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
             raise _too_large(limit)

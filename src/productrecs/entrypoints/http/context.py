@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from productrecs.core.clock import Clock
+from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.services import Services
@@ -25,6 +26,8 @@ class Context:
     write_events: Many
     write_orders: Many
     write_catalog: Many
+    write_uploads: Many
+    activity: RecentActivity
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
 

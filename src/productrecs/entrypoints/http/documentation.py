@@ -57,14 +57,16 @@ _WORDS: Final = {
     401: "No key, or not one that may do this.",
     404: "There is no such thing.",
     413: "The body is too large.",
-    415: "The body is encoded; send it as it is.",
+    415: "The body is encoded, or of another type than is read here.",
     422: "The request does not fit its schema.",
+    429: "Too many at a time; retry after the seconds in Retry-After.",
     503: "Not now; retry after the seconds in Retry-After.",
 }
 
 
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+def _json(schema: dict[str, Any], example: object = None) -> dict[str, Any]:
+    shown = {} if example is None else {"example": example}
+    return {"application/json": {"schema": schema, **shown}}
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -78,9 +80,11 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def reply(description: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """Return the documented reply of a route that answers 200."""
-    return {200: {"description": description, "content": _json(schema)}}
+def reply(
+    description: str, schema: dict[str, Any], example: object = None, status: int = 200
+) -> dict[int | str, dict[str, Any]]:
+    """Return the documented reply of a route that succeeds with `status`."""
+    return {status: {"description": description, "content": _json(schema, example)}}
 
 
 def answers(**properties: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +92,13 @@ def answers(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
-def body(model: type[BaseModel] | list[type[BaseModel]], *, text: bool) -> dict[str, Any]:
+def body(
+    model: type[BaseModel] | list[type[BaseModel]],
+    *,
+    text: bool,
+    required: bool = True,
+    example: object = None,
+) -> dict[str, Any]:
     """Return the documented body of a route that reads it itself.
 
     `text` adds text/plain, which spares a browser the preflight.
@@ -99,10 +109,10 @@ def body(model: type[BaseModel] | list[type[BaseModel]], *, text: bool) -> dict[
     if len(models) > 1:
         many = {"type": "array", "items": schemas[0], "minItems": 1, "maxItems": 500}
         schema = {"anyOf": [schemas[0], many]}
-    content = _json(schema)
+    content = _json(schema, example)
     if text:
         content["text/plain"] = {"schema": schema}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
@@ -124,3 +134,5 @@ RECOMMENDATIONS_REPLY: Final = reply(
     answers(recommendations={"type": "array", "items": _PRODUCT}),
 )
 OK_REPLY: Final = {"type": "boolean", "const": True}
+NULLABLE_TEXT: Final = {"type": ["string", "null"]}
+NULLABLE_TIME: Final = {"type": ["string", "null"], "format": "date-time"}

@@ -27,8 +27,19 @@ from productrecs.entrypoints.http.bodies import (
     ClientGoneError,
     EncodedBodyError,
 )
+from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
 from productrecs.entrypoints.http.paths import BadPathError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
+from productrecs.features.widgets.config import (
+    TooManyWidgetTypesError,
+    WidgetConfigTooLargeError,
+)
+from productrecs.records.orders.csv_format import MissingColumnsError
+from productrecs.records.orders.uploads.files import FileTooLargeError
+from productrecs.records.orders.uploads.upload import (
+    TooManyUploadsError,
+    UnknownUploadError,
+)
 from productrecs.storage.store_log import StoreGoneError
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -40,12 +51,21 @@ class Answer(NamedTuple):
     status: int
     code: str
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same request may succeed a little later: Retry-After says when."""
+        return self.status in {429, 503}
+
 
 # BodyError is not here: it is 422 in the shape of interface 2.12.
 ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
     {
         BadPathError: Answer(400, "bad_path"),
         TooManyItemsError: Answer(400, "too_many_items"),
+        TooManyWidgetTypesError: Answer(400, "too_many_widget_types"),
+        WidgetConfigTooLargeError: Answer(400, "widget_config_too_large"),
+        MissingColumnsError: Answer(400, "missing_columns"),
+        UploadStalledError: Answer(400, "upload_stalled"),
         ClientGoneError: Answer(400, "client_closed"),
         MissingKeyError: Answer(401, "key_missing"),
         InvalidKeyError: Answer(401, "key_invalid"),
@@ -53,8 +73,12 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         SecretInAddressError: Answer(401, "secret_key_in_address"),
         StoreGoneError: Answer(401, "key_invalid"),
         UnknownItemError: Answer(404, "item_unknown"),
+        UnknownUploadError: Answer(404, "upload_unknown"),
         BodyTooLargeError: Answer(413, "body_too_large"),
+        FileTooLargeError: Answer(413, "body_too_large"),
         EncodedBodyError: Answer(415, "body_encoded"),
+        NotAFormError: Answer(415, "not_a_form"),
+        TooManyUploadsError: Answer(429, "too_many_uploads"),
         QueueFullError: Answer(503, "overloaded"),
         StorageBusyError: Answer(503, "storage_busy"),
         StorageFullError: Answer(503, "storage_full"),
@@ -90,5 +114,5 @@ def error_body(detail: str, code: str, request_id: str) -> bytes:
 
 
 def retry_after(rng: random.Random) -> bytes:
-    """Return how many seconds to wait after a 503: spread, so that not all come at once."""
+    """Return how many seconds to wait after a refusal: spread, so that not all come at once."""
     return str(rng.randint(1, 5)).encode()

@@ -18,6 +18,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.authentication import (
     ITEM_PATH,
     ROUTES,
+    UPLOAD_PATH,
     Caller,
     Credential,
     Route,
@@ -38,6 +39,7 @@ from productrecs.entrypoints.http.errors import (
 from productrecs.entrypoints.http.origins import OPEN, PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.paths import plain_query
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
+from productrecs.entrypoints.http.widget.config import answer_config
 from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
     answer,
@@ -138,7 +140,7 @@ class _Visit:
     async def refuse(self, why: Answer, detail: str) -> None:
         """Answer with an error's body."""
         extra: list[Header] = []
-        if why.status == 503:  # noqa: PLR2004 - HTTP
+        if why.is_passing:
             extra.append((b"retry-after", self._gate.retry_after()))
         if why.status == 401:  # noqa: PLR2004 - HTTP
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
@@ -279,6 +281,9 @@ class Gate:
 def _route(path: str) -> Route | None:
     if path.startswith("/v1/items/") and len(path) > len("/v1/items/"):
         return ROUTES[ITEM_PATH]
+    if path.startswith("/orders/upload/"):
+        upload_id = path.removeprefix("/orders/upload/")
+        return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
     return ROUTES.get(path) if path != ITEM_PATH else None
 
 
@@ -296,4 +301,6 @@ async def _read_fast(
     if path == "/v1/trending":
         num = plain_num(query, default)
         return None if num is None else answer_trending(context, opened, num)
+    if path == "/v1/widget-config":
+        return await answer_config(context, store, opened, query.get("type", ""))
     return None

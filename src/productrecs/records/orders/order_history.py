@@ -19,10 +19,11 @@ from productrecs.records.orders.csv_line import (
     LineReader,
     UnreadableRowError,
 )
+from productrecs.records.orders.journal import FileJournal, Journal
 from productrecs.records.orders.overwriting import Overwriter
 from productrecs.records.orders.purchases import Ledger
 from productrecs.records.orders.repository import HistoryMark, PurchaseRepository
-from productrecs.records.orders.row_report import RowReport
+from productrecs.records.orders.row_report import HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
@@ -30,24 +31,13 @@ CHUNK: Final = 1_000
 """Lines of one transaction: it holds the write lock for some 15 ms."""
 
 
-@dataclass(slots=True)
-class HistoryReport(RowReport):
-    """What became of a file; `rows` is `lines_imported` + `lines_updated` + `rows_skipped`.
-
-    `rows_undated` of them had no time that could be read.
-    """
-
-    lines_imported: int = 0
-    lines_updated: int = 0
-    rows_undated: int = 0
-
-
 @dataclass(frozen=True)
 class OrderHistory:
     """One store's import of past orders; times without an offset are in `zone`.
 
     `submitted_ms` is when the file was handed in: lines without a readable time are
-    placed on that day, also when the import goes on days later.
+    placed on that day, also when the import goes on days later. `journal` is where it is
+    noted how far the import came; without one that is under the file's digest.
     """
 
     database: Database
@@ -55,6 +45,7 @@ class OrderHistory:
     store_id: StoreId
     zone: tzinfo
     submitted_ms: int
+    journal: Journal | None = None
 
     def run(
         self,
@@ -71,33 +62,38 @@ class OrderHistory:
             StorageError: what was imported so far stays; the same file goes on from there.
         """
         written = csv_format or inspect(file)
-        mark = self._mark(written.digest)
-        report = HistoryReport(lines_imported=mark.lines_added)
+        journal = self.journal or FileJournal(
+            self.database, self.store_id, written.digest, self.submitted_ms
+        )
+        mark, report = journal.begun(), HistoryReport()
         reader = LineReader(written.columns, written.separator, self.zone)
         chunk: list[HistoryLine] = []
+        reached = mark
         for row in read_rows(file, written, on_bytes):
             report.rows += 1
             line = _read(reader, row, report)
             if line is None or row[0] <= mark.rows_done:
                 continue
             chunk.append(line)
+            reached = replace(mark, rows_done=row[0])
             if len(chunk) == CHUNK:
-                mark = self._store(chunk, replace(mark, rows_done=row[0]))
+                mark = self._store(journal, chunk, reached, report)
                 chunk = []
         if chunk:
-            mark = self._store(chunk, mark)
-        self._finish(mark)
-        report.lines_imported = mark.lines_added
-        report.lines_updated = report.rows - report.rows_skipped - mark.lines_added
+            mark = self._store(journal, chunk, reached, report)
+        _count(report, mark)
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            journal.finish(log, mark, report)
         return report
 
-    def _mark(self, digest: str) -> HistoryMark:
-        with self.database.reading() as connection:
-            repository = PurchaseRepository(connection, self.store_id)
-            found = repository.history_mark(digest)
-        return found or HistoryMark(digest, self.submitted_ms)
-
-    def _store(self, chunk: Sequence[HistoryLine], mark: HistoryMark) -> HistoryMark:
+    def _store(
+        self,
+        journal: Journal,
+        chunk: Sequence[HistoryLine],
+        mark: HistoryMark,
+        report: HistoryReport,
+    ) -> HistoryMark:
         """Store a chunk and how far it brought us, together; return the latter."""
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
@@ -117,14 +113,15 @@ class OrderHistory:
             )
             ledger.write(self.database, {})
             mark = replace(mark, lines_added=mark.lines_added + added)
-            repository.set_history_mark(mark)
+            _count(report, mark)
+            journal.note(log, mark, report)
         log.committed()
         return mark
 
-    def _finish(self, mark: HistoryMark) -> None:
-        # The next time this file comes, it is a re-upload: it overwrites what came between.
-        with self.database.transaction() as transaction:
-            PurchaseRepository(transaction, self.store_id).forget_history_mark(mark.digest)
+
+def _count(report: HistoryReport, mark: HistoryMark) -> None:
+    report.lines_imported = mark.lines_added
+    report.lines_updated = report.rows - report.rows_skipped - mark.lines_added
 
 
 def _read(reader: LineReader, row: Row, report: HistoryReport) -> HistoryLine | None:

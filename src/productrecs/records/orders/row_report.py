@@ -28,3 +28,15 @@ class RowReport:
         self.rows_skipped += 1
         if len(self.errors) < MOST_ERRORS:
             self.errors.append(RowError(row, message))
+
+
+@dataclass(slots=True)
+class HistoryReport(RowReport):
+    """What became of a file; `rows` is `lines_imported` + `lines_updated` + `rows_skipped`.
+
+    `rows_undated` of them had no time that could be read.
+    """
+
+    lines_imported: int = 0
+    lines_updated: int = 0
+    rows_undated: int = 0

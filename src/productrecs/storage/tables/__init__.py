@@ -15,6 +15,7 @@ from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
+from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "store_connections",
     "store_heads",
     "stores",
+    "uploads",
     "widget_configs",
 ]

@@ -1,0 +1,238 @@
+"""POST /orders/upload and GET /orders/upload/{upload_id}: a store's past, from a file."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.errors import StorageBrokenError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.bodies import check_headers
+from productrecs.entrypoints.http.documentation import answers, errors, reply
+from productrecs.entrypoints.http.multipart import FIELDS_LIMIT, Form, body_chunks
+from productrecs.entrypoints.services import Services
+from productrecs.records.orders.csv_format import HISTORY, CsvFormat
+from productrecs.records.orders.uploads.files import (
+    LARGEST,
+    MIB,
+    IncomingFile,
+    UploadFolder,
+)
+from productrecs.records.orders.uploads.repository import UploadRepository
+from productrecs.records.orders.uploads.submit import refuse_above_limit, submit
+from productrecs.records.orders.uploads.upload import (
+    NewUpload,
+    UnknownUploadError,
+    Upload,
+    UploadStatus,
+    is_upload_id,
+    new_upload_id,
+)
+from productrecs.storage.group_commit import Work
+from productrecs.storage.store_log import StoreLog
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+router = APIRouter(tags=["server"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_Result = TypeVar("_Result")
+_PIECE: Final = MIB  # written at once, in a thread: the event loop never waits for a disk
+_BODY_LIMIT: Final = LARGEST + FIELDS_LIMIT + 64 * 1024
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
+_ERRORS: Final = {
+    "type": "array",
+    "maxItems": 101,
+    "items": answers(row=_COUNT, message={"type": "string"}),
+}
+_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {
+    202: reply(
+        "The file is safe on the disk; it is imported in the background.",
+        answers(
+            upload_id={"type": "string"},
+            status={"type": "string", "const": UploadStatus.QUEUED.value},
+        ),
+    )[200]
+}
+_FORM: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {
+                            "type": "string",
+                            "contentMediaType": "text/csv",
+                            "description": f"A CSV with the header {HISTORY.example}; "
+                            "at most 2 GiB.",
+                        }
+                    },
+                },
+                "encoding": {"file": {"contentType": "text/csv"}},
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/orders/upload",
+    operation_id="upload_orders",
+    summary="Upload an order history",
+    status_code=202,
+    responses=_ACCEPTED | errors(400, 401, 413, 415, 422, 429, 503),
+    openapi_extra=_FORM,
+    response_class=Response,
+)
+async def upload_orders(request: Request) -> Response:
+    """Take a CSV of past orders; `GET /orders/upload/{upload_id}` tells how it goes.
+
+    Rows are overwritten by later ones of the same order and item, in this file and in
+    files uploaded later; what a file does not carry stays as it is stored.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    check_headers(headers, _BODY_LIMIT)
+    form = Form(headers, "file")
+    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    upload_id = new_upload_id()
+    async with _receiving(context.services, store_id, upload_id, headers) as (file, aside):
+        async for chunk in body_chunks(request.receive, _BODY_LIMIT):
+            form.feed(chunk)
+            if form.waiting >= _PIECE:
+                await aside(file.write, form.take())
+        form.finish()
+        await aside(file.write, form.take())
+        written: CsvFormat = await aside(file.seal)
+        new = NewUpload(upload_id, written, context.clock())
+        await context.writer.submit(context.write_uploads, store_id, new, alone=True)
+    content = {"upload_id": upload_id, "status": UploadStatus.QUEUED}
+    return Response(_encode(content), 202, media_type="application/json")
+
+
+@router.get(
+    "/orders/upload/{upload_id}",
+    operation_id="get_upload",
+    summary="Ask how an upload goes",
+    responses=reply(
+        "How far it is. `errors` tells the first hundred skipped rows, counted as a "
+        "spreadsheet does; row 0 is the file itself, when it failed.",
+        answers(
+            upload_id={"type": "string"},
+            status=_STATUS,
+            rows=_COUNT,
+            lines_imported=_COUNT,
+            lines_updated=_COUNT,
+            rows_skipped=_COUNT,
+            errors=_ERRORS,
+        ),
+    )
+    | errors(401, 404, 503),
+    response_class=Response,
+)
+async def get_upload(request: Request, upload_id: str) -> Response:
+    """Tell what became of an upload so far: each row is imported, updates or is skipped."""
+    exchange: Exchange = request.scope["productrecs"]
+    services, store_id = exchange.context.services, exchange.known_caller.store.store_id
+    upload = await asyncio.to_thread(_find, services, store_id, upload_id)
+    if upload is None:
+        message = "this store has no upload of this id; POST /orders/upload gives one"
+        raise UnknownUploadError(message)
+    content = {
+        "upload_id": upload.upload_id,
+        "status": upload.status,
+        "rows": upload.rows,
+        "lines_imported": upload.lines_imported,
+        "lines_updated": upload.lines_updated,
+        "rows_skipped": upload.rows_skipped,
+        "errors": [{"row": one.row, "message": one.message} for one in upload.errors],
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+class UploadWriting:
+    """Writes uploads whose files are safe, each with the job that imports it."""
+
+    def __init__(self, services: Services) -> None:
+        """Queue the work where this process's workers look for it."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[NewUpload]
+    ) -> Sequence[str]:
+        """Write the uploads of the store whose id is `key`; return their ids."""
+        log = StoreLog(work.database, work.connection, StoreId(str(key)))
+        for new in payloads:
+            submit(log, self._services.queue, new)
+        return [new.upload_id for new in payloads]
+
+
+class _Aside:
+    """Runs what waits for the disk in one thread of its own, in order."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "upload")
+
+    async def __call__(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, work, *arguments)
+
+    def last(self, work: Callable[[], None]) -> None:
+        """Run one thing more, for which nobody waits."""
+        self._thread.submit(work)
+        self._thread.shutdown(wait=False)
+
+
+@asynccontextmanager
+async def _receiving(
+    services: Services,
+    store_id: StoreId,
+    upload_id: str,
+    headers: Sequence[tuple[bytes, bytes]],
+) -> AsyncIterator[tuple[IncomingFile, _Aside]]:
+    """Give a new file, which goes again unless the block ends well."""
+    folder, aside = UploadFolder(services.uploads), _Aside()
+    await asyncio.to_thread(_refuse_above_limit, services, store_id)
+    with folder.turn(store_id, _declared(headers)):
+        file = folder.receive(upload_id)
+        try:
+            yield file, aside
+        except StorageBrokenError:
+            # Whether it was stored is unknown: if so the file is needed, else it is swept.
+            aside.last(_nothing)
+            raise
+        except BaseException:
+            aside.last(file.discard)
+            raise
+        aside.last(_nothing)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _refuse_above_limit(services: Services, store_id: StoreId) -> None:
+    with services.database.reading() as connection:
+        refuse_above_limit(UploadRepository(connection, store_id))
+
+
+def _declared(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """Return how long the body says it is; 0 when it does not say."""
+    length = dict(headers).get(b"content-length", b"0")
+    return int(length[:20]) if length.isdigit() else 0
+
+
+def _find(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
+    if not is_upload_id(upload_id):
+        return None
+    with services.database.reading() as connection:
+        return UploadRepository(connection, store_id).find(upload_id)

@@ -1,0 +1,162 @@
+"""How does an upload get into the books, whatever breaks off meanwhile?"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Final
+
+from productrecs.core.errors import (
+    ProductRecsError,
+    StorageBrokenError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+)
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.repository import HistoryMark
+from productrecs.records.orders.row_report import HistoryReport
+from productrecs.records.orders.uploads.files import UploadFolder
+from productrecs.records.orders.uploads.repository import UploadRepository
+from productrecs.records.orders.uploads.upload import Upload
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import ItemNumbers, StoreLog
+
+MOST_ATTEMPTS: Final = 10
+"""So often an import is begun without getting further; then the file is at fault."""
+
+_PASSING: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
+_GIVEN_UP: Final = (
+    f"the import was broken off {MOST_ATTEMPTS} times at the same place; the service's log "
+    "says why. Send the file again, or split it"
+)
+_FILE_GONE: Final = (
+    "the uploaded file is not in the data folder any more (replicas must share that "
+    "folder). Send it again"
+)
+
+
+OnShare = Callable[[float, bool], None]
+
+
+class OvertakenError(ProductRecsError):
+    """Another worker imports this upload now; what was done here does not count."""
+
+
+@dataclass
+class UploadJournal:
+    """Notes an import in the row of its upload, for whoever asks and for going on.
+
+    Two workers that both believe an upload theirs cannot both store a chunk of it.
+    """
+
+    upload: Upload
+    has_moved: bool = False
+    _before: HistoryMark = field(init=False)
+
+    def begun(self) -> HistoryMark:
+        """Return how far the upload came."""
+        upload = self.upload
+        self._before = HistoryMark(
+            upload.upload_id, upload.submitted_ms, upload.rows_done, upload.lines_imported
+        )
+        return self._before
+
+    def note(self, log: StoreLog, mark: HistoryMark, report: HistoryReport) -> None:
+        """Store the counts."""
+        repository = UploadRepository(log.transaction, log.store_id)
+        if not repository.note(self.upload.upload_id, self._before, mark, report):
+            raise _overtaken()
+        self._before, self.has_moved = mark, True
+
+    def finish(self, log: StoreLog, mark: HistoryMark, report: HistoryReport) -> None:
+        """Store the counts and that it is done."""
+        repository = UploadRepository(log.transaction, log.store_id)
+        if not repository.finish(self.upload.upload_id, mark, report):
+            raise _overtaken()
+
+
+@dataclass(frozen=True)
+class UploadImport:
+    """Imports what one store has handed in; times without an offset are in `zone`."""
+
+    database: Database
+    numbers: ItemNumbers
+    folder: UploadFolder
+    store_id: StoreId
+    zone: tzinfo
+
+    def run_next(self, on_share: OnShare) -> bool:
+        """Import the upload whose turn it is; return False when there was none.
+
+        `on_share` is told, now and then, how much of it is read, from 0 to 1, and whether
+        anything was stored by now; where it raises, the import stops and goes on there
+        the next time.
+
+        Raises:
+            OvertakenError: when another worker has taken the upload over.
+            StorageError: when the database failed; the next attempt goes on from there.
+        """
+        upload = self._begin()
+        if upload is None:
+            return False
+        if upload.attempts >= MOST_ATTEMPTS:
+            self._fail(upload, _GIVEN_UP)
+            return True
+        try:
+            self._import(upload, on_share)
+        except ProductRecsError as error:
+            if not isinstance(error, StorageError) or isinstance(error, _PASSING):
+                self._take_back(upload)
+            raise
+        except FileNotFoundError:
+            if not self.folder.path.is_dir():
+                raise  # perhaps the folder is mounted again in a moment
+            self._fail(upload, _FILE_GONE)
+        return True
+
+    def _begin(self) -> Upload | None:
+        with self.database.transaction() as transaction:
+            repository = UploadRepository(transaction, self.store_id)
+            upload = repository.oldest_unfinished()
+            if upload is not None:
+                repository.begin(upload.upload_id)
+        return upload
+
+    def _import(self, upload: Upload, on_share: OnShare) -> None:
+        journal = UploadJournal(upload)
+        history = OrderHistory(
+            self.database,
+            self.numbers,
+            self.store_id,
+            self.zone,
+            upload.submitted_ms,
+            journal,
+        )
+        read, size = 0, max(1, upload.csv_format.size)
+
+        def on_bytes(count: int) -> None:
+            nonlocal read
+            read += count
+            on_share(min(1.0, read / size), journal.has_moved)
+
+        with self.folder.open(upload.upload_id) as file:
+            history.run(file, upload.csv_format, on_bytes)
+        self.folder.remove(upload.upload_id)
+
+    def _fail(self, upload: Upload, message: str) -> None:
+        with self.database.transaction() as transaction:
+            UploadRepository(transaction, self.store_id).fail(upload, message)
+        self.folder.remove(upload.upload_id)
+
+    def _take_back(self, upload: Upload) -> None:
+        with (
+            contextlib.suppress(StorageError),  # it counts, then: there are some more
+            self.database.transaction() as transaction,
+        ):
+            UploadRepository(transaction, self.store_id).take_back(upload.upload_id)
+
+
+def _overtaken() -> OvertakenError:
+    return OvertakenError("another worker imports this upload now")

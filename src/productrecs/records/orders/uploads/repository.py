@@ -1,0 +1,173 @@
+"""The SQL of uploads: one row each, from the moment its file is safe."""
+
+import json
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.csv_format import CsvFormat
+from productrecs.records.orders.repository import HistoryMark
+from productrecs.records.orders.row_report import HistoryReport, RowError
+from productrecs.records.orders.uploads.upload import NewUpload, Upload, UploadStatus
+from productrecs.storage.database import Database
+from productrecs.storage.tables import uploads
+
+_UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
+
+
+class UploadRepository:
+    """One store's uploads, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def add(self, new: NewUpload) -> None:
+        """Store a new upload behind those that wait; the store's head must be locked."""
+        query = sa.select(sa.func.coalesce(sa.func.max(uploads.c.number), 0)).where(
+            uploads.c.store_id == self._store_id
+        )
+        row = uploads.insert().values(
+            store_id=self._store_id,
+            upload_id=new.upload_id,
+            number=int(self._transaction.execute(query).scalar_one()) + 1,
+            status=UploadStatus.QUEUED,
+            submitted_at=new.submitted_ms,
+            format=_written(new.csv_format),
+            rows=0,
+            rows_done=0,
+            lines_imported=0,
+            rows_skipped=0,
+            errors="[]",
+            attempts=0,
+        )
+        self._transaction.execute(row)
+
+    def unfinished(self) -> int:
+        """Return how many uploads wait or are being imported."""
+        query = sa.select(sa.func.count()).where(
+            uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED)
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def find(self, upload_id: str) -> Upload | None:
+        """Return an upload of this store."""
+        query = sa.select(uploads).where(*self._is(upload_id))
+        row = self._transaction.execute(query).mappings().first()
+        return None if row is None else _read(row)
+
+    def oldest_unfinished(self) -> Upload | None:
+        """Return the upload whose turn it is: later ones overwrite what it brings."""
+        query = (
+            sa.select(uploads)
+            .where(uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED))
+            .order_by(uploads.c.number)
+            .limit(1)
+        )
+        row = self._transaction.execute(query).mappings().first()
+        return None if row is None else _read(row)
+
+    def begin(self, upload_id: str) -> None:
+        """Note another attempt."""
+        values = {"status": UploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
+        self._set(upload_id, values)
+
+    def take_back(self, upload_id: str) -> None:
+        """Do not count the attempt: something else than the file broke it off."""
+        self._set(upload_id, {"attempts": uploads.c.attempts - 1})
+
+    def note(
+        self, upload_id: str, before: HistoryMark, mark: HistoryMark, report: HistoryReport
+    ) -> bool:
+        """Store how far the import came; False, changing nothing, if it is not ours.
+
+        It is ours as long as nobody else has brought it further than `before`.
+        """
+        values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
+        return self._moved(upload_id, before, values)
+
+    def finish(self, upload_id: str, before: HistoryMark, report: HistoryReport) -> bool:
+        """Store that all of it is imported; False, changing nothing, if it is not ours."""
+        values = {"status": UploadStatus.DONE, **_counts(report)}
+        return self._moved(upload_id, before, values)
+
+    def fail(self, upload: Upload, message: str) -> None:
+        """Store that the import ended for good, and why: row 0 is the file itself."""
+        errors = [*upload.errors, RowError(0, message)]
+        self._set(
+            upload.upload_id, {"status": UploadStatus.FAILED, "errors": _told(errors)}
+        )
+
+    def _moved(self, upload_id: str, before: HistoryMark, values: dict[str, Any]) -> bool:
+        query = uploads.update().where(
+            *self._is(upload_id),
+            uploads.c.status == UploadStatus.RUNNING,
+            uploads.c.rows_done == before.rows_done,
+            uploads.c.lines_imported == before.lines_added,
+        )
+        return self._transaction.execute(query.values(values)).rowcount == 1
+
+    def _set(self, upload_id: str, values: dict[str, Any]) -> None:
+        self._transaction.execute(
+            uploads.update().where(*self._is(upload_id)).values(values)
+        )
+
+    def _is(self, upload_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return (uploads.c.store_id == self._store_id, uploads.c.upload_id == upload_id)
+
+
+def stores_with_uploads(database: Database) -> list[StoreId]:
+    """Return the stores that have an upload to import."""
+    query = sa.select(uploads.c.store_id).where(uploads.c.status.in_(_UNFINISHED))
+    with database.reading() as connection:
+        return [StoreId(one) for one in connection.execute(query.distinct()).scalars()]
+
+
+def files_needed(database: Database) -> set[str]:
+    """Return the ids of all uploads, of whatever store, whose file is still needed."""
+    query = sa.select(uploads.c.upload_id).where(uploads.c.status.in_(_UNFINISHED))
+    with database.reading() as connection:
+        return set(connection.execute(query).scalars())
+
+
+def _counts(report: HistoryReport) -> dict[str, Any]:
+    return {
+        "rows": report.rows,
+        "lines_imported": report.lines_imported,
+        "rows_skipped": report.rows_skipped,
+        "errors": _told(report.errors),
+    }
+
+
+def _told(errors: Sequence[RowError]) -> str:
+    return json.dumps([[error.row, error.message] for error in errors])
+
+
+def _read(row: sa.RowMapping) -> Upload:
+    return Upload(
+        upload_id=row["upload_id"],
+        status=UploadStatus(row["status"]),
+        submitted_ms=row["submitted_at"],
+        csv_format=_format(row["format"]),
+        rows=row["rows"],
+        rows_done=row["rows_done"],
+        lines_imported=row["lines_imported"],
+        rows_skipped=row["rows_skipped"],
+        errors=tuple(RowError(*one) for one in json.loads(row["errors"])),
+        attempts=row["attempts"],
+    )
+
+
+def _written(csv_format: CsvFormat) -> str:
+    names = CsvFormat.__dataclass_fields__
+    values = {name: getattr(csv_format, name) for name in names}
+    return json.dumps(values | {"columns": dict(csv_format.columns)})
+
+
+def _format(text: str) -> CsvFormat:
+    values = json.loads(text)
+    return CsvFormat(**values | {"columns": MappingProxyType(values["columns"])})

@@ -1,0 +1,80 @@
+"""What is an upload of past orders, and what became of it?"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import random_text
+from productrecs.records.orders.csv_format import CsvFormat
+from productrecs.records.orders.row_report import RowError
+
+_PREFIX: Final = "up_"
+_LETTERS: Final = 24
+
+
+class UnknownUploadError(ProductRecsError):
+    """The store never handed in an upload of that id."""
+
+
+class TooManyUploadsError(ProductRecsError):
+    """The store has as many uploads on their way as it may; wait until some are done."""
+
+
+class UploadStatus(StrEnum):
+    """Where an upload stands; `done` and `failed` are for good."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class NewUpload:
+    """A file that lies safe on the disk; `submitted_ms` is the day of its undated rows."""
+
+    upload_id: str
+    csv_format: CsvFormat
+    submitted_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload as it stands; the counts are those of the rows stored so far.
+
+    `rows_done` is the number of the last stored row, as a spreadsheet counts; `attempts`
+    is how often the import was begun since it last got further.
+    """
+
+    upload_id: str
+    status: UploadStatus
+    submitted_ms: int
+    csv_format: CsvFormat
+    rows: int
+    rows_done: int
+    lines_imported: int
+    rows_skipped: int
+    errors: tuple[RowError, ...]
+    attempts: int
+
+    @property
+    def lines_updated(self) -> int:
+        """How many of the rows overwrote a line that was stored before."""
+        return self.rows - self.rows_skipped - self.lines_imported
+
+
+def new_upload_id() -> str:
+    """Return a fresh id, which is also the name of the file: `up_` and 24 characters."""
+    return _PREFIX + random_text(_LETTERS)
+
+
+def is_upload_id(text: str) -> bool:
+    """Return whether `text` may be the id of an upload, or of a file in their folder."""
+    letters = text.removeprefix(_PREFIX)
+    return (
+        text.startswith(_PREFIX)
+        and len(letters) == _LETTERS
+        and letters.isascii()
+        and letters.isalnum()
+    )

@@ -1,0 +1,25 @@
+"""Where it is kept which order histories were handed in, and how far each was imported."""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+# The file itself lies in the data folder, under the upload's id, until the end is stored.
+uploads = sa.Table(
+    "uploads",
+    metadata,
+    store_id_column(),
+    sa.Column("upload_id", sa.String(32), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),  # 1, 2, ...: the order they came in
+    sa.Column("status", sa.String(16), nullable=False),  # queued running done failed
+    sa.Column("submitted_at", sa.BigInteger, nullable=False),  # the business clock
+    sa.Column("format", sa.Text, nullable=False),  # JSON: how the file is written
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("rows_done", sa.BigInteger, nullable=False),  # the last row that is stored
+    sa.Column("lines_imported", sa.BigInteger, nullable=False),
+    sa.Column("rows_skipped", sa.BigInteger, nullable=False),
+    sa.Column("errors", sa.Text, nullable=False),  # JSON: the first of them
+    sa.Column("attempts", sa.Integer, nullable=False),  # since it last got further
+    sa.UniqueConstraint("store_id", "number"),
+    sa.Index(None, "status"),
+)
