@@ -39,8 +39,8 @@ def supervise(
 ) -> int:
     """Run API processes, and one for the background, until told to stop.
 
-    Returns the exit status. The first process migrates the database, then the others start; `announce`
-    is told the address once requests are answered.
+    Returns the exit status. The first process migrates the database, then the others
+    start; `announce` is told the address once requests are answered.
 
     Raises:
         ListenError: when the address cannot be listened on.
