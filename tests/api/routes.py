@@ -53,6 +53,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/v1/trending"): Row(
             PUBLISHABLE, lambda _: ("/v1/trending?num=5", None), widget=True
         ),
+        ("GET", "/v1/widget-config"): Row(
+            PUBLISHABLE, lambda _: ("/v1/widget-config?type=fbt", None), widget=True
+        ),
         ("POST", "/v1/events"): Row(
             PUBLISHABLE,
             lambda _: (
@@ -73,6 +76,37 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
             SECRET, lambda _: ("/v1/items", _json(items=[{"id": "a", "title": "A"}]))
         ),
         ("DELETE", "/v1/items/{item_id}"): Row(SECRET, _item_to_delete),
+        ("POST", "/integration/connect"): Row(
+            SECRET, lambda _: ("/integration/connect", _json(platform="magento"))
+        ),
+        ("GET", "/integration/widget-config"): Row(
+            SECRET, lambda _: ("/integration/widget-config?type=recs", None)
+        ),
+        ("PUT", "/integration/widget-config"): Row(
+            SECRET,
+            lambda _: (
+                "/integration/widget-config?type=recs",
+                _json(settings={"layout": "grid"}),
+            ),
+        ),
+        ("GET", "/integration/recommender-settings"): Row(
+            SECRET, lambda _: ("/integration/recommender-settings", None)
+        ),
+        ("PUT", "/integration/recommender-settings"): Row(
+            SECRET, lambda _: ("/integration/recommender-settings", _json(rec_num=8))
+        ),
+        ("POST", "/integration/engines/init"): Row(
+            SECRET, lambda _: ("/integration/engines/init", None)
+        ),
+        ("POST", "/integration/sync-engines"): Row(
+            SECRET, lambda _: ("/integration/sync-engines", None)
+        ),
+        ("POST", "/integration/train"): Row(
+            SECRET, lambda _: ("/integration/train?engine=both", None)
+        ),
+        ("GET", "/integration/status"): Row(
+            SECRET, lambda _: ("/integration/status", None)
+        ),
         ("GET", "/health/live"): Row(NOBODY, lambda _: ("/health/live", None)),
         ("GET", "/health/ready"): Row(NOBODY, lambda _: ("/health/ready", None)),
         ("GET", "/openapi.json"): Row(NOBODY, lambda _: ("/openapi.json", None)),

@@ -18,6 +18,7 @@ from productrecs.entrypoints.http.cards import make_card
 from productrecs.entrypoints.http.replies import ReplyCache
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.shop import Shop
+from productrecs.features.widgets.config import WidgetConfig
 from productrecs.records.catalog.view import CatalogView
 from productrecs.records.orders.history import Histories
 from productrecs.storage.dialects import HotReader
@@ -44,6 +45,7 @@ class OpenShop:
     replies: ReplyCache = field(default_factory=ReplyCache)
     used: int = 0  # when it was last asked for, on a scale of its own
     refused_model: str = ""  # a damaged model that is not tried again
+    widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
 
     def memory_bytes(self) -> int:
         """Return about how much memory leaves with this shop."""

@@ -85,6 +85,18 @@ class EventRepository:
             )
             self._transaction.execute(query_rows.values(person=customer))
 
+    def count(self, since_ms: int, until_ms: int) -> int:
+        """Return how many rows of the log are later than `since_ms`, up to `until_ms`.
+
+        Reads the store's whole log: a large one takes seconds. `buy` events are not in it.
+        """
+        query = sa.select(sa.func.count()).where(
+            events.c.store_id == self._store_id,
+            events.c.ts > since_ms,
+            events.c.ts <= until_ms,
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
     def lines_done(self, kind: str, digest: str) -> int | None:
         """Return how many lines of a file were imported; None when it is new."""
         query = sa.select(imports.c.lines_done).where(

@@ -17,6 +17,7 @@ IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
 _ENDLESS: Final = 1_000  # lines of an order that no shopper filled
 _HISTORY: Final = "orders"
+_BY_EVENT: Final = 0  # purchases.Channel.EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,23 @@ class PurchaseRepository:
                 for line in lines
             ],
         )
+
+    def count(self, since_ms: int, until_ms: int) -> tuple[int, int]:
+        """Return how many `buy` events and how many orders there were in that time.
+
+        A `buy` without an order id is an order too; what was only returned is none. Reads
+        all of the store's lines: very many take seconds.
+        """
+        lines = purchase_lines.c
+        kept = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
+        alone = sa.and_(kept, lines.basket.is_(None))
+        query = sa.select(
+            sa.func.count(sa.case((lines.channel == _BY_EVENT, 1))),
+            sa.func.count(sa.distinct(sa.case((kept, lines.basket)))),
+            sa.func.count(sa.case((alone, 1))),
+        ).where(lines.store_id == self._store_id, lines.ts > since_ms, lines.ts <= until_ms)
+        buys, baskets, single = self._transaction.execute(query).one()
+        return int(buys), int(baskets) + int(single)
 
     def history_mark(self, digest: str) -> HistoryMark | None:
         """Return how far a file of past orders was imported; None when it was not begun."""

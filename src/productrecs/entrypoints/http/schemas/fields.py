@@ -34,6 +34,8 @@ Schema: TypeAlias = dict[str, Any]
 
 NUMERIC = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\s*$"
 _NUMERIC = re.compile(NUMERIC)
+CURRENCY_CODE = r"^\s*([A-Za-z]{3})?\s*$"
+_CURRENCY_CODE = re.compile("[A-Z]{3}")
 _MAX_NUMERAL = 400  # characters; no number within our bounds needs as many
 _WITHOUT_NUL = r"^[^\u0000]*$"
 _OUT_OF_RANGE = "Integer should be within ±2^53; send a longer id as a string"
@@ -126,8 +128,8 @@ def read_optional_number(value: object) -> float | None:
     return None if value is None else read_number(value)
 
 
-def whole_reader(least: int) -> Callable[[object], int | None]:
-    """Return a reader of integers from `least` to 2^53, where null gives None.
+def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int | None]:
+    """Return a reader of integers from `least` to `most`, where null gives None.
 
     `2.0` and numeric strings of integers are read too.
     """
@@ -145,8 +147,8 @@ def whole_reader(least: int) -> Callable[[object], int | None]:
             raise PydanticKnownError("int_type")
         if number < least:
             raise PydanticKnownError("greater_than_equal", {"ge": least})
-        if number > MAX_INTEGER:
-            raise PydanticKnownError("less_than_equal", {"le": MAX_INTEGER})
+        if number > most:
+            raise PydanticKnownError("less_than_equal", {"le": most})
         return number
 
     return read_whole
@@ -186,6 +188,18 @@ def read_currency(value: object) -> str | None:
         raise PydanticKnownError("string_type")
     upper = check_string(value, MAX_CURRENCY).strip().upper()
     return upper[:MAX_CURRENCY] or None  # capitals can be longer: ß is SS
+
+
+def read_currency_code(value: object) -> str | None:
+    """Return the three capitals of a currency, or None for null and blanks."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    code = value.strip().upper()
+    if code and not _CURRENCY_CODE.fullmatch(code):
+        raise PydanticKnownError("string_pattern_mismatch", {"pattern": CURRENCY_CODE})
+    return code or None
 
 
 def list_of(most: int, null: tuple[()] | None = ()) -> BeforeValidator:
@@ -244,8 +258,10 @@ def _numeral(text: str) -> str:
     raise PydanticKnownError("float_parsing")
 
 
-def _whole_schema(least: int) -> Schema:
-    return nullable({**INTEGER_SCHEMA, "minimum": least}, _NUMERIC_STRING)
+def whole_schema(least: int, most: int = MAX_INTEGER) -> Schema:
+    """Return the JSON schema of what `whole_reader` reads."""
+    bounds: Schema = {"minimum": least, "maximum": most}
+    return nullable({**INTEGER_SCHEMA, **bounds}, _NUMERIC_STRING)
 
 
 INTEGER_SCHEMA: Schema = {
@@ -257,7 +273,7 @@ IDENTIFIER_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]
 NAME_SCHEMA: Schema = nullable(string_schema(0, MAX_ID))
 _NUMERIC_STRING: Schema = {"type": "string", "pattern": NUMERIC}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
-COUNT_SCHEMA: Schema = _whole_schema(1)
+COUNT_SCHEMA: Schema = whole_schema(1)
 
 Identifier = Annotated[
     str,
@@ -277,7 +293,7 @@ OptionalNumber = Annotated[
 OptionalInteger = Annotated[
     int | None,
     PlainValidator(whole_reader(-MAX_INTEGER)),
-    WithJsonSchema(_whole_schema(-MAX_INTEGER)),
+    WithJsonSchema(whole_schema(-MAX_INTEGER)),
 ]
 OptionalCount = Annotated[
     int | None, PlainValidator(whole_reader(1)), WithJsonSchema(COUNT_SCHEMA)
@@ -286,6 +302,11 @@ OptionalCurrency = Annotated[
     str | None,
     PlainValidator(read_currency),
     WithJsonSchema(nullable(string_schema(0, MAX_CURRENCY))),
+]
+OptionalCurrencyCode = Annotated[
+    str | None,
+    PlainValidator(read_currency_code),
+    WithJsonSchema(nullable({"type": "string", "pattern": CURRENCY_CODE})),
 ]
 OptionalMoment = Annotated[
     str | None,

@@ -1,0 +1,46 @@
+"""How does a call read its body, and change its store in one transaction?"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+
+from productrecs.entrypoints.http.bodies import parse_json, read_body
+from productrecs.entrypoints.http.context import Exchange
+from productrecs.storage.group_commit import Work
+
+BODY_LIMIT: Final = 512 << 10
+_BLANK: Final = b" \t\r\n"
+Changed = TypeVar("Changed")
+
+
+async def body_of(request: Request) -> object:
+    """Return the JSON of a body that must be there."""
+    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    return parse_json(data)
+
+
+async def body_if_any(request: Request) -> object:
+    """Return the JSON of a body that may be left out; then, and for null, it is `{}`."""
+    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    sent = parse_json(data) if data.strip(_BLANK) else None
+    return {} if sent is None else sent
+
+
+async def change(exchange: Exchange, what: Callable[[Work], Changed]) -> Changed:
+    """Carry out a change of the caller's store in a transaction of its own; return it.
+
+    Raises:
+        QueueFullError: when too much waits to be written; nothing is changed.
+    """
+    store_id = exchange.known_caller.store.store_id
+    done: Changed = await exchange.context.writer.submit(
+        _carry_out, store_id, what, alone=True
+    )
+    return done
+
+
+def _carry_out(
+    work: Work, _key: Hashable, changes: Sequence[Callable[[Work], Any]]
+) -> list[Any]:
+    return [what(work) for what in changes]

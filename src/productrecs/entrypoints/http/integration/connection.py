@@ -1,0 +1,87 @@
+"""POST /integration/connect: a store's own system says what it is."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.http.documentation import (
+    NULLABLE_TEXT,
+    OK_REPLY,
+    answers,
+    body,
+    errors,
+    reply,
+)
+from productrecs.entrypoints.http.integration.changes import body_if_any, change
+from productrecs.entrypoints.http.schemas.integration import (
+    ConnectBody,
+    parse_introduction,
+)
+from productrecs.storage.group_commit import Work
+from productrecs.tenancy.accounts.connection import Connection, Platform
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+router = APIRouter(tags=["integration"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_SAID: Final = {
+    "platform": "woocommerce",
+    "plugin_version": "1.4.0",
+    "store_url": "https://shop.example.com",
+}
+
+
+@router.post(
+    "/integration/connect",
+    operation_id="connect",
+    summary="Connect a store's own system",
+    responses=reply(
+        "Connected; the first platform that was named stays.",
+        answers(
+            ok=OK_REPLY,
+            platform={"type": "string", "enum": [one.value for one in Platform]},
+            plugin_version=NULLABLE_TEXT,
+            store_url=NULLABLE_TEXT,
+            first_connected_at={"type": "string", "format": "date-time"},
+        ),
+        example={"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
+    )
+    | errors(401, 413, 415, 422, 503),
+    openapi_extra=body(ConnectBody, text=False, required=False, example=_SAID),
+    response_class=Response,
+)
+async def connect(request: Request) -> Response:
+    """Record the platform and the time of the first call; to say it again is harmless.
+
+    A platform that was named before is never overwritten by another: the reply shows the
+    one that holds. A body without a platform, or none, means `woocommerce` until one is
+    named.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    said = parse_introduction(await body_if_any(request))
+    store_id, clock = exchange.known_caller.store.store_id, exchange.context.clock
+
+    def carry_out(work: Work) -> Connection:
+        AccountRepository(work.connection).hold(store_id)
+        repository = ConnectionRepository(work.connection, store_id)
+        known = repository.find()
+        connected = known.connected(said, clock())
+        if connected != known:
+            repository.put(connected)
+        return connected
+
+    connected = await change(exchange, carry_out)
+    first = connected.first_connected_at
+    content = {
+        "ok": True,
+        "platform": connected.platform,
+        "plugin_version": connected.plugin_version,
+        "store_url": connected.store_url,
+        "first_connected_at": None if first is None else iso(first),
+    }
+    return Response(_encode(content), media_type="application/json")

@@ -1,0 +1,100 @@
+"""GET and PUT /integration/widget-config: how a store's widgets look, as it was set."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.entrypoints.http.documentation import body, errors, reply
+from productrecs.entrypoints.http.integration.changes import body_of, change
+from productrecs.entrypoints.http.schemas.widget_config import (
+    WidgetConfigBody,
+    parse_widget_config,
+)
+from productrecs.entrypoints.http.widget.config import CONFIG_SCHEMA, config_body
+from productrecs.features.widgets.appearance import DEFAULT_TYPE
+from productrecs.features.widgets.config import TYPE_PATTERN, WidgetConfig
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.storage.group_commit import Work
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+router = APIRouter(tags=["integration"])
+
+_CHANGE: Final = {"settings": {"layout": "grid", "columns": 3}, "scoped": True}
+_SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE, "custom_css": None}
+
+
+@router.get(
+    "/integration/widget-config",
+    operation_id="read_widget_config",
+    summary="Read what is set of a widget's look",
+    responses=reply(
+        "What was set, without defaults; nothing of a type that was never set.",
+        CONFIG_SCHEMA,
+        example=_SAVED,
+    )
+    | errors(401, 422, 503),
+    response_class=Response,
+)
+async def read_widget_config(
+    request: Request,
+    type_: Annotated[
+        str, Query(alias="type", description="Which widget: recs, fbt, cart, search, ...")
+    ] = DEFAULT_TYPE,
+) -> Response:
+    """Return what the merchant set; `GET /v1/widget-config` fills in the defaults."""
+    exchange: Exchange = request.scope["productrecs"]
+    database = exchange.context.services.database
+    store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
+
+    def read() -> WidgetConfig:
+        with database.reading() as connection:
+            return WidgetRepository(connection, store_id).find(widget_type)
+
+    content = config_body(widget_type, await asyncio.to_thread(read))
+    return Response(content, media_type="application/json")
+
+
+@router.put(
+    "/integration/widget-config",
+    operation_id="change_widget_config",
+    summary="Change a widget's look",
+    responses=reply(
+        "All that is set of the widget now, without defaults.",
+        CONFIG_SCHEMA,
+        example=_SAVED,
+    )
+    | errors(400, 401, 413, 415, 422, 503),
+    openapi_extra=body(WidgetConfigBody, text=False, example=_CHANGE),
+    response_class=Response,
+)
+async def change_widget_config(
+    request: Request,
+    type_: Annotated[
+        str,
+        Query(
+            alias="type",
+            pattern=f"^$|{TYPE_PATTERN}",
+            description="Which widget: recs, fbt, cart, search, or a name of your own.",
+        ),
+    ] = DEFAULT_TYPE,
+) -> Response:
+    """Merge what is sent over what is set; what is not sent stays.
+
+    A setting that is null returns to its default, and so do `custom_css` and `scoped`;
+    `settings` that are null leave all settings as they are. Keys that no widget knows are
+    kept for the theme. Changes at the same time are merged one after the other.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    said = parse_widget_config(await body_of(request))
+    store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
+    clock = exchange.context.clock
+
+    def carry_out(work: Work) -> WidgetConfig:
+        repository = WidgetRepository(work.connection, store_id)
+        return repository.change(widget_type, said, clock())
+
+    content = config_body(widget_type, await change(exchange, carry_out))
+    return Response(content, media_type="application/json")

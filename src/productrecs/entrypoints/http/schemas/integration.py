@@ -1,0 +1,118 @@
+"""What does a store's own system say of itself, and of what is recommended?"""
+
+from typing import Annotated, Final, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from productrecs.entrypoints.http.schemas.fields import (
+    OptionalCurrencyCode,
+    nullable,
+    string_schema,
+    text_reader,
+    whole_reader,
+    whole_schema,
+)
+from productrecs.entrypoints.http.schemas.problems import BodyError, from_details
+from productrecs.tenancy.accounts.connection import Introduction, Platform
+from productrecs.tenancy.accounts.settings import SettingValue
+
+MAX_ADDRESS: Final = 2_048
+MAX_VERSION: Final = 100
+MAX_REC_NUM: Final = 20
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+_Address = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_ADDRESS, None)),
+    WithJsonSchema(nullable(string_schema(0, MAX_ADDRESS))),
+]
+_Version = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_VERSION, None)),
+    WithJsonSchema(nullable(string_schema(0, MAX_VERSION))),
+]
+_RecNum = Annotated[
+    int | None,
+    PlainValidator(whole_reader(1, MAX_REC_NUM)),
+    WithJsonSchema(whole_schema(1, MAX_REC_NUM)),
+]
+
+
+class ConnectBody(BaseModel):
+    """What is connected. What is absent or null is left unsaid and keeps its value."""
+
+    model_config = ConfigDict(title="Connect", extra="ignore")
+
+    platform: Platform | None = Field(
+        None, description="What the store runs on; `woocommerce` until one is named."
+    )
+    plugin_version: _Version = Field(None, description="Of the plugin that calls.")
+    store_url: _Address = Field(None, description="Where the store is.")
+
+
+class EnginesInitBody(BaseModel):
+    """What the engines should know. What is absent or null keeps its value."""
+
+    model_config = ConfigDict(title="EnginesInit", extra="ignore")
+
+    store_url: _Address = Field(None, description="Where the store is.")
+    currency: OptionalCurrencyCode = Field(
+        None, description="The currency of prices, three letters such as EUR."
+    )
+
+
+class RecommenderSettingsBody(BaseModel):
+    """What changes. What is absent keeps its value, null returns to the default."""
+
+    model_config = ConfigDict(title="RecommenderSettings", extra="ignore")
+
+    rec_num: _RecNum = Field(
+        None, description="How many products a reply holds when none is asked; default 8."
+    )
+    allow_repeat_recommendations: StrictBool | None = Field(
+        None, description="Whether what was bought may be recommended again; default no."
+    )
+
+
+def parse_introduction(body: object) -> Introduction:
+    """Return what the merchant's system says of itself; nothing for no body.
+
+    Raises:
+        BodyError: when the body is not a connect request.
+    """
+    said = _parsed(ConnectBody, body)
+    return Introduction(said.platform, said.plugin_version, said.store_url)
+
+
+def parse_engines_init(body: object) -> EnginesInitBody:
+    """Return what the engines should know; nothing for no body.
+
+    Raises:
+        BodyError: when the body is not an init request.
+    """
+    return _parsed(EnginesInitBody, body)
+
+
+def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
+    """Return the settings that change, by name; None is a return to the default.
+
+    Raises:
+        BodyError: when the body is not of recommender settings.
+    """
+    return _parsed(RecommenderSettingsBody, body).model_dump(exclude_unset=True)
+
+
+def _parsed(model: type[_Body], body: object) -> _Body:
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None

@@ -1,0 +1,220 @@
+"""What does an update of a widget's look say, and is each setting what it may be?"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic_core import PydanticKnownError
+
+from productrecs.entrypoints.http.schemas.fields import (
+    CURRENCY_CODE,
+    MAX_INTEGER,
+    Schema,
+    check_string,
+    nullable,
+    read_currency_code,
+    read_number,
+    string_schema,
+    text_reader,
+    whole_reader,
+    whole_schema,
+)
+from productrecs.entrypoints.http.schemas.problems import BodyError, Problem, from_details
+from productrecs.features.widgets.appearance import WIDGET_SETTINGS, Kind, WidgetSetting
+from productrecs.features.widgets.config import MOST_CSS, ConfigChange, Keep
+
+MAX_KEY: Final = 100
+MAX_KEYS: Final = 200
+MAX_FREE_TEXT: Final = 10_000
+_NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$"
+_LOCALE: Final = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$"
+_read_whole: Final = whole_reader(-MAX_INTEGER)
+Reader = Callable[[Any], object]
+
+
+def _text_reader(most: int) -> Reader:
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            raise PydanticKnownError("string_type")
+        return check_string(value, most)
+
+    return read
+
+
+def _pattern_reader(pattern: str) -> Reader:
+    compiled = re.compile(pattern)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            raise PydanticKnownError("string_type")
+        if not compiled.fullmatch(value):
+            raise PydanticKnownError("string_pattern_mismatch", {"pattern": pattern})
+        return value
+
+    return read
+
+
+def _read_locale(value: object) -> str:
+    """Return a locale as browsers write it: `de_AT` of a server's language is `de-AT`."""
+    text = _pattern_reader(_LOCALE)(value)
+    language, *rest = str(text).replace("_", "-").split("-")
+    return "-".join((language.lower(), *rest))
+
+
+def _read_switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise PydanticKnownError("bool_type")
+    return value
+
+
+def _texts_reader(most: int) -> Reader:
+    read_text = _text_reader(most)
+
+    def read(value: object) -> dict[str, object]:
+        if not isinstance(value, dict):
+            raise PydanticKnownError("dict_type")
+        return {
+            check_string(name, MAX_KEY): read_text(text) for name, text in value.items()
+        }
+
+    return read
+
+
+def _read_free(value: Any) -> object:
+    """Return a value of a key that is not ours: any JSON that can be stored."""
+    if isinstance(value, str):
+        return check_string(value, MAX_FREE_TEXT)
+    if isinstance(value, list):
+        return [_read_free(member) for member in value]
+    if isinstance(value, dict):
+        return {check_string(name, MAX_KEY): _read_free(one) for name, one in value.items()}
+    if value is None or isinstance(value, bool):
+        return value
+    return _read_whole(value) if isinstance(value, int) else read_number(value)
+
+
+def _text_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+    return _text_reader(setting.most), string_schema(0, setting.most)
+
+
+def _whole_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+    bounds = setting.least, setting.most
+    return whole_reader(*bounds), whole_schema(*bounds)
+
+
+def _texts_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+    texts = string_schema(0, setting.most)
+    schema: Schema = {"type": "object", "additionalProperties": texts}
+    return _texts_reader(setting.most), schema | {
+        "propertyNames": string_schema(0, MAX_KEY)
+    }
+
+
+def _pattern_schema(pattern: str) -> Schema:
+    return {"type": "string", "pattern": pattern}
+
+
+# How each kind of setting is read, and the JSON schema of what it takes.
+_FORMS: Final[Mapping[Kind, Callable[[WidgetSetting], tuple[Reader, Schema]]]] = (
+    MappingProxyType(
+        {
+            Kind.TEXT: _text_form,
+            Kind.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
+            Kind.WHOLE: _whole_form,
+            Kind.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
+            Kind.CURRENCY: lambda _: (read_currency_code, _pattern_schema(CURRENCY_CODE)),
+            Kind.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
+            Kind.TEXTS: _texts_form,
+        }
+    )
+)
+
+
+class _FreeSettings(BaseModel):
+    """Settings by name: those that every widget understands, and a theme's own."""
+
+    model_config = ConfigDict(
+        title="WidgetSettings",
+        extra="allow",
+        json_schema_extra={
+            "propertyNames": string_schema(1, MAX_KEY),
+            "additionalProperties": True,
+        },
+    )
+    __pydantic_extra__: dict[str, Annotated[Any, PlainValidator(_read_free)]]
+
+
+def _field(setting: WidgetSetting) -> Any:
+    read, schema = _FORMS[setting.kind](setting)
+    validator = PlainValidator(lambda value: None if value is None else read(value))
+    described = Field(None, description=setting.meaning)
+    return Annotated[Any, validator, WithJsonSchema(nullable(schema))], described
+
+
+SettingsBody = create_model(
+    "WidgetSettings",
+    __base__=_FreeSettings,
+    __doc__=_FreeSettings.__doc__,
+    **{setting.name: _field(setting) for setting in WIDGET_SETTINGS},
+)
+
+
+class WidgetConfigBody(BaseModel):
+    """What changes of one widget's look; what is absent keeps its value."""
+
+    model_config = ConfigDict(title="WidgetConfig", extra="ignore")
+
+    settings: SettingsBody | None = Field(  # type: ignore[valid-type]  # made above
+        None,
+        description="Merged over the saved ones; a key set to null is a default again.",
+    )
+    custom_css: Annotated[
+        str | None,
+        PlainValidator(text_reader(MOST_CSS, None)),
+        WithJsonSchema(nullable(string_schema(0, MOST_CSS))),
+    ] = Field(None, description="Rules for the widget; null removes them.")
+    scoped: StrictBool | None = Field(
+        None,
+        description="Whether `custom_css` holds inside the widget only; null is the "
+        "default, which is yes.",
+    )
+
+
+def parse_widget_config(body: object) -> ConfigChange:
+    """Return what an update of a widget's look changes.
+
+    Raises:
+        BodyError: when the body, or a setting in it, is not what it may be.
+    """
+    try:
+        said = WidgetConfigBody.model_validate(body)
+    except ValidationError as error:
+        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
+    given: dict[str, Any] = said.model_dump(exclude_unset=True)
+    settings = given.get("settings") or {}
+    problems = list(_key_problems(settings))
+    if problems:
+        raise BodyError(problems)
+    return ConfigChange(
+        settings=settings,
+        custom_css=given.get("custom_css", Keep.KEEP),
+        scoped=given.get("scoped", Keep.KEEP),
+    )
+
+
+def _key_problems(settings: Mapping[str, object]) -> Iterator[Problem]:
+    for name in settings:
+        if not 0 < len(name) <= MAX_KEY or "\0" in name:
+            message = f"a setting's name has 1 to {MAX_KEY} characters, none of them NUL"
+            yield Problem(("body", "settings", name), message, "setting_name", input=name)

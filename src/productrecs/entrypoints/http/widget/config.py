@@ -1,0 +1,103 @@
+"""GET /v1/widget-config: how a widget of this store should look."""
+
+import asyncio
+import logging
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import (
+    NULLABLE_TEXT,
+    answers,
+    errors,
+    reply,
+)
+from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.features.widgets.appearance import DEFAULT_TYPE
+from productrecs.features.widgets.config import WidgetConfig
+from productrecs.features.widgets.repository import read_config
+from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.accounts.store import Store
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["widget"])
+
+_encode: Final = msgspec.json.Encoder().encode
+CONFIG_SCHEMA: Final[dict[str, Any]] = answers(
+    type={"type": "string"},
+    settings={"type": "object"},
+    custom_css=NULLABLE_TEXT,
+    scoped={"type": ["boolean", "null"]},
+)
+_EXAMPLE: Final = {
+    "type": "recs",
+    **msgspec.to_builtins(WidgetConfig().resolved(DEFAULT_TYPE, StoreSettings())),
+}
+
+
+@router.get(
+    "/v1/widget-config",
+    operation_id="widget_config",
+    summary="Tell how a widget should look",
+    responses=reply("Every setting, defaults included.", CONFIG_SCHEMA, example=_EXAMPLE)
+    | errors(401, 422, 503),
+    response_class=Response,
+)
+async def declared_config(
+    request: Request,
+    type_: Annotated[
+        str, Query(alias="type", description="Which widget: recs, fbt, cart, search, ...")
+    ] = DEFAULT_TYPE,
+) -> Response:
+    """Return a widget's look; an unknown or never set type has the defaults."""
+    exchange: Exchange = request.scope["productrecs"]
+    context, store = exchange.context, exchange.known_caller.store
+    opened = await context.shops.open(store)
+    content = await answer_config(context, store, opened, type_)
+    return Response(content, media_type="application/json")
+
+
+async def answer_config(
+    context: Context, store: Store, opened: OpenShop, asked_type: str
+) -> bytes:
+    """Return the body of a reply; a blank type is the default one."""
+    widget_type = asked_type or DEFAULT_TYPE
+    config = await _read(context, store, opened, widget_type)
+    return config_body(widget_type, config.resolved(widget_type, store.settings))
+
+
+def config_body(widget_type: str, config: WidgetConfig) -> bytes:
+    """Return the body of a reply that tells a config, resolved or not."""
+    content = {
+        "type": widget_type,
+        "settings": config.settings,
+        "custom_css": config.custom_css,
+        "scoped": config.scoped,
+    }
+    return _encode(content)
+
+
+async def _read(
+    context: Context, store: Store, opened: OpenShop, widget_type: str
+) -> WidgetConfig:
+    def read() -> WidgetConfig:
+        return read_config(context.reader, store.store_id, widget_type)
+
+    try:
+        if context.reading is None:
+            config = read()
+        else:
+            loop = asyncio.get_running_loop()
+            config = await loop.run_in_executor(context.reading, read)
+    except Exception:
+        # A shop's page is better served by the last look that was seen than by an error.
+        _log.exception("a widget's settings could not be read; answering with the last")
+        return opened.widgets.get(widget_type, WidgetConfig())
+    if config == WidgetConfig():
+        opened.widgets.pop(widget_type, None)
+    else:
+        opened.widgets[widget_type] = config
+    return config

@@ -1,0 +1,195 @@
+"""Which settings does a widget understand, what do they mean, and what do they start as?
+
+Other keys are a theme's own: they are kept and handed out as they came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.features.widgets.titles import title_of
+from productrecs.tenancy.accounts.settings import StoreSettings
+
+DEFAULT_TYPE: Final = "recs"
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+
+class Kind(StrEnum):
+    """What a setting's value is."""
+
+    TEXT = "text"
+    NAME = "name"  # a short word of a stylesheet or script
+    WHOLE = "whole"
+    SWITCH = "switch"
+    CURRENCY = "currency"
+    LOCALE = "locale"
+    TEXTS = "texts"  # an object of texts by name
+
+
+@dataclass(frozen=True, slots=True)
+class WidgetSetting:
+    """One setting: its kind, its bounds, where its default comes from, what it is for.
+
+    `least` and `most` bound a whole number, `most` the characters of a text.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    default: object = None
+    by_type: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    of_store: str | None = None  # the store's setting that is the default
+    least: int = 0
+    most: int = 0
+
+
+_LAYOUTS: Final = MappingProxyType({"fbt": "fbt", "search": "list", "look": "grid"})
+_ONE_COLUMN: Final = MappingProxyType({"search": 1})
+_MOST_PIXELS: Final = 64
+
+WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
+    WidgetSetting(
+        "layout",
+        Kind.NAME,
+        "carousel, grid, list or fbt (main product, add-ons and their sum); any other "
+        "name is a theme's own and drawn as the type's default",
+        "carousel",
+        by_type=_LAYOUTS,
+    ),
+    WidgetSetting(
+        "title",
+        Kind.TEXT,
+        'what stands above the products, "" for nothing; by default words for the type '
+        "in the language of `locale`",
+        most=200,
+    ),
+    WidgetSetting(
+        "columns",
+        Kind.WHOLE,
+        "how many products stand side by side on a wide screen",
+        4,
+        by_type=_ONE_COLUMN,
+        least=1,
+        most=12,
+    ),
+    WidgetSetting(
+        "columns_mobile",
+        Kind.WHOLE,
+        "how many products stand side by side on a narrow screen",
+        2,
+        by_type=_ONE_COLUMN,
+        least=1,
+        most=6,
+    ),
+    WidgetSetting(
+        "num",
+        Kind.WHOLE,
+        "how many products the widget asks for",
+        by_type=MappingProxyType({"search": 8}),
+        of_store="rec_num",
+        least=1,
+        most=20,
+    ),
+    WidgetSetting(
+        "currency",
+        Kind.CURRENCY,
+        "the currency in which prices are written",
+        of_store="currency",
+    ),
+    WidgetSetting(
+        "locale",
+        Kind.LOCALE,
+        "the language and region by which prices and words are written",
+        of_store="language",
+    ),
+    WidgetSetting(
+        "theme",
+        Kind.NAME,
+        "auto (follows the page and the shopper's device), light or dark",
+        "auto",
+    ),
+    WidgetSetting(
+        "accent_color",
+        Kind.TEXT,
+        "a CSS colour for buttons and links; null takes the page's own",
+        most=64,
+    ),
+    WidgetSetting(
+        "corner_radius",
+        Kind.WHOLE,
+        "how round corners are, in pixels",
+        8,
+        most=_MOST_PIXELS,
+    ),
+    WidgetSetting(
+        "gap",
+        Kind.WHOLE,
+        "the space between products, in pixels",
+        16,
+        most=_MOST_PIXELS,
+    ),
+    WidgetSetting(
+        "image_ratio",
+        Kind.TEXT,
+        "width to height of pictures, as CSS writes it",
+        "1 / 1",
+        most=32,
+    ),
+    WidgetSetting(
+        "image_fit",
+        Kind.NAME,
+        "cover (fills the frame) or contain (shows the whole picture)",
+        "cover",
+    ),
+    WidgetSetting("show_price", Kind.SWITCH, "whether prices are shown", default=True),
+    WidgetSetting(
+        "show_add_to_cart",
+        Kind.SWITCH,
+        "whether a product has a button that puts it into the cart",
+        default=False,
+        by_type=MappingProxyType({"fbt": True, "cart": True}),
+    ),
+    WidgetSetting(
+        "open_in_new_tab",
+        Kind.SWITCH,
+        "whether a product's page opens in a new tab",
+        default=False,
+    ),
+    WidgetSetting(
+        "strings",
+        Kind.TEXTS,
+        "other words for the widget's own, by name",
+        {},
+        most=200,
+    ),
+)
+BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
+    {setting.name: setting for setting in WIDGET_SETTINGS}
+)
+
+
+def resolved_settings(
+    widget_type: str, chosen: Mapping[str, object], store: StoreSettings
+) -> dict[str, object]:
+    """Return every setting of a widget: what was chosen, else its default.
+
+    The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own.
+    """
+    settings = {
+        setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
+        for setting in WIDGET_SETTINGS
+    }
+    if "title" not in chosen:
+        settings["title"] = title_of(widget_type, str(settings["locale"]))
+    return settings | dict(chosen)
+
+
+def _default(setting: WidgetSetting, widget_type: str, store: StoreSettings) -> object:
+    if widget_type in setting.by_type:
+        return setting.by_type[widget_type]
+    if setting.of_store is not None:
+        value: object = getattr(store, setting.of_store)
+        return value
+    return setting.default

@@ -1,0 +1,112 @@
+"""The SQL of widgets' settings."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.features.widgets.config import (
+    MOST_TYPES,
+    ConfigChange,
+    TooManyWidgetTypesError,
+    WidgetConfig,
+    is_widget_type,
+)
+from productrecs.storage.dialects import HotReader, upsert
+from productrecs.storage.tables import widget_configs
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+_CONFIG_SQL: Final = (
+    "SELECT settings, custom_css, scoped FROM widget_configs "
+    "WHERE store_id = ? AND type = ?"
+)
+
+
+def read_config(reader: HotReader, store_id: StoreId, widget_type: str) -> WidgetConfig:
+    """Return what is set of a widget now; of a type that was never set, nothing is."""
+    if not is_widget_type(widget_type):
+        return WidgetConfig()
+    rows = reader.all(_CONFIG_SQL, (store_id, widget_type))
+    return _config(rows[0]) if rows else WidgetConfig()
+
+
+class WidgetRepository:
+    """One store's widgets, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def find(self, widget_type: str) -> WidgetConfig:
+        """Return what is set of a widget; of a type that was never set, nothing is."""
+        query = sa.select(
+            widget_configs.c.settings, widget_configs.c.custom_css, widget_configs.c.scoped
+        ).where(
+            widget_configs.c.store_id == self._store_id,
+            widget_configs.c.type == widget_type,
+        )
+        row = (
+            self._transaction.execute(query).first()
+            if is_widget_type(widget_type)
+            else None
+        )
+        return WidgetConfig() if row is None else _config(row)
+
+    def change(self, widget_type: str, change: ConfigChange, now_ms: int) -> WidgetConfig:
+        """Merge `change` over what is set and return it; changes wait for one another.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+            WidgetConfigTooLargeError: when all settings together are over their limit.
+            TooManyWidgetTypesError: when it would be one type of widget too many.
+        """
+        AccountRepository(self._transaction).hold(self._store_id)
+        config = self.find(widget_type).changed(change)
+        if config == WidgetConfig():
+            self._forget(widget_type)
+        else:
+            self._put(widget_type, config, now_ms)
+        return config
+
+    def _put(self, widget_type: str, config: WidgetConfig, now_ms: int) -> None:
+        query = sa.select(widget_configs.c.type)
+        query = query.where(widget_configs.c.store_id == self._store_id)
+        types = set(self._transaction.execute(query).scalars()) | {widget_type}
+        if len(types) > MOST_TYPES:
+            message = (
+                f"settings are kept for up to {MOST_TYPES} types of widget; "
+                "set those of another to null first"
+            )
+            raise TooManyWidgetTypesError(message)
+        values = {
+            "settings": json.dumps(config.settings, ensure_ascii=False),
+            "custom_css": config.custom_css,
+            "scoped": config.scoped,
+            "updated_at": now_ms,
+        }
+        row = upsert(self._transaction, widget_configs).values(
+            store_id=self._store_id, type=widget_type, **values
+        )
+        self._transaction.execute(
+            row.on_conflict_do_update(index_elements=["store_id", "type"], set_=values)
+        )
+
+    def _forget(self, widget_type: str) -> None:
+        self._transaction.execute(
+            widget_configs.delete().where(
+                widget_configs.c.store_id == self._store_id,
+                widget_configs.c.type == widget_type,
+            )
+        )
+
+
+def _config(row: Sequence[Any]) -> WidgetConfig:
+    settings, custom_css, scoped = row
+    return WidgetConfig(
+        settings=json.loads(settings),
+        custom_css=custom_css,
+        scoped=None if scoped is None else bool(scoped),
+    )
