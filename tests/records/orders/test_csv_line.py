@@ -100,6 +100,9 @@ def test_a_quantity_that_is_none_spoils_its_row(text: str) -> None:
         ("03/01/2026", "UTC", None),
         ("0000-00-00 00:00:00", "UTC", None),
         ("yesterday", "UTC", None),
+        ("1304121600", "UTC", None),
+        ("1304121600000", "UTC", None),
+        ("0001-01-01T00:00:00", "UTC", None),
         ("99999-01-01", "UTC", None),
     ],
 )

@@ -12,6 +12,7 @@ from productrecs.core.errors import ProductRecsError
 LONGEST_ID: Final = 255
 LARGEST_NUMBER: Final = 1e12
 LARGEST_COUNT: Final = 2**53
+_COMPACT_DATE: Final = len("20260301")
 
 _REMEMBERED: Final = 50_000  # texts whose meaning is kept: most repeat many times
 _Value = TypeVar("_Value")
@@ -123,11 +124,19 @@ def _is_unicode(text: str) -> bool:
 
 
 def _moment(text: str, zone: tzinfo) -> int | None:
-    """Return UTC milliseconds; None for a text that is no ISO date or time."""
+    """Return UTC milliseconds; None for a text that is no ISO date or time of an order.
+
+    A count of seconds is none, though some would pass for a day of the year 1304; nor is
+    what programs write for "never", such as 0001-01-01.
+    """
+    bare = text.strip()
+    if not bare or (bare.isdigit() and len(bare) != _COMPACT_DATE):
+        return None
     try:
-        return parse_moment(text, zone) if text else None
+        moment = parse_moment(bare, zone)
     except ValueError:
         return None
+    return moment if moment >= 0 else None
 
 
 def _count(text: str, separator: str) -> int | None:
