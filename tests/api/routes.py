@@ -6,11 +6,12 @@ service has, and with what /openapi.json says.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import ROUTES
 
@@ -21,96 +22,114 @@ if TYPE_CHECKING:
 
 _COUNT: Final = itertools.count()
 PUBLISHABLE, EITHER, SECRET, NOBODY = "publishable", "either", "secret", "none"
-Call = tuple[str, bytes | None]  # the address without a key, and the body
+UPLOAD: Final = {"content-type": "multipart/form-data; boundary=cut"}
+
+
+class Call(NamedTuple):
+    """One call without a key."""
+
+    target: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One route: whose key it takes (interface 4 and 5), and a call that it answers 200."""
+    """One route: whose key it takes (interface 4 and 5), and a call that it answers 2xx."""
 
     wants: str
     call: Callable[[Merchant], Call]
     widget: bool = False
 
 
-def _json(**fields: object) -> bytes:
+def body(**fields: object) -> bytes:
+    """Return a JSON object."""
     return json.dumps(fields).encode()
+
+
+def form(csv: str) -> bytes:
+    """Return the multipart body of an upload, whose headers are `UPLOAD`."""
+    head = 'Content-Disposition: form-data; name="file"; filename="past.csv"'
+    return f"--cut\r\n{head}\r\n\r\n{csv}\r\n--cut--\r\n".encode()
+
+
+def upload(merchant: Merchant, csv: str = "order_id,item_id\nA,a\n") -> str:
+    """Upload an order history; return the upload's id."""
+    reply = merchant.client.ask(
+        "POST", "/orders/upload", form(csv), merchant.server | UPLOAD
+    )
+    assert reply.status == 202, reply
+    return str(reply.json["upload_id"])
 
 
 def _item_to_delete(merchant: Merchant) -> Call:
     item_id = f"gone-{next(_COUNT)}"
     assert merchant.push({"id": item_id}).status == 200
-    return f"/v1/items/{item_id}", None
+    return Call(f"/v1/items/{item_id}")
+
+
+@functools.cache  # a store may have twenty that wait
+def _upload_to_ask_for(merchant: Merchant) -> Call:
+    return Call(f"/orders/upload/{upload(merchant)}")
+
+
+def _event(_merchant: Merchant) -> Call:
+    sent = body(event="detail-page-view", item_id="a", session_id="s_1")
+    return Call("/v1/events", sent)
+
+
+def _order(_merchant: Merchant) -> Call:
+    return Call("/v1/orders", body(order_id=f"o-{next(_COUNT)}", items=[{"item_id": "a"}]))
+
+
+def _always(target: str, sent: bytes | None = None) -> Callable[[Merchant], Call]:
+    return lambda _: Call(target, sent)
 
 
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
         ("GET", "/v1/recommendations"): Row(
-            PUBLISHABLE,
-            lambda _: ("/v1/recommendations?item_id=a&num=5", None),
-            widget=True,
+            PUBLISHABLE, _always("/v1/recommendations?item_id=a&num=5"), widget=True
         ),
         ("GET", "/v1/trending"): Row(
-            PUBLISHABLE, lambda _: ("/v1/trending?num=5", None), widget=True
+            PUBLISHABLE, _always("/v1/trending?num=5"), widget=True
         ),
         ("GET", "/v1/widget-config"): Row(
-            PUBLISHABLE, lambda _: ("/v1/widget-config?type=fbt", None), widget=True
+            PUBLISHABLE, _always("/v1/widget-config?type=recs"), widget=True
         ),
-        ("POST", "/v1/events"): Row(
-            PUBLISHABLE,
-            lambda _: (
-                "/v1/events",
-                _json(event="detail-page-view", item_id="a", session_id="s_1"),
-            ),
-            widget=True,
-        ),
-        ("POST", "/v1/orders"): Row(
-            EITHER,
-            lambda _: (
-                "/v1/orders",
-                _json(order_id=f"order-{next(_COUNT)}", items=[{"item_id": "a"}]),
-            ),
-            widget=True,
-        ),
-        ("POST", "/v1/items"): Row(
-            SECRET, lambda _: ("/v1/items", _json(items=[{"id": "a", "title": "A"}]))
-        ),
+        ("POST", "/v1/events"): Row(PUBLISHABLE, _event, widget=True),
+        ("POST", "/v1/orders"): Row(EITHER, _order, widget=True),
+        ("POST", "/v1/items"): Row(SECRET, _always("/v1/items", body(items=[{"id": "a"}]))),
         ("DELETE", "/v1/items/{item_id}"): Row(SECRET, _item_to_delete),
-        ("POST", "/integration/connect"): Row(
-            SECRET, lambda _: ("/integration/connect", _json(platform="magento"))
+        ("POST", "/orders/upload"): Row(
+            SECRET, lambda _: Call("/orders/upload", form("order_id,item_id\nA,a"), UPLOAD)
         ),
+        ("GET", "/orders/upload/{upload_id}"): Row(SECRET, _upload_to_ask_for),
+        ("POST", "/integration/connect"): Row(SECRET, _always("/integration/connect")),
         ("GET", "/integration/widget-config"): Row(
-            SECRET, lambda _: ("/integration/widget-config?type=recs", None)
+            SECRET, _always("/integration/widget-config")
         ),
         ("PUT", "/integration/widget-config"): Row(
-            SECRET,
-            lambda _: (
-                "/integration/widget-config?type=recs",
-                _json(settings={"layout": "grid"}),
-            ),
+            SECRET, _always("/integration/widget-config", body(settings={"columns": 3}))
         ),
         ("GET", "/integration/recommender-settings"): Row(
-            SECRET, lambda _: ("/integration/recommender-settings", None)
+            SECRET, _always("/integration/recommender-settings")
         ),
         ("PUT", "/integration/recommender-settings"): Row(
-            SECRET, lambda _: ("/integration/recommender-settings", _json(rec_num=8))
+            SECRET, _always("/integration/recommender-settings", body(rec_num=7))
         ),
         ("POST", "/integration/engines/init"): Row(
-            SECRET, lambda _: ("/integration/engines/init", None)
+            SECRET, _always("/integration/engines/init")
         ),
         ("POST", "/integration/sync-engines"): Row(
-            SECRET, lambda _: ("/integration/sync-engines", None)
+            SECRET, _always("/integration/sync-engines")
         ),
-        ("POST", "/integration/train"): Row(
-            SECRET, lambda _: ("/integration/train?engine=both", None)
-        ),
-        ("GET", "/integration/status"): Row(
-            SECRET, lambda _: ("/integration/status", None)
-        ),
-        ("GET", "/health/live"): Row(NOBODY, lambda _: ("/health/live", None)),
-        ("GET", "/health/ready"): Row(NOBODY, lambda _: ("/health/ready", None)),
-        ("GET", "/openapi.json"): Row(NOBODY, lambda _: ("/openapi.json", None)),
-        ("GET", "/"): Row(NOBODY, lambda _: ("/", None)),
+        ("POST", "/integration/train"): Row(SECRET, _always("/integration/train")),
+        ("GET", "/integration/status"): Row(SECRET, _always("/integration/status")),
+        ("GET", "/health/live"): Row(NOBODY, _always("/health/live")),
+        ("GET", "/health/ready"): Row(NOBODY, _always("/health/ready")),
+        ("GET", "/openapi.json"): Row(NOBODY, _always("/openapi.json")),
+        ("GET", "/"): Row(NOBODY, _always("/")),
     }
 )
 

@@ -142,12 +142,13 @@ def mismatches(
     wrong = []
     for (method, path), row in TABLE.items():
         for name, (credential, expected) in credentials.items():
-            target, body = row.call(merchant)
+            call = row.call(merchant)
             query, headers = credential(merchant.account)
-            reply = merchant.client.ask(method, with_query(target, query), body, headers)
-            done = reply.status in {200, 202}
-            code = OK if done else reply.json.get("code", reply.status)
-            if code != expected[row.wants] or not (done or reply.status == 401):
+            target = with_query(call.target, query)
+            headers = {**call.headers, **headers}
+            reply = merchant.client.ask(method, target, call.body, headers)
+            code = OK if reply.status in {200, 202} else reply.json.get("code")
+            if code != expected[row.wants] or reply.status not in {200, 202, 401}:
                 wrong.append(f"{method} {path}, {name}: {reply.status} {code}")
     return wrong
 

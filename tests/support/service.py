@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
-from productrecs.core.clock import system_ms
+from productrecs.core.clock import Clock, system_ms
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.registration import Registration, find_store, register
+from productrecs.training.fit import Workshop, train_store
+from productrecs.training.inputs import TrainingInputs
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -373,6 +375,13 @@ class Service:
             store, secret = register(database, wanted, system_ms)
         account = Account(store.store_id, store.domain, store.publishable_key, secret)
         return Merchant(account, self.client())
+
+    def train(self, merchant: Merchant, clock: Clock = system_ms) -> None:
+        """Learn now what a store's log says; the running service swaps it in by itself."""
+        with self.database() as database:
+            workshop = Workshop(database, self.folder / "models", clock)
+            store = find_store(database, merchant.account.domain)
+            train_store(workshop, store, TrainingInputs(), lambda _share: None)
 
     def run(self, *arguments: str) -> str:
         """Run one verb of the command line on its data; return what it printed.

@@ -1,0 +1,300 @@
+"""Does nothing of one store ever show in another's replies, or change by its calls?
+
+Two stores use the same ids for everything. Every text that store A says of itself holds a
+canary, and so does no text of B: then B calls every route with A's ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http import gate
+from productrecs.entrypoints.http.authentication import Caller, Credential, Keys
+from productrecs.entrypoints.services import build_services
+from productrecs.settings import Settings
+from productrecs.storage.tables import metadata
+from tests.api.inside import Inside, of_our_own
+from tests.api.routes import (
+    TABLE,
+    UPLOAD,
+    Call,
+    body,
+    form,
+    routes_of_the_service,
+    upload,
+)
+from tests.support.service import Merchant, Reply, Service, eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.tenancy.accounts.directory import AccountDirectory
+
+CANARY: Final = "kanarienvogel"
+IDS: Final = [f"item-{n}" for n in range(12)]
+ONLY_A: Final = "only-in-a"
+TYPES: Final = ("recs", "search")
+SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
+# What the machinery writes by itself, whoever calls: not what a store told us.
+BACKGROUND: Final = {"jobs", "duties", "models"}
+BY_ITSELF: Final = {"model_id"}
+Calls = Sequence[Call]
+
+
+@dataclass(frozen=True)
+class A:
+    """The store that the other asks for."""
+
+    merchant: Merchant
+    upload_id: str
+
+
+def settle(merchant: Merchant) -> A:
+    """Let A say the rest of what a store can say: its look, its platform, its past."""
+    server, css = merchant.server, f"/* {CANARY} */"
+    told = [
+        *(
+            (
+                "PUT",
+                f"/integration/widget-config?type={one}",
+                body(settings={"title": CANARY}, custom_css=css),
+            )
+            for one in TYPES
+        ),
+        ("POST", "/integration/connect", body(store_url=f"https://{CANARY}.example")),
+    ]
+    for method, target, sent in told:
+        reply = merchant.client.ask(method, target, sent, server)
+        assert reply.status == 200, reply
+    upload_id = upload(
+        merchant, f"order_id,item_id,customer_id\n{CANARY},{IDS[0]},{CANARY}\n"
+    )
+
+    def is_done() -> bool:
+        reply = merchant.client.ask("GET", f"/orders/upload/{upload_id}", None, server)
+        return bool(reply.json["status"] == "done")
+
+    eventually(is_done, 30)
+    return A(merchant, upload_id)
+
+
+def live(merchant: Merchant, mark: str, *, is_a: bool) -> None:
+    """Let a store have a catalog, shoppers and orders; `mark` is in every text of it."""
+    items = [
+        {
+            "id": item_id,
+            "title": f"{mark} {item_id}",
+            "sku": f"{mark}-sku",
+            "description": mark,
+            "categories": ["shared", mark],
+            "category_ids": [mark],
+            "price": 10,
+            "product_url": f"https://shop.example/{mark}/{item_id}",
+            "image_url": f"https://shop.example/{mark}/{item_id}.jpg",
+        }
+        for item_id in (*IDS, ONLY_A)[: 13 if is_a else 12]
+    ]
+    assert merchant.push(*items).status == 200
+    for shopper in SHOPPERS[: 4 if is_a else 3]:
+        events: list[dict[str, object]] = [
+            {"event": "detail-page-view", "item_id": item_id, "session_id": shopper}
+            for item_id in IDS
+        ]
+        events.append({"event": "search-pref", "search_query": mark, "session_id": shopper})
+        assert merchant.track(*events).status == 200
+        for n in range(3):
+            items_of_order = (*IDS[n : n + 4], ONLY_A)[: 5 if is_a else 4]
+            sent = merchant.order(f"{shopper}-{n}", *items_of_order, user_id=shopper)
+            assert sent.json["duplicate"] is False
+
+
+def _lists(_a: A) -> Calls:
+    asked = [f"item_id={one}" for one in (*IDS[:4], ONLY_A)]
+    asked += [f"{name}={one}" for name in ("user_id", "customer_id") for one in SHOPPERS]
+    asked += [f"item_ids={','.join(IDS[:5])}", f"item_ids={ONLY_A},{IDS[0]}", "num=20"]
+    return [
+        Call(f"/v1/recommendations?num=20&source={source}&{one}")
+        for source in ("mix", "buy", "browse")
+        for one in asked
+    ] + [Call(f"/v1/recommendations?num=20&source=similar&{one}") for one in asked[:5]]
+
+
+def _events(_a: A) -> Calls:
+    return [
+        Call(
+            "/v1/events",
+            body(event=event, item_id=item_id, session_id=shopper, order_id=f"{shopper}-0"),
+        )
+        for event in ("detail-page-view", "buy", "add-to-cart")
+        for item_id in (*IDS[:3], ONLY_A)
+        for shopper in SHOPPERS
+    ]
+
+
+def _orders(_a: A) -> Calls:
+    return [
+        Call("/v1/orders", body(order_id=f"{shopper}-{n}", items=[{"item_id": IDS[n]}]))
+        for shopper in SHOPPERS
+        for n in range(3)
+    ]
+
+
+def _plain(*targets: str) -> Callable[[A], Calls]:
+    return lambda _: [Call(target) for target in targets]
+
+
+# Every route, asked by B for what is A's: a route without a row fails.
+CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
+    ("GET", "/v1/recommendations"): _lists,
+    ("GET", "/v1/trending"): _plain(
+        *(f"/v1/trending?num=20&user_id={s}" for s in SHOPPERS)
+    ),
+    ("GET", "/v1/widget-config"): _plain(*(f"/v1/widget-config?type={t}" for t in TYPES)),
+    ("POST", "/v1/events"): _events,
+    ("POST", "/v1/orders"): _orders,
+    ("POST", "/v1/items"): lambda _: [
+        Call("/v1/items", body(items=[{"id": one, "price": 1}])) for one in (*IDS, "only-b")
+    ],
+    ("DELETE", "/v1/items/{item_id}"): _plain(*(f"/v1/items/{i}" for i in (ONLY_A, *IDS))),
+    ("POST", "/orders/upload"): lambda _: [
+        Call("/orders/upload", form(f"order_id,item_id\ns_1-0,{IDS[5]}"), UPLOAD)
+    ],
+    ("GET", "/orders/upload/{upload_id}"): lambda a: [
+        Call(f"/orders/upload/{a.upload_id}")
+    ],
+    ("POST", "/integration/connect"): _plain("/integration/connect"),
+    ("GET", "/integration/widget-config"): _plain(
+        *(f"/integration/widget-config?type={one}" for one in TYPES)
+    ),
+    ("PUT", "/integration/widget-config"): lambda _: [
+        Call(f"/integration/widget-config?type={one}", body(settings={"title": "sparrow"}))
+        for one in TYPES
+    ],
+    ("GET", "/integration/recommender-settings"): _plain(
+        "/integration/recommender-settings"
+    ),
+    ("PUT", "/integration/recommender-settings"): lambda _: [
+        Call("/integration/recommender-settings", body(rec_num=9))
+    ],
+    ("POST", "/integration/engines/init"): lambda _: [
+        Call("/integration/engines/init", body(currency="GBP"))
+    ],
+    ("POST", "/integration/sync-engines"): _plain("/integration/sync-engines"),
+    ("POST", "/integration/train"): _plain("/integration/train"),
+    ("GET", "/integration/status"): _plain("/integration/status"),
+    ("GET", "/health/live"): _plain("/health/live"),
+    ("GET", "/health/ready"): _plain("/health/ready"),
+    ("GET", "/openapi.json"): _plain("/openapi.json"),
+    ("GET", "/"): _plain("/"),
+}
+
+
+def ask_everything(caller: Merchant, a: A) -> list[tuple[str, Reply]]:
+    """Return every reply to a caller who asks every route for what is A's, twice."""
+    keys = {"x-pub-key": caller.account.publishable, "x-api-key": caller.account.secret}
+    return [
+        (
+            f"{method} {call.target} {call.body!r}",
+            caller.client.ask(method, call.target, call.body, {**call.headers, **keys}),
+        )
+        for _ in range(2)  # the second time from whatever was kept of the first
+        for (method, _), calls in CALLS.items()
+        for call in calls(a)
+    ]
+
+
+def leaks(replies: list[tuple[str, Reply]]) -> list[str]:
+    """Return the calls whose reply holds anything of A's."""
+    return [
+        call
+        for call, reply in replies
+        if CANARY in reply.body.decode() + str(reply.headers)
+        or f'"id":"{ONLY_A}","title"' in reply.body.decode()
+    ]
+
+
+def row_hash(service: Service, merchant: Merchant) -> str:
+    """Return a hash of every row that a store has, in every table."""
+    digest = hashlib.sha256()
+    with service.database() as database, database.reading() as connection:
+        for table in metadata.sorted_tables:
+            if "store_id" not in table.c or table.name in BACKGROUND:
+                continue
+            columns = [column for column in table.columns if column.name not in BY_ITSELF]
+            query = (
+                sa.select(*columns)
+                .where(table.c.store_id == merchant.account.store_id)
+                .order_by(*table.primary_key.columns)
+            )
+            rows = [tuple(row) for row in connection.execute(query)]
+            digest.update(repr((table.name, rows)).encode())
+    return digest.hexdigest()
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Service:
+    """Return a service that is not started, on each database."""
+    return Service(data_folder, database_url, workers=2).prepare()
+
+
+def test_every_route_has_its_calls() -> None:
+    assert set(CALLS) == set(TABLE) == routes_of_the_service()
+
+
+def test_nothing_of_a_store_shows_in_anothers_replies_or_changes_by_its_calls(
+    service: Service,
+) -> None:
+    with service:
+        a, b = service.register(), service.register()
+        live(a, CANARY, is_a=True)
+        live(b, "sparrow", is_a=False)
+        theirs = settle(a)
+        for merchant in (a, b):
+            service.train(merchant)
+        everywhere = service.everywhere(b)
+        eventually(lambda: all(_bought_together(there) for there in everywhere))
+        before = row_hash(service, a)
+
+        replies = [reply for there in everywhere for reply in ask_everything(there, theirs)]
+
+        assert leaks(replies) == []
+        assert len([one for _, one in replies if b"sparrow" in one.body]) > 50
+        assert {reply.status for _, reply in replies} == {200, 202, 404}
+        assert len(replies) > 300
+        assert row_hash(service, a) == before
+        assert len(leaks(ask_everything(a, theirs))) > 50  # the canary sings at home
+
+
+def _bought_together(merchant: Merchant) -> list[str]:
+    return merchant.recommend(source="buy", item_id=IDS[0]).ids
+
+
+def test_control_a_service_that_takes_one_store_for_another_leaks(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(data_folder).prepare()
+    a, b = service.register(), service.register()
+    with Inside(of_our_own(build_services(Settings(data=data_folder)))) as inside:
+        live(a.through(inside), CANARY, is_a=True)
+        live(b.through(inside), "sparrow", is_a=False)
+        before = row_hash(service, a)
+
+        def takes_all_for_a(
+            _keys: Keys, wanted: Credential, accounts: AccountDirectory
+        ) -> Caller:
+            store = accounts.by_id(StoreId(a.account.store_id))
+            assert store is not None
+            return Caller(store, wanted)
+
+        monkeypatch.setattr(gate, "authenticate", takes_all_for_a)
+        replies = ask_everything(b.through(inside), A(a, "none"))
+
+    assert len(leaks(replies)) > 20
+    assert row_hash(service, a) != before
