@@ -1,0 +1,275 @@
+"""The guides, the index and the reference (interface 4.4): served, linked, and true.
+
+Every block of every guide that is marked `run` is run, in order, against the service, for
+a store of its own; a block marked `reply` is what the one before it must print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from productrecs.features.guides.guide import GUIDES
+from tests.support.guides import Block, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.support.service import Client, Merchant, Service
+
+SLUGS = [guide.slug for guide in GUIDES]
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+CATALOG = (
+    {"id": "tent", "title": "Tent for two", "price": 149, "categories": ["Camping"]},
+    {"id": "stove", "title": "Gas stove", "price": 39.5, "categories": ["Camping"]},
+    {"id": "rope", "title": "Rope, 60 m", "price": 89, "categories": ["Climbing"]},
+)
+CURL = 'set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 20 "$@"; }\n'
+
+
+class Links(HTMLParser):
+    """The addresses that a page names, and its anchors."""
+
+    def __init__(self, html: str) -> None:
+        """Read the page."""
+        super().__init__()
+        self.addresses: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - html.parser's name
+        """Note what an element leads to, and what leads to it."""
+        named = dict(attrs)
+        self.addresses += [v for k in ("href", "src") if (v := named.get(k))]
+        if anchor := named.get("id"):
+            self.anchors.add(anchor)
+
+
+def run(block: Block, environment: Mapping[str, str], folder: Path) -> str:
+    commands = {
+        "sh": ["bash", "-c", CURL + block.text],
+        "python": [sys.executable, "-c", block.text],
+        "js": ["node", "--input-type=module", "-e", block.text],
+    }
+    command = commands[block.language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{block.text}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def environment_of(service: Service, merchant: Merchant) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PRODUCTRECS_")}
+    return {
+        **kept,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PRODUCTRECS_DATA": str(service.folder),
+        "PK": merchant.account.publishable,
+        "SK": merchant.account.secret,
+    }
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_runnable_block_of_a_guide_runs(
+    slug: str, service: Service, merchant: Merchant, tmp_path: Path
+) -> None:
+    if slug in {"recommendations", "trending"}:
+        assert merchant.push(*CATALOG).status == 200
+    text = merchant.client.ask("GET", f"/docs-md/{slug}.md").body.decode()
+    environment = environment_of(service, merchant)
+    printed = ""
+    for block in blocks(text.replace("shop.example.com", merchant.account.domain)):
+        if block.mark == "run":
+            printed = run(block, environment, tmp_path)
+        elif block.mark == "reply":
+            assert json.loads(printed) == json.loads(block.text)
+        else:
+            assert block.mark == ""
+
+
+def test_an_example_that_fails_is_noticed(
+    service: Service, merchant: Merchant, tmp_path: Path
+) -> None:
+    wrong = Block("sh", "run", f"curl -s http://127.0.0.1:{service.port}/v1/nothing | cat")
+
+    with pytest.raises(AssertionError, match="not_found"):
+        run(wrong, environment_of(service, merchant), tmp_path)
+
+
+def test_most_guides_have_examples_that_run(merchant: Merchant) -> None:
+    runnable = {
+        slug
+        for slug in SLUGS
+        if any(
+            block.mark == "run"
+            for block in blocks(
+                merchant.client.ask("GET", f"/docs-md/{slug}.md").body.decode()
+            )
+        )
+    }
+
+    assert set(SLUGS) - runnable == {"errors"}
+
+
+def test_every_link_of_the_index_answers(service: Service) -> None:
+    client = service.client()
+    text = client.ask("GET", "/llms.txt").body.decode()
+    found = re.findall(r"\((http[^)]+)\)", text)
+
+    assert len(found) >= len(SLUGS) + 3
+    assert all(urlsplit(one).netloc == f"127.0.0.1:{service.port}" for one in found)
+    assert {client.ask("GET", urlsplit(one).path).status for one in found} == {200}
+
+
+def test_every_link_of_every_page_leads_somewhere(service: Service) -> None:
+    client = service.client()
+    pages = ["/", "/docs", "/guides", *(f"/guides/{slug}" for slug in SLUGS)]
+    read = {one: client.ask("GET", one, headers=BROWSER).body.decode() for one in pages}
+    links = {one: Links(html) for one, html in read.items()}
+    dead = []
+    for page, found in links.items():
+        for address in found.addresses:
+            path, _, anchor = address.partition("#")
+            where = path or page
+            if where.startswith("http"):
+                assert urlsplit(where).hostname in {"127.0.0.1", "shop.example.com"}
+            elif client.ask("GET", where, headers=BROWSER).status != 200 or (
+                anchor and where in links and anchor not in links[where].anchors
+            ):
+                dead.append((page, address))
+
+    assert dead == []
+
+
+def test_the_index_is_a_page_for_browsers_and_json_for_programs(service: Service) -> None:
+    client = service.client()
+
+    page = client.ask("GET", "/", headers=BROWSER)
+    told = client.ask("GET", "/")
+
+    assert (page.header("content-type"), page.status) == ("text/html; charset=utf-8", 200)
+    assert page.header("vary") == told.header("vary") == "Accept"
+    assert page.header("cache-control") == told.header("cache-control") == "no-store"
+    assert told.json["docs"] == "/docs"
+    assert told.json["health"]["ready"] == "/health/ready"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/llms.txt", "text/plain; charset=utf-8"),
+        ("/docs-md/items.md", "text/markdown; charset=utf-8"),
+        ("/guides", "text/html; charset=utf-8"),
+        ("/guides/items", "text/html; charset=utf-8"),
+        ("/docs", "text/html; charset=utf-8"),
+        ("/docs/icon.svg", "image/svg+xml"),
+    ],
+)
+def test_what_is_known_already_is_not_sent_again(
+    service: Service, path: str, kind: str
+) -> None:
+    client = service.client()
+    first = client.ask("GET", path)
+    tag = first.header("etag")
+    assert tag is not None
+
+    again = client.ask("GET", path, headers={"if-none-match": tag})
+
+    assert (first.status, first.header("content-type")) == (200, kind)
+    assert (again.status, again.body) == (304, b"")
+    assert first.header("cache-control") == "no-cache"
+    assert first.header("x-request-id")
+    assert first.header("x-content-type-options") == "nosniff"
+
+
+def test_what_is_asked_for_by_its_content_may_be_kept_for_ever(service: Service) -> None:
+    client = service.client()
+    page = client.ask("GET", "/docs").body.decode()
+    assets = [one for one in Links(page).addresses if "?v=" in one]
+
+    replies = {one: client.ask("GET", one) for one in assets}
+    stale = client.ask("GET", "/docs/pages.css?v=0")
+
+    assert len(assets) == 4
+    assert {reply.status for reply in replies.values()} == {200}
+    assert all(
+        "immutable" in (reply.header("cache-control") or "") for reply in replies.values()
+    )
+    assert stale.header("cache-control") == "no-cache"
+
+
+def test_only_pages_may_be_kept(merchant: Merchant) -> None:
+    for path in ("/openapi.json", "/health/ready", "/docs-md/nothing.md"):
+        assert merchant.client.ask("GET", path).header("cache-control") == "no-store"
+    assert merchant.trending().header("cache-control") == "no-store"
+    assert merchant.trending(num="3", user_id="%").header("cache-control") == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/docs-md/nothing.md", "guide_unknown"),
+        ("/docs-md/..%2f..%2fsettings.md", "not_found"),
+        ("/docs-md/keys", "not_found"),
+        ("/docs-md/.md", "not_found"),
+        ("/guides/nothing", "guide_unknown"),
+        ("/guides/", "not_found"),
+        ("/guides/keys/", "not_found"),
+        ("/docs/__init__.py", "not_found"),
+        ("/docs/", "not_found"),
+    ],
+)
+def test_what_is_not_there_is_404(client: Client, path: str, code: str) -> None:
+    reply = client.ask("GET", path)
+
+    assert (reply.status, reply.json["code"]) == (404, code)
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    """Return a connection."""
+    return service.client()
+
+
+def test_the_address_is_the_one_that_the_caller_used(client: Client) -> None:
+    def base(**headers: str) -> str:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        text = client.ask("GET", "/docs-md/keys.md", headers=sent).body.decode()
+        return text.splitlines()[2].split()[1].removesuffix("/docs-md/keys.md")
+
+    assert base(host="recs.example:8443", x_forwarded_proto="https") == (
+        "https://recs.example:8443"
+    )
+    assert base(host="[::1]:8000") == "http://[::1]:8000"
+    assert base(host="a<script>").startswith("http://localhost:")
+    assert base(host="a.example", x_forwarded_proto="javascript") == "http://a.example"
+
+
+def test_the_reference_needs_no_other_host(client: Client) -> None:
+    page = client.ask("GET", "/docs")
+    html, policy = page.body.decode(), page.header("content-security-policy") or ""
+
+    assert all(one.startswith("/") for one in Links(html).addresses)
+    assert "<script>" not in html
+    assert "script-src 'self'; connect-src 'self'" in policy
+    assert "http" not in policy
+    assert "unsafe" not in policy
