@@ -208,16 +208,12 @@ async def _receiving(
             yield file, aside
         except StorageBrokenError:
             # Whether it was stored is unknown: if so the file is needed, else it is swept.
-            aside.last(_nothing)
+            aside.last(file.close)
             raise
         except BaseException:
             aside.last(file.discard)
             raise
-        aside.last(_nothing)
-
-
-def _nothing() -> None:
-    pass
+        aside.last(file.close)
 
 
 def _refuse_above_limit(services: Services, store_id: StoreId) -> None:

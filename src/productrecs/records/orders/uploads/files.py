@@ -86,13 +86,17 @@ class IncomingFile:
         written = self._survey.finish()
         with _translated():
             os.fsync(self._file.fileno())
-            self._file.close()
+            self.close()
             _sync_folder(self._path.parent)
         return written
 
+    def close(self) -> None:
+        """Let go of the file, whatever becomes of it."""
+        self._file.close()
+
     def discard(self) -> None:
         """Delete it."""
-        self._file.close()
+        self.close()
         self._path.unlink(missing_ok=True)
 
 
