@@ -5,6 +5,7 @@ in capitals; `DATABASE_URL` has its own name). A store's own settings are in
 `tenancy/accounts`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ class Settings:
     port: int = 8000
     workers: int = 1
     log_format: str = "auto"
+    base_url: str | None = None
 
     @property
     def clock(self) -> Clock:
@@ -57,6 +59,11 @@ KNOBS: Final = (
     Knob("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
     Knob("PRODUCTRECS_PORT", "8000", "the port to listen on; 0 takes a free one"),
     Knob("PRODUCTRECS_WORKERS", "1", "how many API processes to run"),
+    Knob(
+        "PRODUCTRECS_BASE_URL",
+        "",
+        "the address that shops and browsers use; empty takes it from each request",
+    ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
     Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
 )
@@ -81,6 +88,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         port=_whole(environment, "PRODUCTRECS_PORT", defaults.port),
         workers=_whole(environment, "PRODUCTRECS_WORKERS", defaults.workers),
         log_format=log_format,
+        base_url=_address(environment.get("PRODUCTRECS_BASE_URL")),
     )
 
 
@@ -94,6 +102,15 @@ def _moment(text: str | None) -> int | None:
             f"PRODUCTRECS_NOW is {text!r}; write an ISO time like 2011-12-09T12:00:00Z"
         )
         raise SettingsError(message) from error
+
+
+def _address(text: str | None) -> str | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]_-]+(/[A-Za-z0-9._~/-]*)?", text):
+        message = f"PRODUCTRECS_BASE_URL is {text!r}; write an address like https://recs.example.com"
+        raise SettingsError(message)
+    return text.rstrip("/")
 
 
 def _whole(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -34,7 +34,7 @@ from productrecs.entrypoints.http.integration import (
     status,
     widget_config,
 )
-from productrecs.entrypoints.http.public import health
+from productrecs.entrypoints.http.public import guides, health, index, reference
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,
@@ -96,6 +96,9 @@ class _Process:
             engines.router,
             status.router,
             health.router,
+            reference.router,
+            guides.router,
+            index.router,
         ):
             application.include_router(router)
         application.add_exception_handler(RequestValidationError, _unfit)

@@ -49,6 +49,10 @@ class Route:
 ITEM_PATH: Final = "/v1/items/{item_id}"
 UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
 
+GUIDE_PATH: Final = "/docs-md/{slug}.md"
+GUIDE_PAGE_PATH: Final = "/guides/{slug}"
+ASSET_PATH: Final = "/docs/{asset}"
+
 # Every route of the service. A route that is not here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
@@ -75,7 +79,20 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/health/live": Route({"GET": Credential.NONE}),
         "/health/ready": Route({"GET": Credential.NONE}),
         "/openapi.json": Route({"GET": Credential.NONE}),
+        "/docs": Route({"GET": Credential.NONE}),
+        ASSET_PATH: Route({"GET": Credential.NONE}),
+        "/llms.txt": Route({"GET": Credential.NONE}),
+        GUIDE_PATH: Route({"GET": Credential.NONE}),
+        "/guides": Route({"GET": Credential.NONE}),
+        GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),
+    }
+)
+# The folders of the documentation, each of which holds pages of one route.
+PAGES: Final[Mapping[str, Route]] = MappingProxyType(
+    {
+        path.rpartition("/")[0]: ROUTES[path]
+        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH)
     }
 )
 

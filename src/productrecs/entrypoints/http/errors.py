@@ -30,6 +30,7 @@ from productrecs.entrypoints.http.bodies import (
 from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
 from productrecs.entrypoints.http.paths import BadPathError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
+from productrecs.features.guides.library import UnknownGuideError
 from productrecs.features.widgets.config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
@@ -73,6 +74,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         SecretInAddressError: Answer(401, "secret_key_in_address"),
         StoreGoneError: Answer(401, "key_invalid"),
         UnknownItemError: Answer(404, "item_unknown"),
+        UnknownGuideError: Answer(404, "guide_unknown"),
         UnknownUploadError: Answer(404, "upload_unknown"),
         BodyTooLargeError: Answer(413, "body_too_large"),
         FileTooLargeError: Answer(413, "body_too_large"),

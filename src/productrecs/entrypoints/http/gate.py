@@ -17,6 +17,7 @@ from typing import Any, Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.authentication import (
     ITEM_PATH,
+    PAGES,
     ROUTES,
     UPLOAD_PATH,
     Caller,
@@ -152,11 +153,9 @@ class _Visit:
         """Send what a declared route answers, with the headers that every reply has."""
         if message["type"] == "http.response.start":
             self.started = True
-            added: list[Header] = [
-                (b"x-request-id", self._request_id),
-                _NO_STORE,
-                *self.cors,
-            ]
+            added: list[Header] = [(b"x-request-id", self._request_id), *self.cors]
+            if not any(name == b"cache-control" for name, _ in message["headers"]):
+                added.append(_NO_STORE)  # only pages say otherwise
             if self._gate.is_draining:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}
@@ -284,7 +283,9 @@ def _route(path: str) -> Route | None:
     if path.startswith("/orders/upload/"):
         upload_id = path.removeprefix("/orders/upload/")
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
-    return ROUTES.get(path) if path != ITEM_PATH else None
+    if path == ITEM_PATH:
+        return None
+    return ROUTES.get(path) or PAGES.get(path.rpartition("/")[0])
 
 
 async def _read_fast(

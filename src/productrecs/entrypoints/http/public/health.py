@@ -1,4 +1,4 @@
-"""GET /health/live, /health/ready and /: is anybody there, and can they answer?"""
+"""GET /health/live and /health/ready: is anybody there, and can they answer?"""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,14 +6,15 @@ from typing import Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs import __version__
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import OK_REPLY, answers, errors, reply
+from productrecs.entrypoints.http.errors import Answer
 
 router = APIRouter(tags=["public"])
 
 _encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
+NOT_READY: Final = Answer(503, "not_ready")
 Readiness = Callable[[], list[str]]
 
 
@@ -56,32 +57,18 @@ async def ready(request: Request) -> Response:
     reasons = exchange.readiness()
     if not reasons:
         return Response(b'{"ok":true}', media_type="application/json")
+    return not_ready(exchange, reasons)
+
+
+def not_ready(exchange: Exchange, reasons: list[str]) -> Response:
+    """Return the refusal of a process that should get no requests now."""
     content = {
         "detail": "not ready: " + "; ".join(reasons),
-        "code": "not_ready",
+        "code": NOT_READY.code,
         "request_id": exchange.request_id,
         "reasons": reasons,
     }
     headers = {"retry-after": "1"}
-    return Response(_encode(content), 503, headers=headers, media_type="application/json")
-
-
-@router.get(
-    "/",
-    operation_id="index",
-    summary="Say what this is",
-    responses=reply("The service and its addresses.", {"type": "object"}) | errors(503),
-    response_class=Response,
-)
-async def index(request: Request) -> Response:
-    """Answer 200 when ready, with where everything is."""
-    exchange: Exchange = request.scope["productrecs"]
-    if exchange.readiness():
-        return await ready(request)
-    content = {
-        "service": "ProductRecs",
-        "version": __version__,
-        "openapi": "/openapi.json",
-        "health": {"live": "/health/live", "ready": "/health/ready"},
-    }
-    return Response(_encode(content), media_type="application/json")
+    return Response(
+        _encode(content), NOT_READY.status, headers=headers, media_type="application/json"
+    )

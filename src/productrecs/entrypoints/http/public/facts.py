@@ -1,0 +1,164 @@
+"""What do the guides tell of this very program? Tables made from its own data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from productrecs.entrypoints.http.authentication import ROUTES, Credential
+from productrecs.entrypoints.http.bodies import EVENT_LIMIT, EVENTS_LIMIT, KIB, MIB
+from productrecs.entrypoints.http.errors import ANSWERS, INTERNAL, ROUTER_CODES
+from productrecs.entrypoints.http.public.health import NOT_READY
+from productrecs.entrypoints.http.schemas.events import (
+    MAX_EVENT_ID,
+    MAX_EVENTS,
+    MAX_SHOWN,
+    EventBody,
+)
+from productrecs.entrypoints.http.schemas.fields import MAX_ID
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_CATEGORIES,
+    MAX_DESCRIPTION,
+    MAX_ITEMS,
+    MAX_TITLE,
+    MAX_URL,
+    ItemBody,
+)
+from productrecs.entrypoints.http.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
+from productrecs.entrypoints.http.server import items, orders
+from productrecs.entrypoints.http.widget import recommendations
+from productrecs.features.guides.library import Facts
+from productrecs.settings import KNOBS
+from productrecs.tenancy.accounts.settings import SETTINGS, StoreSettings
+
+_KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
+    {
+        Credential.NONE: "none",
+        Credential.PUBLISHABLE: "publishable",
+        Credential.EITHER: "either",
+        Credential.SECRET: "secret",
+    }
+)
+
+
+def codes() -> dict[str, int]:
+    """Return every code that an error's body may have, with its status, in their order."""
+    known = [*ANSWERS.values(), *ROUTER_CODES.values(), NOT_READY, INTERNAL]
+    return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
+
+
+def _settings() -> str:
+    defaults = StoreSettings()
+    rows = [
+        (f"`{one.name}`", f"`{_shown(getattr(defaults, one.name))}`", one.meaning)
+        for one in SETTINGS
+    ]
+    return _table(("setting", "default", "meaning"), rows)
+
+
+def _knobs() -> str:
+    rows = [
+        (f"`{one.environment}`", f"`{one.default}`" if one.default else "", one.meaning)
+        for one in KNOBS
+    ]
+    return _table(("variable", "default", "meaning"), rows)
+
+
+def _routes() -> str:
+    rows = [
+        (f"`{method} {path}`", _KEYS[credential])
+        for path, route in ROUTES.items()
+        for method, credential in route.methods.items()
+    ]
+    return _table(("call", "key"), rows)
+
+
+def _codes() -> str:
+    rows = [(str(status), f"[`{code}`](#{code})") for code, status in codes().items()]
+    return _table(("status", "code"), rows)
+
+
+def _limits() -> str:
+    rows = [
+        ("items in one push", _count(MAX_ITEMS)),
+        (
+            "an item's title, description, address",
+            f"{_count(MAX_TITLE)}, {_count(MAX_DESCRIPTION)}, {_count(MAX_URL)} characters",
+        ),
+        ("categories of an item", _count(MAX_CATEGORIES)),
+        ("an id", f"{MAX_ID} characters"),
+        ("lines of an order", _count(MAX_LINES)),
+        ("events in one array", _count(MAX_EVENTS)),
+        ("products of one impression", _count(MAX_SHOWN)),
+        ("`event_id`", f"{MAX_EVENT_ID} characters"),
+        ("`num` of recommendations and trending", f"1 to {recommendations.MOST}"),
+        ("`item_ids` of recommendations", _count(recommendations.MOST_ANCHORS)),
+        ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
+        ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
+        (
+            "body of one event, of an array",
+            f"{EVENT_LIMIT // KIB} KiB, {EVENTS_LIMIT // MIB} MiB",
+        ),
+    ]
+    return _table(("what", "at most"), rows)
+
+
+def _fields(model: type[BaseModel]) -> str:
+    schema = model.model_json_schema()
+    required = schema.get("required", [])
+    rows = []
+    for name, field in schema["properties"].items():
+        words = field.get("description", "")
+        shown = f"`{name}`, required" if name in required else f"`{name}`"
+        rows.append((shown, _type(field, schema.get("$defs", {})), words))
+    return _table(("field", "type", "meaning"), rows)
+
+
+def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    if "$ref" in field:
+        return _type(known[field["$ref"].rpartition("/")[2]], known)
+    if "enum" in field:
+        return ", ".join(f"`{word}`" for word in field["enum"])
+    if "anyOf" in field:
+        kinds = [_type(one, known) for one in field["anyOf"]]
+        return " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}), known)}"
+    kind = field.get("type", "any")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return " or ".join(one for one in kinds if one != "null")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _shown(value: object) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+FACTS: Final[Facts] = MappingProxyType(
+    {
+        "settings": _settings,
+        "knobs": _knobs,
+        "routes": _routes,
+        "codes": _codes,
+        "limits": _limits,
+        "item-fields": lambda: _fields(ItemBody),
+        "event-fields": lambda: _fields(EventBody),
+        "order-fields": lambda: _fields(OrderBody),
+        "line-fields": lambda: _fields(OrderLineBody),
+    }
+)

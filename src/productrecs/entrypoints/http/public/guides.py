@@ -1,0 +1,127 @@
+"""GET /llms.txt, /docs-md/{slug}.md, /guides and /guides/{slug}: what developers read."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.public.facts import FACTS
+from productrecs.entrypoints.http.public.pages import base_url, content, document, page
+from productrecs.features.guides.guide import GUIDES, Guide
+from productrecs.features.guides.library import BASE, Library, index
+
+if TYPE_CHECKING:
+    from productrecs.features.guides.rendering import Rendered
+
+router = APIRouter(tags=["documentation"])
+
+LIBRARY: Final = Library(FACTS)
+_MARKDOWN: Final = "text/markdown; charset=utf-8"
+_PLAIN: Final = "text/plain; charset=utf-8"
+
+
+@router.get(
+    "/llms.txt",
+    operation_id="llms_txt",
+    summary="List the guides for language models",
+    responses=content("text/plain", "The index of the guides."),
+    response_class=Response,
+)
+async def llms_txt(request: Request) -> Response:
+    """Return the index of the guides, with absolute addresses (llmstxt.org)."""
+    return document(request, index(base_url(request)), _PLAIN)
+
+
+@router.get(
+    "/docs-md/{slug}.md",
+    operation_id="guide_markdown",
+    summary="Return a guide as markdown",
+    responses=content("text/markdown", "The guide.") | errors(404),
+    response_class=Response,
+)
+async def guide_markdown(request: Request, slug: str) -> Response:
+    """Return one guide as raw markdown; its examples name this service's address."""
+    reply = document(request, LIBRARY.markdown(slug, base_url(request)), _MARKDOWN)
+    reply.headers["link"] = '</llms.txt>; rel="index"'
+    return reply
+
+
+@router.get(
+    "/guides",
+    operation_id="guides",
+    summary="List the guides for people",
+    responses=content("text/html", "The list of the guides."),
+    response_class=Response,
+)
+async def guides(request: Request) -> Response:
+    """Return a page that lists the guides."""
+    groups = dict.fromkeys(guide.group for guide in GUIDES)
+    lists = "".join(
+        f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
+        + "".join(_card(guide) for guide in GUIDES if guide.group == group)
+        + "</ul>\n"
+        for group in groups
+    )
+    lead = "Short, with examples that run as they stand."
+    html = f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>{lists}</main>"
+    return page(request, "Guides", html)
+
+
+@router.get(
+    "/guides/{slug}",
+    operation_id="guide_page",
+    summary="Return a guide as a page",
+    responses=content("text/html", "The guide.") | errors(404),
+    response_class=Response,
+)
+async def guide_page(request: Request, slug: str) -> Response:
+    """Return one guide as a page for people."""
+    guide = LIBRARY.guide(slug)
+    rendered = _rendered(slug)
+    here = "".join(
+        f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
+        for one in rendered.headings
+        if one.level == 2  # noqa: PLR2004 - h2
+    )
+    body = rendered.html.replace("</h1>", f"</h1>\n{_outline(here)}", 1)
+    html = (
+        '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
+        f"<p>Guides</p>\n<ul>{_others(GUIDES, guide)}</ul></nav>\n<article>\n"
+        f'{body}<p class="more">This page as '
+        f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>'
+    )
+    return page(request, guide.title, html.replace(BASE, escape(base_url(request))))
+
+
+def _card(guide: Guide) -> str:
+    return (
+        f'<li><a href="/guides/{guide.slug}"><strong>{escape(guide.title)}</strong>'
+        f"<span>{escape(guide.summary)}</span></a></li>\n"
+    )
+
+
+def _others(guides: Iterable[Guide], here: Guide) -> str:
+    current = {here.slug: ' aria-current="page"'}
+    return "".join(
+        f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
+        f"{escape(one.title)}</a></li>\n"
+        for one in guides
+    )
+
+
+def _outline(entries: str) -> str:
+    if not entries:
+        return ""
+    summary = "<summary>On this page</summary>"
+    return f'<details class="outline">{summary}<ul>{entries}</ul></details>\n'
+
+
+@lru_cache(maxsize=len(GUIDES))
+def _rendered(slug: str) -> "Rendered":
+    # Imported here: a process that shows no page needs no markdown.
+    from productrecs.features.guides.rendering import render  # noqa: PLC0415
+
+    return render(LIBRARY.text(slug))

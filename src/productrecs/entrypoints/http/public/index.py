@@ -1,0 +1,79 @@
+"""GET /: what is this, and where is everything?"""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs import __version__
+from productrecs.entrypoints.http.documentation import errors, reply
+from productrecs.entrypoints.http.public.health import not_ready
+from productrecs.entrypoints.http.public.pages import page, wants_html
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+router = APIRouter(tags=["public"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_CONTENT: Final = """<main id="content">
+<h1>ProductRecs</h1>
+<p class="lead">Recommendations for online stores, on your own machine. A store sends its
+catalog, its orders and what shoppers do; this service answers which products belong
+on a page.</p>
+<p class="state" role="status">Ready to answer</p>
+<h2>Start here</h2>
+<ul class="cards">
+<li><a href="/guides/quickstart"><strong>Quick start</strong>
+<span>From an empty shop to its first recommendation in five minutes.</span></a></li>
+<li><a href="/guides"><strong>Guides</strong>
+<span>Catalog, events, orders, recommendations, settings, errors.</span></a></li>
+<li><a href="/docs"><strong>API reference</strong>
+<span>Every call with its fields and refusals; try them from the page.</span></a></li>
+</ul>
+<h2>For programs</h2>
+<ul class="cards">
+<li><a href="/openapi.json"><strong>openapi.json</strong>
+<span>The interface, machine-readable.</span></a></li>
+<li><a href="/llms.txt"><strong>llms.txt</strong>
+<span>The index of the guides as markdown, for language models.</span></a></li>
+<li><a href="/health/ready"><strong>/health/ready</strong>
+<span>200 when requests may come, else 503 with the reasons.</span></a></li>
+<li><a href="/health/live"><strong>/health/live</strong>
+<span>200 as long as the process runs.</span></a></li>
+</ul>
+</main>"""
+ADDRESSES: Final = {
+    "openapi": "/openapi.json",
+    "docs": "/docs",
+    "guides": "/guides",
+    "llms": "/llms.txt",
+    "health": {"live": "/health/live", "ready": "/health/ready"},
+}
+
+
+@router.get(
+    "/",
+    operation_id="index",
+    summary="Say what this is, and where everything is",
+    responses=reply(
+        "The service and its addresses; a page for browsers.",
+        {"type": "object"},
+        {"service": "ProductRecs", "version": __version__, **ADDRESSES},
+    )
+    | errors(503),
+    response_class=Response,
+)
+async def index(request: Request) -> Response:
+    """Answer 200 when ready: a page when the caller prefers HTML, else JSON."""
+    exchange: Exchange = request.scope["productrecs"]
+    if reasons := exchange.readiness():
+        return not_ready(exchange, reasons)
+    if wants_html(request):
+        shown = page(request, "Recommendations for online stores", _CONTENT, vary="Accept")
+        shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
+        del shown.headers["etag"]
+        return shown
+    content = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
+    headers = {"vary": "Accept"}
+    return Response(_encode(content), media_type="application/json", headers=headers)

@@ -1,0 +1,139 @@
+"""How is a page for people sent: its frame, its safety headers, and when is it not sent?"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from html import escape
+from importlib import resources
+from string import Template
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import Request, Response
+
+from productrecs import __version__
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+HTML: Final = "text/html; charset=utf-8"
+# Ask each time, and be told "unchanged": a page is never older than the program.
+REVALIDATE: Final = "no-cache"
+FOR_EVER: Final = "public, max-age=31536000, immutable"
+_SAFE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+    }
+)
+# Nothing from elsewhere, nothing inline. Swagger UI draws its icons from data: addresses.
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
+)
+
+
+def document(
+    request: Request,
+    shown: str | bytes,
+    kind: str,
+    *,
+    cache: str = REVALIDATE,
+    vary: str | None = None,
+) -> Response:
+    """Return a reply that a cache may keep; 304 without a body when the caller has it."""
+    body = shown.encode() if isinstance(shown, str) else shown
+    tag = f'"{digest(body)}"'
+    headers = {"etag": tag, "cache-control": cache, **_SAFE}
+    if vary:
+        headers["vary"] = vary
+    if has_already(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=kind, headers=headers)
+
+
+def page(
+    request: Request,
+    title: str,
+    shown: str,
+    *,
+    policy: str = _POLICY,
+    vary: str | None = None,
+) -> Response:
+    """Return a page whose frame holds `shown`, which is HTML already."""
+    html = _frame().substitute(
+        title=escape(title),
+        content=shown,
+        style=f"/docs/pages.css?v={_style_digest()}",
+        version=escape(__version__),
+    )
+    reply = document(request, html, HTML, vary=vary)
+    reply.headers["content-security-policy"] = policy
+    return reply
+
+
+def digest(body: bytes) -> str:
+    """Return what tells one content from another."""
+    return hashlib.sha256(body).hexdigest()[:20]
+
+
+def has_already(sent: str | None, tag: str) -> bool:
+    """Return whether an If-None-Match names `tag`, weakly compared, or anything."""
+    if sent is None:
+        return False
+    return sent.strip() == "*" or tag in [
+        one.strip().removeprefix("W/") for one in sent.split(",")
+    ]
+
+
+def content(kind: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """Return the documented reply of a route whose body is text of this kind."""
+    schema = {"schema": {"type": "string"}}
+    return {200: {"description": description, "content": {kind: schema}}}
+
+
+def wants_html(request: Request) -> bool:
+    """Return whether the caller prefers a page: browsers do, programs do not say."""
+    for part in request.headers.get("accept", "").lower().split(","):
+        kind = part.split(";")[0].strip()
+        if kind in {"text/html", "application/xhtml+xml"}:
+            return True
+        if kind in {"application/json", "*/*"}:
+            return False
+    return False
+
+
+def base_url(request: Request) -> str:
+    """Return the address under which the caller reached us, without a slash at its end.
+
+    The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
+    behind a proxy with TLS, X-Forwarded-Proto.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    settings = exchange.context.services.settings
+    if settings.base_url:
+        return settings.base_url
+    given = request.headers.get("x-forwarded-proto", "").split(",")[-1].strip().lower()
+    scheme = given if given in {"http", "https"} else "http"
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host):
+        host = f"localhost:{settings.port}"
+    return f"{scheme}://{host.lower()}"
+
+
+def read_asset(name: str) -> bytes:
+    """Return one of the files beside this module."""
+    return (resources.files(__package__) / "assets" / name).read_bytes()
+
+
+def _frame() -> Template:
+    return Template(read_asset("frame.html").decode())
+
+
+def _style_digest() -> str:
+    return digest(read_asset("pages.css"))

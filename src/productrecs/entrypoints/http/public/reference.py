@@ -1,0 +1,97 @@
+"""GET /docs: the interface to read and to try, with nothing from another host."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+
+from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.public.pages import (
+    FOR_EVER,
+    INTERACTIVE,
+    REVALIDATE,
+    content,
+    digest,
+    document,
+    page,
+    read_asset,
+)
+
+router = APIRouter(tags=["documentation"])
+
+
+class _Asset(NamedTuple):
+    kind: str
+    package: str | None = None  # whose folder `static` has it; None: ours
+
+
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_STYLE: Final = "text/css; charset=utf-8"
+ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
+    {
+        "icon.svg": _Asset("image/svg+xml"),
+        "pages.css": _Asset(_STYLE),
+        "reference.js": _Asset(_SCRIPT),
+        "swagger-ui.css": _Asset(_STYLE, "fastapi_offline"),
+        "swagger-ui-bundle.js": _Asset(_SCRIPT, "fastapi_offline"),
+    }
+)
+_PAGE: Final = """<link rel="stylesheet" href="{style}">
+<div id="content"><div id="swagger"><noscript><main><h1>API reference</h1>
+<p>This page needs JavaScript. The same is in <a href="/openapi.json">openapi.json</a>,
+and in words in <a href="/guides">the guides</a>.</p></main></noscript></div></div>
+<script src="{bundle}"></script>
+<script src="{start}"></script>
+"""
+
+
+@router.get(
+    "/docs",
+    operation_id="reference",
+    summary="Read and try the interface",
+    responses=content("text/html", "A page."),
+    response_class=Response,
+)
+async def reference(request: Request) -> Response:
+    """Return the interactive API reference; it fetches nothing from any other host."""
+    html = _PAGE.format(
+        style=address("swagger-ui.css"),
+        bundle=address("swagger-ui-bundle.js"),
+        start=address("reference.js"),
+    )
+    return page(request, "API reference", html, policy=INTERACTIVE)
+
+
+@router.get(
+    "/docs/{asset}",
+    operation_id="reference_asset",
+    summary="Return a file that the pages need",
+    responses=content("*/*", "A style, a script or an icon.") | errors(404),
+    response_class=Response,
+)
+async def reference_asset(request: Request, asset: str) -> Response:
+    """Return one of the files of the pages; one asked for by its digest never changes."""
+    if asset not in ASSETS:
+        message = f"there is no such file; there are {', '.join(ASSETS)}"
+        raise HTTPException(404, message)
+    body = _read(asset)
+    asked_by_digest = request.query_params.get("v") == digest(body)
+    cache = FOR_EVER if asked_by_digest else REVALIDATE
+    return document(request, body, ASSETS[asset].kind, cache=cache)
+
+
+def address(asset: str) -> str:
+    """Return the address of a file, by its content: caches may keep it for ever."""
+    return f"/docs/{asset}?v={digest(_read(asset))}"
+
+
+@lru_cache(maxsize=len(ASSETS))
+def _read(asset: str) -> bytes:
+    package = ASSETS[asset].package
+    if package is None:
+        return read_asset(asset)
+    return (resources.files(package) / "static" / asset).read_bytes()

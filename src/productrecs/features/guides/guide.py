@@ -1,0 +1,91 @@
+"""Which guides are there, in which order, and what is each for?"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """One guide: `pages/{slug}.md` is its text, which begins with its title."""
+
+    slug: str
+    title: str
+    summary: str
+    group: str
+
+
+_START: Final = "Start"
+_SEND: Final = "Tell it about your store"
+_ASK: Final = "Ask it"
+_RUN: Final = "Run it"
+
+GUIDES: Final = (
+    Guide(
+        "quickstart",
+        "Quick start",
+        "An empty store to its first recommendation, in five minutes.",
+        _START,
+    ),
+    Guide(
+        "keys",
+        "Keys and origins",
+        "Which key goes where, how it is sent, and who may use it.",
+        _START,
+    ),
+    Guide(
+        "items",
+        "Items: the catalog",
+        "Push, change and delete products; what each field means.",
+        _SEND,
+    ),
+    Guide(
+        "events",
+        "Events and shoppers",
+        "What shoppers do, from their browsers; who is who.",
+        _SEND,
+    ),
+    Guide(
+        "orders",
+        "Orders",
+        "Send each order from your server, once, and what happens to a repeat.",
+        _SEND,
+    ),
+    Guide(
+        "order-history",
+        "Order history",
+        "Years of past orders from a CSV, by upload or on the command line.",
+        _SEND,
+    ),
+    Guide(
+        "recommendations",
+        "Recommendations",
+        "Product page, cart, start page: which call for which place.",
+        _ASK,
+    ),
+    Guide("trending", "Trending", "What sells right now, the same for everybody.", _ASK),
+    Guide(
+        "integration",
+        "Plugins and integrations",
+        "What a store plugin calls: connect, appearance, training, status.",
+        _ASK,
+    ),
+    Guide(
+        "settings",
+        "Store settings",
+        "Every setting of a store, its default and its effect.",
+        _RUN,
+    ),
+    Guide("cli", "Command line", "Every verb of `productrecs`, with its options.", _RUN),
+    Guide(
+        "operations",
+        "Operations",
+        "Run it well: configuration, proxies, health, backups, replicas.",
+        _RUN,
+    ),
+    Guide(
+        "errors",
+        "Errors and limits",
+        "Every code, what it means, and what to do; every limit.",
+        _RUN,
+    ),
+)

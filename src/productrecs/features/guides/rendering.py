@@ -1,0 +1,91 @@
+"""How does a guide look as a page? Its markdown as HTML, and what is in it."""
+
+import re
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+_LINK: Final = re.compile(r"^([a-z-]+)\.md(#.*)?$")
+_OUTLINED: Final = {"h2", "h3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that one may link to."""
+
+    level: int
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A guide's HTML, and its headings in order."""
+
+    html: str
+    headings: tuple[Heading, ...]
+
+
+def render(markdown: str) -> Rendered:
+    """Return the HTML of a guide: HTML within it is shown as text, never obeyed."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
+    tokens = parser.parse(markdown)
+    headings = tuple(_headings(tokens))
+    for token in tokens:
+        if token.type == "fence":
+            token.info = token.info.split(" ")[0]  # "sh run" is for those who test it
+        for child in token.children or ():
+            _lead_to_page(child)
+    html: str = parser.renderer.render(tokens, parser.options, {})
+    return Rendered(html, headings)
+
+
+def anchor_of(heading: str) -> str:
+    """Return the part of an address that leads to a heading, as code hosts make it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return kept.replace(" ", "-")
+
+
+def _headings(tokens: Sequence[Token]) -> list[Heading]:
+    found = []
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            opening.attrSet("id", anchor_of(text))
+            if opening.tag in _OUTLINED:
+                found.append(Heading(int(opening.tag[1]), anchor_of(text), text))
+    return found
+
+
+def _lead_to_page(token: Token) -> None:
+    link = _LINK.match(str(token.attrGet("href") or ""))
+    if token.type == "link_open" and link:
+        token.attrSet("href", f"/guides/{link.group(1)}{link.group(2) or ''}")
+
+
+def _open_table(
+    _self: RendererHTML,
+    _tokens: Sequence[Token],
+    _index: int,
+    _options: OptionsDict,
+    _env: MutableMapping[str, Any],
+) -> str:
+    return '<div class="table" tabindex="0"><table>\n'  # wide ones scroll, by keyboard too
+
+
+def _close_table(
+    _self: RendererHTML,
+    _tokens: Sequence[Token],
+    _index: int,
+    _options: OptionsDict,
+    _env: MutableMapping[str, Any],
+) -> str:
+    return "</table></div>\n"
