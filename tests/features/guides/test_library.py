@@ -42,6 +42,7 @@ def test_a_guide_begins_with_its_title_and_is_short(guide: Guide) -> None:
     assert text.startswith(f"# {guide.title}\n")
     assert text.count("\n") <= 300
     assert "<!--" not in text
+    assert " or |" not in text
 
 
 def test_every_route_is_told_of_by_hand() -> None:

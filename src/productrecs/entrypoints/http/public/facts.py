@@ -122,7 +122,7 @@ def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
         kinds = [_type(one, known) for one in field["anyOf"]]
-        return " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
+        return " or ".join(dict.fromkeys(filter(None, kinds)))
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}), known)}"
     kind = field.get("type", "any")
