@@ -116,5 +116,5 @@ def error_body(detail: str, code: str, request_id: str) -> bytes:
 
 
 def retry_after(rng: random.Random) -> bytes:
-    """Return how many seconds to wait after a refusal: spread, so that not all come at once."""
+    """Return how many seconds to wait after a refusal, spread over some of them."""
     return str(rng.randint(1, 5)).encode()
