@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BOUNDARY: Final = "----a-boundary-of-ours"
 _BLOCK: Final = 1 << 20
+_STEP: Final = 2_000
 _STARTS: Final = re.compile(r'"a process starts".*"role": "([^"]+)", "pid": (\d+)')
 
 
@@ -101,8 +102,8 @@ def process(service: Service, role: str) -> int:
     return [int(pid) for name, pid in _STARTS.findall(log) if name == role][-1]
 
 
-def peak_mib(pid: int) -> float:
-    """Return the most memory that a process ever held, in MiB."""
+def peak_mib(pid: int | str) -> float:
+    """Return the most memory that a process (or `self`) ever held, in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert found is not None
@@ -120,7 +121,7 @@ def write_history(path: Path, size: int, padding: int = 0) -> int:
         file.write("order_id,item_id,customer_id,timestamp,quantity,price,note\n")
         while file.tell() < size:
             lines = []
-            for row in range(rows, rows + 20_000):
+            for row in range(rows, rows + _STEP):
                 order, item = row // 3, row * 7919 % 5_000
                 day = f"2026-0{1 + row % 6}-{1 + row % 28:02d}"
                 lines.append(
@@ -128,7 +129,7 @@ def write_history(path: Path, size: int, padding: int = 0) -> int:
                     f"{item % 90}.5,{note}\n"
                 )
             file.writelines(lines)
-            rows += 20_000
+            rows += _STEP
     return rows
 
 

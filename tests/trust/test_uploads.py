@@ -1,0 +1,243 @@
+"""What was accepted is imported: killed at once, killed midway, or of any size.
+
+The long forms say what they measured; how fast it went is asserted nowhere, since a busy
+machine is no fault.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.tables import purchase_lines
+from tests.records.orders.past import NOON, import_text, rows_of, standing
+from tests.support.project import ROOT
+from tests.support.service import Service
+from tests.support.uploads import (
+    Shopper,
+    ended,
+    files,
+    peak_mib,
+    process,
+    state,
+    upload,
+    upload_file,
+    write_history,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.service import Merchant
+
+SUBMITTED: Final = "2026-03-01T12:00:00Z"  # past.NOON
+MIB: Final = 1 << 20
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    service = Service(data_folder, database_url, now=SUBMITTED).prepare()
+    yield service
+    service.kill()
+
+
+def a_history(rows: int) -> str:
+    """Return a file with orders over chunks, repeats, returns, bad rows and no dates."""
+    lines = ["order_id,item_id,customer_id,quantity,price"]
+    for number in range(rows):
+        order, item = number // 7 % (rows // 8 + 1), number * 31 % 400
+        units = "zero" if number % 997 == 0 else number % 5 - 1 or 3
+        lines.append(f"B-{order},item-{item},c-{order % 90},{units},{item / 4}")
+    return "\n".join(lines)
+
+
+def check_kills_after_the_answer(service: Service, kills: int) -> None:
+    """Kill the service as soon as it has accepted; in the end all of it is imported."""
+    merchant = service.register()
+    accepted = []
+    for number in range(kills):
+        service.start()
+        reply = upload(
+            merchant.through(service.client()), f"order_id,item_id\nA-{number},a"
+        )
+        service.kill()
+        assert reply.status == 202
+        accepted.append(reply.json["upload_id"])
+
+    service.start()
+    there = merchant.through(service.client())
+    told = [ended(there, upload_id, 60 + kills) for upload_id in accepted]
+
+    assert {(one["status"], one["lines_imported"]) for one in told} == {("done", 1)}
+    with service.database() as database:
+        bought = standing(database, StoreId(merchant.account.store_id))
+    assert {line.order_id for line in bought} == {f"A-{n}" for n in range(kills)}
+    assert files(service) == []
+
+
+def check_kills_midway(service: Service, kills: int, rows: int) -> None:
+    """Kill an import again and again; it ends as one that nobody disturbed."""
+    whole, broken = service.register(), service.register()
+    with service.database() as database:
+        expected = import_text(
+            database, StoreId(whole.account.store_id), a_history(rows), at=NOON
+        )
+    service.start()
+    reply = upload(broken.through(service.client()), a_history(rows))
+    assert reply.status == 202
+    upload_id = reply.json["upload_id"]
+
+    struck = 0
+    while struck < kills and moved(service, broken, upload_id):
+        if struck % 2:
+            os.kill(process(service, "importer"), signal.SIGKILL)
+        else:
+            service.kill()
+            service.now = f"2026-03-0{2 + struck % 7}T12:00:00Z"
+            service.start()
+        struck += 1
+    there = broken.through(service.client())
+    told = ended(there, upload_id, 300)
+
+    assert struck == kills
+    assert told["status"] == "done"
+    assert told["rows"] == expected.rows
+    assert told["lines_imported"] == expected.lines_imported
+    assert told["rows_skipped"] == expected.rows_skipped
+    assert [one["row"] for one in told["errors"]] == [one.row for one in expected.errors]
+    with service.database() as database:
+        lines = [
+            rows_of(database, StoreId(store.account.store_id), purchase_lines)
+            for store in (whole, broken)
+        ]
+    assert lines[0] == lines[1]
+    assert files(service) == []
+
+
+def moved(service: Service, merchant: Merchant, upload_id: str) -> bool:
+    """Wait until an import gets further; return False if it ended instead."""
+    there = merchant.through(service.client())
+    before = state(there, upload_id)["rows"]
+    until = time.monotonic() + 60
+    while (now := state(there, upload_id))["rows"] == before or now["status"] == "queued":
+        if now["status"] in {"done", "failed"}:
+            return False
+        assert time.monotonic() < until, now
+        time.sleep(0.005)
+    return bool(now["status"] == "running")
+
+
+def test_kills_right_after_the_answer_lose_no_upload(service: Service) -> None:
+    check_kills_after_the_answer(service, 3)
+
+
+def test_an_import_killed_midway_ends_as_one_that_ran_through(service: Service) -> None:
+    check_kills_midway(service, kills=2, rows=120_000)
+
+
+@pytest.mark.trust
+def test_twenty_kills_right_after_the_answer_lose_no_upload(service: Service) -> None:
+    check_kills_after_the_answer(service, 20)
+
+
+@pytest.mark.trust
+def test_fifty_kills_midway_change_nothing(service: Service) -> None:
+    check_kills_midway(service, kills=50, rows=1_500_000)
+
+
+@dataclass
+class Figures:
+    """What an upload cost: memory in MiB, time in seconds, events in milliseconds."""
+
+    size_mib: float
+    rows: int
+    sending_seconds: float
+    importing_seconds: float
+    api_grew_by: float
+    importer_peak: float
+    event_p99: float
+
+
+def weigh(service: Service, file: Path, rows: int) -> Figures:
+    """Hand in a file while somebody shops; return what it cost."""
+    merchant, shopper = service.register(), Shopper(service.register(), [])
+    service.start()
+    shopper.merchant = shopper.merchant.through(service.client())
+    there = merchant.through(service.client())
+    api = process(service, "api 1")
+    with shopper.busy():
+        time.sleep(3)
+        before, began = peak_mib(api), time.monotonic()
+        reply = upload_file(service, merchant, file)
+        accepted = time.monotonic()
+        assert reply.status == 202, reply
+        grown = peak_mib(api) - before
+        told = ended(there, reply.json["upload_id"], 2 * 3600)
+    assert (told["status"], told["rows"], told["rows_skipped"]) == ("done", rows, 0)
+    return Figures(
+        size_mib=file.stat().st_size / MIB,
+        rows=rows,
+        sending_seconds=accepted - began,
+        importing_seconds=time.monotonic() - accepted,
+        api_grew_by=grown,
+        importer_peak=peak_mib(process(service, "importer")),
+        event_p99=shopper.p99,
+    )
+
+
+def check_memory(data_folder: Path, size: int, padding: int) -> None:
+    file = data_folder / "history.csv"
+    rows = write_history(file, size, padding)
+    service = Service(data_folder).prepare()
+    try:
+        figures = weigh(service, file, rows)
+    finally:
+        service.kill()
+
+    print(figures)  # noqa: T201 - shown with `-s`, and when it fails
+    print(f"{figures.rows / figures.importing_seconds:,.0f} rows a second")  # noqa: T201
+    assert figures.api_grew_by <= 64
+    assert figures.importer_peak <= 256
+
+
+def test_a_large_file_takes_little_memory(data_folder: Path) -> None:
+    check_memory(data_folder, 160 * MIB, padding=2_000)
+
+
+@pytest.mark.trust
+def test_a_gigabyte_takes_little_memory(data_folder: Path) -> None:
+    check_memory(data_folder, 1024 * MIB, padding=0)
+
+
+_WHOLE: Final = """
+import sys
+from productrecs.entrypoints.http.multipart import Form
+from tests.support.uploads import BOUNDARY, part, peak_mib
+kind = b"multipart/form-data; boundary=" + BOUNDARY.encode()
+form = Form([(b"content-type", kind)], "file")
+form.feed(part(b"")[:-2])
+before = peak_mib("self")
+for _ in range(160):
+    form.feed(b"x" * (1 << 20))
+    if sys.argv[1] == "taken":
+        form.take()
+print(peak_mib("self") - before)
+"""
+
+
+@pytest.mark.parametrize(("how", "fits"), [("taken", True), ("kept", False)])
+def test_control_a_form_that_is_kept_takes_too_much(how: str, fits: bool) -> None:  # noqa: FBT001 - a parameter
+    done = subprocess.run(
+        [sys.executable, "-c", _WHOLE, how], cwd=ROOT, capture_output=True, check=True
+    )
+
+    assert (float(done.stdout) <= 64) is fits
