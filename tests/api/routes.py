@@ -129,12 +129,12 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/health/live"): Row(NOBODY, _always("/health/live")),
         ("GET", "/health/ready"): Row(NOBODY, _always("/health/ready")),
         ("GET", "/openapi.json"): Row(NOBODY, _always("/openapi.json")),
-        ("GET", "/docs"): Row(NOBODY, lambda _: ("/docs", None)),
-        ("GET", "/docs/{asset}"): Row(NOBODY, lambda _: ("/docs/pages.css", None)),
-        ("GET", "/llms.txt"): Row(NOBODY, lambda _: ("/llms.txt", None)),
-        ("GET", "/docs-md/{slug}.md"): Row(NOBODY, lambda _: ("/docs-md/keys.md", None)),
-        ("GET", "/guides"): Row(NOBODY, lambda _: ("/guides", None)),
-        ("GET", "/guides/{slug}"): Row(NOBODY, lambda _: ("/guides/keys", None)),
+        ("GET", "/docs"): Row(NOBODY, _always("/docs")),
+        ("GET", "/docs/{asset}"): Row(NOBODY, _always("/docs/pages.css")),
+        ("GET", "/llms.txt"): Row(NOBODY, _always("/llms.txt")),
+        ("GET", "/docs-md/{slug}.md"): Row(NOBODY, _always("/docs-md/keys.md")),
+        ("GET", "/guides"): Row(NOBODY, _always("/guides")),
+        ("GET", "/guides/{slug}"): Row(NOBODY, _always("/guides/keys")),
         ("GET", "/"): Row(NOBODY, _always("/")),
     }
 )

@@ -19,8 +19,6 @@ _SERVER_ERROR, _UNAVAILABLE, _UNFIT = 500, 503, 422
 def violations(reply: Reply) -> list[str]:
     """Return what is wrong with a reply; an honest 503 is right."""
     wrong = [] if reply.header("x-request-id") else ["no X-Request-Id"]
-    if reply.header("cache-control") != "no-store":
-        wrong.append("may be cached")
     if reply.status >= _SERVER_ERROR and reply.status != _UNAVAILABLE:
         wrong.append(f"status {reply.status}")
     if reply.status == _UNAVAILABLE and not (reply.header("retry-after") or "").isdigit():
@@ -32,6 +30,8 @@ def violations(reply: Reply) -> list[str]:
 
 def _wrong_error(reply: Reply) -> list[str]:
     wrong = [f"leaks {leak.decode()}" for leak in LEAKS if leak in reply.body]
+    if reply.header("cache-control") != "no-store":
+        wrong.append("an error that may be cached")
     if len(reply.body) > LARGEST_ERROR:
         wrong.append(f"an error of {len(reply.body)} bytes")
     if "access-control-allow-origin" not in dict(reply.headers):

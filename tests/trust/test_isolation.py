@@ -192,6 +192,12 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/health/live"): _plain("/health/live"),
     ("GET", "/health/ready"): _plain("/health/ready"),
     ("GET", "/openapi.json"): _plain("/openapi.json"),
+    ("GET", "/docs"): _plain("/docs"),
+    ("GET", "/docs/{asset}"): _plain("/docs/pages.css"),
+    ("GET", "/llms.txt"): _plain("/llms.txt"),
+    ("GET", "/docs-md/{slug}.md"): _plain("/docs-md/keys.md"),
+    ("GET", "/guides"): _plain("/guides"),
+    ("GET", "/guides/{slug}"): _plain("/guides/keys"),
     ("GET", "/"): _plain("/"),
 }
 
