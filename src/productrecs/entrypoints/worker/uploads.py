@@ -104,7 +104,7 @@ class _Turn:
     def __init__(self, services: Services, progress: Progress) -> None:
         self._queue = services.queue
         self._progress = progress
-        self._opened = self._began = time.monotonic()
+        self._began = self._opened = self._moved = time.monotonic()
         self._allowed = SLICE_SECONDS
 
     def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
@@ -113,17 +113,18 @@ class _Turn:
         now = time.monotonic()
         if not has_moved:
             # What was stored before is read again first: that must be worth its time.
-            self._began = now
+            self._moved = now
             self._allowed = max(SLICE_SECONDS, 2 * (now - self._opened))
-        elif now - self._began > self._allowed:
-            self._began = now
+        elif now - self._moved > self._allowed:
+            self._moved = now
             self._give_way()
 
     def end_of_file(self) -> None:
         """Note that the next file begins."""
         self._progress.report(1.0)
-        self._give_way()
         self._opened = time.monotonic()
+        if self._opened - self._began > SLICE_SECONDS:
+            self._give_way()
 
     def _give_way(self) -> None:
         if self._queue.is_due({JOB}):
