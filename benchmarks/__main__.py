@@ -1,4 +1,4 @@
-"""`python -m benchmarks [name ...]`: quality, then speed, or the named figures; one table."""
+"""`python -m benchmarks [name ...]`: quality, then speed, in one table; or the named."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ A process of its own: plain non-blocking sockets under epoll, requests encoded b
 so that it costs about as little as a load generator in C. Two modes:
 
 - closed: each connection asks again as soon as it was answered; tells requests per second.
+  Events of a mixed load go over as many connections of their own, as beacons do, so that a
+  read never waits for one; when all of those are busy, the next read's connection takes it.
 - paced: requests leave at times drawn beforehand (Poisson arrivals), whether or not earlier
   ones were answered; a request's latency counts from its scheduled time, so that a stall
   is felt by all requests that should have left in it.
@@ -69,6 +71,7 @@ class Load:
         self._address = address
         self._requests = requests
         self._next = 0
+        self._beacons: list[Connection] = []
         self._epoll = select.epoll()
         self._connections: dict[int, Connection] = {}
         self.tally = Tally()
@@ -81,25 +84,38 @@ class Load:
             opened.settimeout(0)
             self._connections[opened.fileno()] = Connection(opened)
             self._epoll.register(opened.fileno(), select.EPOLLIN)
-        return list(self._connections.values())
+        return list(self._connections.values())[-count:]
 
     def closed(self, connections: int, seconds: float) -> float:
         """Ask on every connection, again and again; return the seconds it really took."""
+        asking = self.connect(connections)
+        if {letter for letter, _ in self._requests} == {"r", "e"}:
+            self._beacons = self.connect(connections)
+        beacons = {id(beacon) for beacon in self._beacons}
         began = time.perf_counter()
         until = began + seconds
-        for connection in self.connect(connections):
-            self._ask(connection, began)
-        waiting, last = connections, began
+        waiting = sum(self._next_asked(connection, began) for connection in asking)
+        last = began
         while waiting:
             for connection in self._answered(0.5):
                 last = time.perf_counter()
-                if last < until:
-                    self._ask(connection, last)
-                else:
-                    waiting -= 1
+                waiting -= 1
+                if id(connection) in beacons:
+                    self._beacons.append(connection)
+                elif last < until:
+                    waiting += self._next_asked(connection, last)
             if time.perf_counter() - last > STALL_SECONDS:
                 raise LoadError(f"{waiting} requests unanswered for {STALL_SECONDS} s")
         return last - began
+
+    def _next_asked(self, connection: Connection, now: float) -> int:
+        """Ask the next request here, events before it elsewhere; return their number."""
+        asked = 1
+        while self._beacons and self._requests[self._next % len(self._requests)][0] == "e":
+            self._ask(self._beacons.pop(), now)
+            asked += 1
+        self._ask(connection, now)
+        return asked
 
     def paced(self, connections: int, seconds: float, rate: float) -> float:
         """Ask at drawn times, `rate` a second; return the seconds until the last reply."""

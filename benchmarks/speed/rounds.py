@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from benchmarks.speed.servers import Load, Server
 
+    Traffic = Callable[[int], bytes]
+
 ROUNDS, MOST_ROUNDS = 3, 9
 # In processors: above it a round is not quiet.
 QUIET = 0.25
@@ -72,11 +74,16 @@ class Comparison:
         )
 
 
-def compare(floor: Server, service: Server, load: Callable[[Server], Load]) -> Comparison:
-    """Run `load` on both in turn until three rounds were quiet, at most nine."""
+def compare(
+    floor: Server, service: Server, load: Callable[[Server, bytes], Load], traffic: Traffic
+) -> Comparison:
+    """Run `load` on both in turn until three rounds were quiet, at most nine.
+
+    Both get the same requests in a round, and each round others: nothing is warm but from
+    traffic of the same kind.
+    """
     rounds: list[Round] = []
-    while (
-        sum(each.noise <= QUIET for each in rounds) < ROUNDS and len(rounds) < MOST_ROUNDS
-    ):
-        rounds.append(Round(load(floor), load(service)))
+    while sum(one.noise <= QUIET for one in rounds) < ROUNDS and len(rounds) < MOST_ROUNDS:
+        requests = traffic(len(rounds))
+        rounds.append(Round(load(floor, requests), load(service, requests)))
     return Comparison(tuple(sorted(rounds, key=lambda each: each.noise)[:ROUNDS]))

@@ -102,6 +102,14 @@ class Server:
                 raise ServerError(f"no answer on {path}: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
 
+    def settle(self) -> None:
+        """Return when the server has nothing more to do after its start, or in a minute."""
+        for _ in range(60):
+            spent = self.cpu_seconds()
+            time.sleep(1.0)
+            if self.cpu_seconds() - spent < 0.05:
+                return
+
     def load(
         self, requests: bytes, connections: int, seconds: float, rate: float | None = None
     ) -> Load:
@@ -213,9 +221,10 @@ def service(data: Path, workers: int) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def ready_service(data: Path, workers: int) -> Iterator[Server]:
-    """Give the service on a data folder once it says that it is ready."""
+    """Give the service on a data folder once it is ready and has come to rest."""
     with service(data, workers) as server:
         server.wait("/health/ready")
+        server.settle()
         yield server
 
 

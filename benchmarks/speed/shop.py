@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.speed.traffic import ITEMS, SHOPPERS, Popularity, item_id, shopper_id
+from benchmarks.speed.traffic import (
+    ITEMS,
+    SHOPPERS,
+    Popularity,
+    item_id,
+    session_id,
+    shopper_id,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +174,7 @@ def _write_events(path: Path, popularity: Popularity, rng: np.random.Generator) 
     with path.open("w") as out:
         for at, visit in enumerate(order.tolist()):
             shopper = shopper_id(int(shoppers[visit]))
-            who = f'"user_id":"{shopper}","session_id":"s_{visit:06d}a"'
+            who = f'"user_id":"{shopper}","session_id":"{session_id(visit)}"'
             out.writelines(
                 _event_line(item, text, who, carted=cart)
                 for item, text, cart in zip(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 ITEMS = 100_000
 SHOPPERS = 50_000
 READS_PER_EVENT = 10
+VIEWS_PER_VISIT = 6
 CARDS = 10
 # A load's list of requests; the client begins again when it has come to its end.
 REQUESTS = 220_000
@@ -44,6 +45,11 @@ def shopper_id(number: int) -> str:
     return f"u{number:05d}"
 
 
+def session_id(visit: int) -> str:
+    """Return the browser session of a visit; visit n is by shopper n modulo `SHOPPERS`."""
+    return f"s_{visit:06d}a"
+
+
 def get(path: str) -> bytes:
     """Return a whole GET request."""
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
@@ -67,15 +73,20 @@ def recommendation(key: str, item: int, shopper: int | None = None) -> bytes:
     )
 
 
-def view(key: str, item: int, shopper: int) -> bytes:
-    """Return the request that tells of a product view."""
+def view(key: str, item: int, shopper: int, at: int) -> bytes:
+    """Return the request that tells of a product view, the `at`-th of all loads.
+
+    One in `VIEWS_PER_VISIT` begins a visit in a browser never seen; the others come from
+    the browser in which the shopper came first (`shop.py` names it).
+    """
+    new = at % VIEWS_PER_VISIT == 0
     return post(
         f"/v1/events?key={key}",
         {
             "event": "detail-page-view",
             "item_id": item_id(item),
             "user_id": shopper_id(shopper),
-            "session_id": f"s_{shopper:05d}b",
+            "session_id": f"s_{at}n" if new else session_id(shopper),
         },
     )
 
@@ -91,7 +102,7 @@ def pages(key: str, *, known: bool, seed: int) -> bytes:
     chunks = []
     for at, (item, shopper) in enumerate(zip(items, shoppers, strict=True)):
         if at % (READS_PER_EVENT + 1) == READS_PER_EVENT:
-            chunks.append(b"e" + view(key, item, shopper))
+            chunks.append(b"e" + view(key, item, shopper, seed * REQUESTS + at))
         else:
             chunks.append(b"r" + recommendation(key, item, shopper if known else None))
     return b"\0".join(chunks)
@@ -102,5 +113,5 @@ def events_only(key: str, seed: int) -> bytes:
     rng = np.random.default_rng(seed)
     items = Popularity().draw(REQUESTS, rng).tolist()
     shoppers = rng.integers(0, SHOPPERS, REQUESTS).tolist()
-    pairs = zip(items, shoppers, strict=True)
-    return b"\0".join(b"e" + view(key, item, shopper) for item, shopper in pairs)
+    pairs = enumerate(zip(items, shoppers, strict=True), start=seed * REQUESTS)
+    return b"\0".join(b"e" + view(key, item, shopper, at) for at, (item, shopper) in pairs)
