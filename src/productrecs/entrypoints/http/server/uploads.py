@@ -51,15 +51,38 @@ _ERRORS: Final = {
     "maxItems": 101,
     "items": answers(row=_COUNT, message={"type": "string"}),
 }
-_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {
-    202: reply(
-        "The file is safe on the disk; it is imported in the background.",
-        answers(
-            upload_id={"type": "string"},
-            status={"type": "string", "const": UploadStatus.QUEUED.value},
-        ),
-    )[200]
-}
+_EXAMPLE_ID: Final = "up_5tR0wqZ8kYb3NcJ1mXv7LdGa"
+_ACCEPTED: Final = reply(
+    "The file is safe on the disk; it is imported in the background.",
+    answers(
+        upload_id={"type": "string"},
+        status={"type": "string", "const": UploadStatus.QUEUED.value},
+    ),
+    example={"upload_id": _EXAMPLE_ID, "status": "queued"},
+    status=202,
+)
+_TOLD: Final = reply(
+    "How far it is. `errors` tells the first hundred skipped rows, counted as a "
+    "spreadsheet does; row 0 is the file itself, when it failed.",
+    answers(
+        upload_id={"type": "string"},
+        status=_STATUS,
+        rows=_COUNT,
+        lines_imported=_COUNT,
+        lines_updated=_COUNT,
+        rows_skipped=_COUNT,
+        errors=_ERRORS,
+    ),
+    example={
+        "upload_id": _EXAMPLE_ID,
+        "status": "done",
+        "rows": 12_000,
+        "lines_imported": 11_500,
+        "lines_updated": 499,
+        "rows_skipped": 1,
+        "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
+    },
+)
 _FORM: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -78,6 +101,11 @@ _FORM: Final[dict[str, Any]] = {
                     },
                 },
                 "encoding": {"file": {"contentType": "text/csv"}},
+                "example": {
+                    "file": "order_id,item_id,customer_id,timestamp,quantity,price\n"
+                    "A-1001,tent,c-7,2026-02-01T12:30:00Z,1,199.00\n"
+                    "A-1001,pegs,c-7,2026-02-01T12:30:00Z,2,4.50\n"
+                },
             }
         },
     }
@@ -123,20 +151,7 @@ async def upload_orders(request: Request) -> Response:
     "/orders/upload/{upload_id}",
     operation_id="get_upload",
     summary="Ask how an upload goes",
-    responses=reply(
-        "How far it is. `errors` tells the first hundred skipped rows, counted as a "
-        "spreadsheet does; row 0 is the file itself, when it failed.",
-        answers(
-            upload_id={"type": "string"},
-            status=_STATUS,
-            rows=_COUNT,
-            lines_imported=_COUNT,
-            lines_updated=_COUNT,
-            rows_skipped=_COUNT,
-            errors=_ERRORS,
-        ),
-    )
-    | errors(401, 404, 503),
+    responses=_TOLD | errors(401, 404, 503),
     response_class=Response,
 )
 async def get_upload(request: Request, upload_id: str) -> Response:
