@@ -12,6 +12,7 @@ import http.client
 import json
 import random
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -86,6 +87,9 @@ class Shopper:
                 json.dumps(sending.body).encode(),
                 {"content-type": "text/plain"},
             )
+        except ConnectionRefusedError:  # nobody listened: it was never sent
+            time.sleep(0.01)
+            return Outcome.FAILED
         except (OSError, http.client.HTTPException):
             return Outcome.INFO
         if reply.status == REFUSED:
@@ -169,6 +173,11 @@ class Crowd:
             }
             shopper.unanswered = []
         return told
+
+    @property
+    def count(self) -> int:
+        """How many events and orders were thought of so far."""
+        return sum(shopper.count for shopper in self.shoppers)
 
     @property
     def history(self) -> History:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, receipts, stored
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 READY_SECONDS: Final = 5.0
+AT_LEAST: Final = 60  # requests between two kills
 BROKEN: Final = Path(__file__).parent / "broken"
 
 
@@ -44,7 +45,9 @@ class Ordeal:
     def strike(self) -> Verdict:
         """Kill the service under load, start it again, and compare what it kept."""
         with self.crowd.busy():
-            time.sleep(self.chance.uniform(0.05, 0.4))
+            enough = self.crowd.count + AT_LEAST
+            eventually(lambda: self.crowd.count >= enough, 30)
+            time.sleep(self.chance.uniform(0, 0.2))
             self.service.kill()
         self.restarts.append(self.service.start())
         self.cut_off += sum(len(one.unanswered) for one in self.crowd.shoppers)
@@ -105,6 +108,7 @@ def check_kills(service: Service, kills: int, seed: int) -> list[float]:
         f"{ordeal.cut_off} cut off, ready again in {sum(ordeal.restarts) / kills:.2f} s, "
         f"at most {max(ordeal.restarts):.2f} s"
     )
+    assert len(told.having(Outcome.OK)) >= AT_LEAST // 2 * kills
     assert ordeal.cut_off >= kills  # it was busy when it was struck
     return ordeal.restarts
 

@@ -1,0 +1,85 @@
+"""Does a stop in order fail nobody, however busy the service is?"""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.service import Service, eventually
+from tests.trust.history import Outcome, Verdict
+from tests.trust.load import Crowd, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BROKEN: Final = Path(__file__).parent / "broken"
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    """Give a service that is not started, with two workers, on each database."""
+    service = Service(data_folder, database_url, workers=2).prepare()
+    yield service
+    service.kill()
+
+
+def stop_under_load(service: Service, seed: int) -> tuple[Verdict, list[str], int]:
+    """Stop a busy service; return what it kept, what it never answered, its exit status."""
+    merchant = service.register()
+    service.start()
+    crowd = Crowd(service, merchant, size=8, seed=seed)
+    with crowd.busy():
+        eventually(lambda: crowd.count > 100, 30)
+        status = service.stop()
+    told = crowd.history
+    assert len(told.having(Outcome.OK)) > 80
+    with service.database() as database:
+        verdict = told.judge(stored(database, merchant.account.store_id))
+    return verdict, told.having(Outcome.INFO), status
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_stop_under_load_answers_every_request_it_accepted(
+    service: Service, seed: int
+) -> None:
+    verdict, unanswered, status = stop_under_load(service, seed)
+
+    assert unanswered == []
+    assert verdict.is_clean, verdict
+    assert status == 0
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("seed", range(100, 150))
+def test_fifty_stops_under_load_answer_every_request(service: Service, seed: int) -> None:
+    test_a_stop_under_load_answers_every_request_it_accepted(service, seed)
+
+
+def test_a_stop_is_over_within_seconds_though_connections_are_kept(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    service.start()
+    for _ in range(20):
+        assert merchant.through(service.client()).trending().status == 200
+    began = time.monotonic()
+
+    service.signal(signal.SIGTERM)
+
+    assert service.wait() == 0
+    assert time.monotonic() - began < 10
+
+
+def test_control_processes_that_end_at_once_fail_somebody(data_folder: Path) -> None:
+    service = Service(data_folder, workers=2, broken=BROKEN / "abrupt_stop").prepare()
+
+    try:
+        _, unanswered, _ = stop_under_load(service, seed=1)
+    finally:
+        service.kill()
+
+    assert unanswered
