@@ -135,6 +135,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/docs-md/{slug}.md"): Row(NOBODY, _always("/docs-md/keys.md")),
         ("GET", "/guides"): Row(NOBODY, _always("/guides")),
         ("GET", "/guides/{slug}"): Row(NOBODY, _always("/guides/keys")),
+        ("POST", "/mcp"): Row(
+            NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
+        ),
         ("GET", "/"): Row(NOBODY, _always("/")),
     }
 )

@@ -16,6 +16,7 @@ BY_NAME = {
     "tzdata": "zoneinfo reads it where the system has no time zones",
 }
 THROUGH_ANOTHER = {
+    "mcp-types": "mcp is made of it and decides its version",
     "pydantic-core": "pydantic decides its version",
     "starlette": "fastapi is made of it and decides its version",
 }

@@ -34,7 +34,7 @@ from productrecs.entrypoints.http.integration import (
     status,
     widget_config,
 )
-from productrecs.entrypoints.http.public import guides, health, index, reference
+from productrecs.entrypoints.http.public import guides, health, index, mcp, reference
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,
@@ -98,6 +98,7 @@ class _Process:
             health.router,
             reference.router,
             guides.router,
+            mcp.router,
             index.router,
         ):
             application.include_router(router)

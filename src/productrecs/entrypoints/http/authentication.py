@@ -85,6 +85,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         GUIDE_PATH: Route({"GET": Credential.NONE}),
         "/guides": Route({"GET": Credential.NONE}),
         GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),
+        "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),
     }
 )

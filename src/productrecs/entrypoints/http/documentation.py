@@ -55,6 +55,7 @@ _PROBLEMS: Final[dict[str, Any]] = {
 _WORDS: Final = {
     400: "The request cannot be what was meant; `code` says why.",
     401: "No key, or not one that may do this.",
+    403: "Not from a page of another origin.",
     404: "There is no such thing.",
     413: "The body is too large.",
     415: "The body is encoded, or of another type than is read here.",

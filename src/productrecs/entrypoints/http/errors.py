@@ -28,6 +28,7 @@ from productrecs.entrypoints.http.bodies import (
     EncodedBodyError,
 )
 from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
+from productrecs.entrypoints.http.origins import ForeignOriginError
 from productrecs.entrypoints.http.paths import BadPathError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
 from productrecs.features.guides.library import UnknownGuideError
@@ -73,6 +74,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         SecretKeyRequiredError: Answer(401, "secret_key_required"),
         SecretInAddressError: Answer(401, "secret_key_in_address"),
         StoreGoneError: Answer(401, "key_invalid"),
+        ForeignOriginError: Answer(403, "origin_refused"),
         UnknownItemError: Answer(404, "item_unknown"),
         UnknownGuideError: Answer(404, "guide_unknown"),
         UnknownUploadError: Answer(404, "upload_unknown"),

@@ -1,7 +1,9 @@
-"""May a page of this origin read the reply? CORS, to the letter of the decisions."""
+"""May a page of this origin read the reply, or ask at all?"""
 
 from typing import Final
+from urllib.parse import urlsplit
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.accounts.store import Store
 
 _ANYONE: Final = (b"access-control-allow-origin", b"*")
@@ -24,6 +26,10 @@ OPEN: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
 _CLOSED: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 
+class ForeignOriginError(ProductRecsError):
+    """A page of another origin asked; only programs and our own pages may."""
+
+
 def cors_headers(
     store: Store | None, origin: bytes | None
 ) -> tuple[tuple[bytes, bytes], ...]:
@@ -38,3 +44,16 @@ def cors_headers(
     if origin is not None and origin.decode("latin-1") in store.origins:
         return ((b"access-control-allow-origin", origin), _EXPOSED, _VARY)
     return _CLOSED
+
+
+def check_origin(origin: str | None, base: str) -> None:
+    """Let programs pass, which name no origin, and pages of the service's own address.
+
+    The scheme may differ: a proxy may speak TLS in our place.
+
+    Raises:
+        ForeignOriginError: for any other origin.
+    """
+    if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
+        message = "pages of other origins may not ask here; programs send no Origin"
+        raise ForeignOriginError(message)

@@ -83,6 +83,12 @@ GUIDES: Final = (
         _RUN,
     ),
     Guide(
+        "mcp",
+        "Language models",
+        "These guides for assistants: llms.txt, markdown, and a server at /mcp.",
+        _RUN,
+    ),
+    Guide(
         "errors",
         "Errors and limits",
         "Every code, what it means, and what to do; every limit.",

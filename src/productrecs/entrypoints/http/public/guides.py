@@ -1,5 +1,6 @@
 """GET /llms.txt, /docs-md/{slug}.md, /guides and /guides/{slug}: what developers read."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
@@ -80,7 +81,7 @@ async def guides(request: Request) -> Response:
 async def guide_page(request: Request, slug: str) -> Response:
     """Return one guide as a page for people."""
     guide = LIBRARY.guide(slug)
-    rendered = _rendered(slug)
+    rendered = await asyncio.to_thread(_rendered, slug)
     here = "".join(
         f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
         for one in rendered.headings
@@ -121,7 +122,7 @@ def _outline(entries: str) -> str:
 
 @lru_cache(maxsize=len(GUIDES))
 def _rendered(slug: str) -> "Rendered":
-    # Imported here: a process that shows no page needs no markdown.
+    # Imported here, in a thread: a process that shows no page needs no markdown.
     from productrecs.features.guides.rendering import render  # noqa: PLC0415
 
     return render(LIBRARY.text(slug))

@@ -37,6 +37,8 @@ on a page.</p>
 <span>The interface, machine-readable.</span></a></li>
 <li><a href="/llms.txt"><strong>llms.txt</strong>
 <span>The index of the guides as markdown, for language models.</span></a></li>
+<li><a href="/guides/mcp"><strong>/mcp</strong>
+<span>The guides for assistants, over the Model Context Protocol.</span></a></li>
 <li><a href="/health/ready"><strong>/health/ready</strong>
 <span>200 when requests may come, else 503 with the reasons.</span></a></li>
 <li><a href="/health/live"><strong>/health/live</strong>
@@ -48,6 +50,7 @@ ADDRESSES: Final = {
     "docs": "/docs",
     "guides": "/guides",
     "llms": "/llms.txt",
+    "mcp": "/mcp",
     "health": {"live": "/health/live", "ready": "/health/ready"},
 }
 

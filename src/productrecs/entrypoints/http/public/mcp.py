@@ -1,0 +1,120 @@
+"""POST /mcp: the guides for language models, over the Model Context Protocol.
+
+Stateless: each call stands for itself, answers are JSON, no stream stays open. The SDK is
+imported by the first call, so that a process which nobody asks stays as small as it is.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.bodies import KIB, parse_json, read_body
+from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.origins import check_origin
+from productrecs.entrypoints.http.public.pages import base_url
+from productrecs.entrypoints.http.schemas.problems import BodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import Message, Receive, Scope, Send
+
+router = APIRouter(tags=["documentation"])
+
+BODY_LIMIT: Final = 64 * KIB
+_NOT_JSON: Final = -32700
+_encode: Final = msgspec.json.Encoder().encode
+_REPLY: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["jsonrpc"],
+    "properties": {"jsonrpc": {"const": "2.0"}, "id": {}, "result": {}, "error": {}},
+}
+_REQUEST: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["jsonrpc", "method"],
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer"]},
+        "method": {"type": "string"},
+        "params": {"type": "object"},
+    },
+}
+_CALL: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+_RPC: Final = {"application/json": {"schema": _REPLY}}
+
+_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "A JSON-RPC result, or an error.", "content": _RPC},
+    202: {"description": "A notification was taken; there is no answer to it."},
+    400: {"description": "It is no JSON-RPC, or of no known version.", "content": _RPC},
+    404: {"description": "There is no such method.", "content": _RPC},
+    **errors(403, 413, 415),
+}
+
+
+@router.post(
+    "/mcp",
+    operation_id="mcp",
+    summary="Ask the guides over the Model Context Protocol",
+    responses=_RESPONSES,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _REQUEST, "example": _CALL}},
+        }
+    },
+    response_class=Response,
+)
+async def mcp(request: Request) -> Response:
+    """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`."""
+    base = base_url(request)
+    check_origin(request.headers.get("origin"), base)
+    body = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    try:
+        parse_json(body)
+    except BodyError as error:
+        message = f"not JSON: {error.problems[0].msg}"
+        content = {"code": _NOT_JSON, "message": message}
+        refusal = _encode({"jsonrpc": "2.0", "id": None, "error": content})
+        return Response(refusal, 400, media_type="application/json")
+    return _Answer(body, base)
+
+
+class _Answer(Response):
+    """What the SDK answers to a body that was read already."""
+
+    def __init__(self, body: bytes, base: str) -> None:
+        super().__init__()
+        self._asked, self._base = body, base
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        # In a thread, since the first call loads the SDK: other calls must not wait for it.
+        answer = await asyncio.to_thread(_load)
+        given = iter([{"type": "http.request", "body": self._asked, "more_body": False}])
+
+        async def again() -> "Message":
+            return next(given, None) or await receive()
+
+        await answer(self._base, _plain(scope), again, send)
+
+
+def _load() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
+    # Imported here, by the first call: 30 MB that most processes never need.
+    from productrecs.entrypoints.http.public.mcp_server import answer  # noqa: PLC0415
+
+    return answer
+
+
+def _plain(scope: "Scope") -> "Scope":
+    """Return the scope with what is known of the body: JSON it is, and JSON is answered."""
+    said = [
+        (name, value)
+        for name, value in scope["headers"]
+        if name not in {b"content-type", b"accept"}
+    ]
+    ours = [
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
+    ]
+    return {**scope, "headers": [*said, *ours]}

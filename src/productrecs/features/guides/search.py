@@ -1,0 +1,99 @@
+"""Which section of which guide answers a question?"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.features.guides.guide import GUIDES, Guide
+from productrecs.features.guides.library import Library
+
+_WORD: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+_HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")
+_SNIPPET: Final = 240
+_HEADING_WEIGHT: Final = 4  # a word of the heading says more than one of the text
+_K, _B = 1.2, 0.6  # BM25's usual values; sections are short, so length counts less
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a guide below one heading."""
+
+    guide: Guide
+    heading: str
+    text: str
+
+
+class GuideSearch:
+    """Finds sections by their words.
+
+    Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond.
+    """
+
+    def __init__(self, library: Library) -> None:
+        """Read all guides."""
+        self._sections = [s for guide in GUIDES for s in sections(guide, library)]
+        self._words = [_words_of(section) for section in self._sections]
+        self._lengths = [sum(words.values()) for words in self._words]
+        self._mean = sum(self._lengths) / len(self._lengths)
+        self._in = Counter(word for words in self._words for word in words)
+
+    def find(self, query: str, limit: int) -> list[Section]:
+        """Return up to `limit` sections that hold a word of `query`, best first."""
+        asked = set(_tokens(query))
+        scored = [(self._score(asked, at), -at) for at in range(len(self._sections))]
+        best = sorted((one for one in scored if one[0] > 0), reverse=True)[:limit]
+        return [self._sections[-at] for _, at in best]
+
+    def _score(self, asked: set[str], at: int) -> float:
+        words, total = self._words[at], len(self._sections)
+        damping = _K * (1 - _B + _B * self._lengths[at] / self._mean)
+        score = 0.0
+        for word in asked & words.keys():
+            rare = math.log(1 + (total - self._in[word] + 0.5) / (self._in[word] + 0.5))
+            score += rare * words[word] * (_K + 1) / (words[word] + damping)
+        return score
+
+
+def sections(guide: Guide, library: Library) -> list[Section]:
+    """Return a guide cut at its headings; a # within a code block is none."""
+    found: list[Section] = []
+    lines: list[str] = []
+    heading, is_code = guide.title, False
+    for line in library.text(guide.slug).splitlines():
+        if line.startswith("```"):
+            is_code = not is_code
+        match = None if is_code else _HEADING.match(line)
+        if match:
+            found.append(Section(guide, heading, "\n".join(lines).strip()))
+            heading, lines = match.group(2), []
+        else:
+            lines.append(line)
+    found.append(Section(guide, heading, "\n".join(lines).strip()))
+    return [section for section in found if section.text]
+
+
+def snippet(section: Section, query: str) -> str:
+    """Return the line of a section that holds most of the query, its start if none does."""
+    asked = set(_tokens(query))
+    lines = [line for line in section.text.splitlines() if not line.startswith("```")]
+    best = max(lines, key=lambda line: len(asked & set(_tokens(line))), default="")
+    return best[:_SNIPPET]
+
+
+def _words_of(section: Section) -> Counter[str]:
+    words = Counter(_tokens(section.text))
+    for word in _tokens(f"{section.guide.title} {section.heading}"):
+        words[word] += _HEADING_WEIGHT
+    return words
+
+
+def _tokens(text: str) -> Sequence[str]:
+    """Return the words of a text, each without its plural; codes whole and in parts."""
+    found = []
+    for word in _WORD.findall(text[:100_000].lower()):
+        parts = [word, *word.split("_")] if "_" in word else [word]
+        found += [part.removesuffix("s") if len(part) > 3 else part for part in parts]  # noqa: PLR2004 - "is"
+    return found
