@@ -37,15 +37,19 @@ class Database:
         return cls(dialect_for(url, folder))
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
+    def transaction(self, *, synced: bool = True) -> Iterator[sa.Connection]:
         """Give a connection that writes; commit (durably) at the end, or undo it all.
+
+        Without `synced` nobody waits for the disk: a power cut may undo the transaction,
+        though never while a later one stays, and whatever is synced later syncs it too.
+        For steps that are acknowledged to nobody and taken again when they are missing.
 
         Raises:
             StorageError: one of its kinds, when the database could not do it; then
                 nothing of this transaction is stored.
         """
         with self._turn(), self._translated(), self._engine.connect() as connection:
-            self.dialect.begin_write(connection)
+            self.dialect.begin_write(connection, synced=synced)
             yield connection
             connection.commit()
 

@@ -63,8 +63,8 @@ class Dialect(Protocol):
     def engine(self) -> sa.Engine:
         """Return the engine that `Database` builds on."""
 
-    def begin_write(self, connection: sa.Connection) -> None:
-        """Start a transaction that will write."""
+    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
+        """Start a transaction that will write; `synced` waits for the disk at its end."""
 
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
@@ -154,8 +154,11 @@ class SqliteDialect:
         sa.event.listen(engine, "connect", lambda connection, _record: prepare(connection))
         return engine
 
-    def begin_write(self, connection: sa.Connection) -> None:
+    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
+        # Said each time: connections are shared, and only outside a transaction it counts.
+        level = "FULL" if synced else "NORMAL"
+        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def begin_read(self, connection: sa.Connection) -> None:
@@ -240,8 +243,10 @@ class PostgresDialect:
             },
         )
 
-    def begin_write(self, connection: sa.Connection) -> None:
+    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """SQLAlchemy begins by itself; rows are locked where they are written."""
+        if not synced:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
 
     def begin_read(self, connection: sa.Connection) -> None:
         """See one state of the database for the whole transaction."""

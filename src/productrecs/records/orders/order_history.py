@@ -94,8 +94,11 @@ class OrderHistory:
         mark: HistoryMark,
         report: HistoryReport,
     ) -> HistoryMark:
-        """Store a chunk and how far it brought us, together; return the latter."""
-        with self.database.transaction() as transaction:
+        """Store a chunk and how far it brought us, together; return the latter.
+
+        What a power cut undoes is imported again; the end is stored once all is safe.
+        """
+        with self.database.transaction(synced=False) as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take(len(chunk))
             items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
