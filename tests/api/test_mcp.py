@@ -141,6 +141,10 @@ def test_every_tool_says_all_of_itself(client: Client) -> None:
         (b"[]", 400, -32600),
         (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', 400, -32600),
         (b'{"id": 1}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', 400, -32600),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', 400, -32600),
     ],
 )
 def test_what_is_no_message_is_refused_exactly(
@@ -149,9 +153,9 @@ def test_what_is_no_message_is_refused_exactly(
     old = ask(client, body)
     new = ask(client, body, mcp_protocol_version=MODERN)
 
-    assert (new.status, new.json["error"]["code"]) == (status, code)
-    assert old.status == status
-    assert old.json["error"]["code"] in {code, -32602}
+    for reply in (old, new):
+        assert (reply.status, reply.json["error"]["code"]) == (status, code)
+        assert reply.json["id"] is None
 
 
 def test_an_unknown_method_tool_or_version_is_refused_exactly(client: Client) -> None:

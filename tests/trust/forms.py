@@ -42,15 +42,34 @@ def _wrong_error(reply: Reply) -> list[str]:
         return [*wrong, "an error that is not JSON"]
     if reply.status == _UNFIT:
         return wrong + _wrong_problems(body)
+    if isinstance(body, dict) and "jsonrpc" in body:
+        return wrong + _wrong_refusal(body)
+    return wrong + _wrong_words(reply, body)
+
+
+def _wrong_words(reply: Reply, body: object) -> list[str]:
     if not isinstance(body, dict) or set(body) - {"reasons"} != {
         "detail",
         "code",
         "request_id",
     }:
-        return [*wrong, f"an error of another form: {body}"]
+        return [f"an error of another form: {body}"]
     if body["request_id"] != reply.header("x-request-id"):
-        wrong.append("two request ids")
-    return wrong
+        return ["two request ids"]
+    return []
+
+
+def _wrong_refusal(body: dict[str, object]) -> list[str]:
+    """Return what is wrong with an error of /mcp, which has the form of JSON-RPC."""
+    error = body.get("error")
+    is_right = (
+        body.keys() == {"jsonrpc", "id", "error"}
+        and body["jsonrpc"] == "2.0"
+        and isinstance(error, dict)
+        and isinstance(error.get("code"), int)
+        and isinstance(error.get("message"), str)
+    )
+    return [] if is_right else [f"a refusal of another form: {str(body)[:200]}"]
 
 
 def _wrong_problems(body: object) -> list[str]:

@@ -1,12 +1,12 @@
 """GET /: what is this, and where is everything?"""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs import __version__
-from productrecs.entrypoints.http.documentation import errors, reply
+from productrecs.entrypoints.http.documentation import errors
 from productrecs.entrypoints.http.public.health import not_ready
 from productrecs.entrypoints.http.public.pages import page, wants_html
 
@@ -54,17 +54,22 @@ ADDRESSES: Final = {
     "health": {"live": "/health/live", "ready": "/health/ready"},
 }
 
+_SELF: Final = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
+_TEXT: Final = {"text/html": {"schema": {"type": "string"}}}
+_JSON: Final = {"application/json": {"schema": {"type": "object"}, "example": _SELF}}
+_REPLY: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The service and its addresses; a page for browsers.",
+        "content": _JSON | _TEXT,
+    }
+}
+
 
 @router.get(
     "/",
     operation_id="index",
     summary="Say what this is, and where everything is",
-    responses=reply(
-        "The service and its addresses; a page for browsers.",
-        {"type": "object"},
-        {"service": "ProductRecs", "version": __version__, **ADDRESSES},
-    )
-    | errors(503),
+    responses=_REPLY | errors(503),
     response_class=Response,
 )
 async def index(request: Request) -> Response:
@@ -77,6 +82,5 @@ async def index(request: Request) -> Response:
         shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
         del shown.headers["etag"]
         return shown
-    content = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
     headers = {"vary": "Accept"}
-    return Response(_encode(content), media_type="application/json", headers=headers)
+    return Response(_encode(_SELF), media_type="application/json", headers=headers)

@@ -25,6 +25,7 @@ router = APIRouter(tags=["documentation"])
 
 BODY_LIMIT: Final = 64 * KIB
 _NOT_JSON: Final = -32700
+_NO_MESSAGE: Final = -32600
 _encode: Final = msgspec.json.Encoder().encode
 _REPLY: Final[dict[str, Any]] = {
     "type": "object",
@@ -72,13 +73,31 @@ async def mcp(request: Request) -> Response:
     check_origin(request.headers.get("origin"), base)
     body = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     try:
-        parse_json(body)
+        message = parse_json(body)
     except BodyError as error:
-        message = f"not JSON: {error.problems[0].msg}"
-        content = {"code": _NOT_JSON, "message": message}
-        refusal = _encode({"jsonrpc": "2.0", "id": None, "error": content})
-        return Response(refusal, 400, media_type="application/json")
+        return _refusal(_NOT_JSON, f"not JSON: {error.problems[0].msg}")
+    if not _is_message(message):
+        return _refusal(_NO_MESSAGE, "a body is one JSON-RPC request or notification")
     return _Answer(body, base)
+
+
+def _is_message(body: object) -> bool:
+    """Return whether a body is one request or notification (JSON-RPC 2.0, section 4)."""
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
+        return False
+    number = body.get("id", "none")
+    return (
+        isinstance(body.get("method"), str)
+        and isinstance(number, str | int)
+        and not isinstance(number, bool)
+        and isinstance(body.get("params", {}), dict)
+    )
+
+
+def _refusal(code: int, message: str) -> Response:
+    error = {"code": code, "message": message}
+    content = _encode({"jsonrpc": "2.0", "id": None, "error": error})
+    return Response(content, 400, media_type="application/json")
 
 
 class _Answer(Response):
