@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 def level(connection: sa.Connection) -> object:
     """Return how the transaction of a connection will commit."""
     if connection.dialect.name == "sqlite":
-        return {2: "on", 1: "off"}[
-            connection.exec_driver_sql("PRAGMA synchronous").scalar()
-        ]
+        found = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
+        return {2: "on", 1: "off"}[int(found)]
     return connection.exec_driver_sql("SHOW synchronous_commit").scalar()
 
 
