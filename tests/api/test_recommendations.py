@@ -1,0 +1,310 @@
+"""GET /v1/recommendations: which products, from which source, and which never."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from productrecs.tenancy.accounts.registration import change_settings, find_store
+from tests.support.service import Merchant, Reply, Service, eventually
+
+# Three families of items that are bought and seen together, and one that nobody touched.
+FAMILIES: Final = {
+    "tent": [f"tent-{n}" for n in range(6)],
+    "lamp": [f"lamp-{n}" for n in range(6)],
+    "boot": [f"boot-{n}" for n in range(6)],
+    "rare": [f"rare-{n}" for n in range(6)],
+}
+EVERYTHING: Final = [item_id for family in FAMILIES.values() for item_id in family]
+SOURCES: Final = {"buy", "browse", "complementary", "similar", "category", "trending"}
+
+
+def furnish(merchant: Merchant) -> Merchant:
+    """Give a store its catalog, and a past in which families go together."""
+    items = [
+        {"id": item_id, "title": item_id, "price": 10, "categories": ["Outdoor", name]}
+        for name, family in FAMILIES.items()
+        for item_id in family
+    ]
+    assert merchant.push(*items).json["created"] == len(EVERYTHING)
+    for name in ("tent", "lamp", "boot"):
+        family = FAMILIES[name]
+        for n in range(12):
+            together = [family[(n + step) % 6] for step in range(3)]
+            assert (
+                merchant.order(f"{name}-{n}", *together, user_id=f"c{n}{name}").status
+                == 200
+            )
+            seen: list[dict[str, object]] = [
+                {
+                    "event": "detail-page-view",
+                    "item_id": item_id,
+                    "session_id": f"s{n}{name}",
+                }
+                for item_id in together
+            ]
+            assert merchant.track(*seen).status == 200
+    return merchant
+
+
+def trained(service: Service, merchant: Merchant) -> Merchant:
+    """Let the store learn, and wait until every process serves what it learned."""
+    service.train(merchant)
+    everywhere = service.everywhere(merchant)
+    eventually(lambda: all(_knows_tents(there) for there in everywhere))
+    return everywhere[0]
+
+
+def _knows_tents(merchant: Merchant) -> list[str]:
+    return merchant.recommend(source="buy", item_id="tent-0").ids
+
+
+@pytest.fixture(scope="module")
+def shop(service: Service) -> Merchant:
+    """Return a store that has learned; tests add shoppers of their own, no items."""
+    return trained(service, furnish(service.register()))
+
+
+@pytest.fixture
+def own_shop(service: Service) -> Merchant:
+    """Return a store that has learned, to change at will."""
+    return trained(service, furnish(service.register()))
+
+
+def check_list(reply: Reply, num: int) -> None:
+    """Whatever was asked, a list is well-formed."""
+    assert reply.status == 200, reply
+    products = reply.json["recommendations"]
+    assert len(products) <= num
+    assert len(set(reply.ids)) == len(products)
+    for product in products:
+        assert set(product) == {
+            *("id", "title", "price", "image_url", "product_url", "score", "source")
+        }
+        assert product["source"] in SOURCES
+        assert product["score"] > 0
+    scores = [product["score"] for product in products]
+    assert scores == sorted(scores, reverse=True)
+
+
+def locs(reply: Reply) -> list[list[str]]:
+    assert reply.status == 422, reply
+    return [problem["loc"] for problem in reply.json["detail"]]
+
+
+def family_of(item_ids: list[str]) -> set[str]:
+    return {item_id.split("-")[0] for item_id in item_ids}
+
+
+QUERIES: Final[list[dict[str, object]]] = [
+    {},
+    {"item_id": "tent-0"},
+    {"item_id": "rare-0"},
+    {"item_id": "unknown"},
+    {"item_ids": "tent-0,lamp-0"},
+    {"item_ids": "unknown,,tent-1,tent-1"},
+    {"item_id": "tent-0", "item_ids": "lamp-1"},
+    {"user_id": "c0tent"},
+    {"customer_id": "c0tent", "user_id": "s0lamp"},
+    {"user_id": "nobody"},
+    {"item_id": "tent-0", "user_id": "s1boot"},
+]
+
+
+@pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar"])
+@pytest.mark.parametrize("num", [1, 7, 20])
+def test_every_list_is_whole_and_in_order(shop: Merchant, source: str, num: int) -> None:
+    for query in QUERIES:
+        if source == "similar" and "item_id" not in query:
+            continue
+        reply = shop.recommend(source=source, num=num, **query)
+
+        check_list(reply, num)
+        if source != "buy":
+            assert len(reply.ids) == num, query
+
+
+@pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar"])
+def test_the_page_and_the_basket_are_never_recommended(shop: Merchant, source: str) -> None:
+    for anchor in EVERYTHING:
+        told = shop.recommend(
+            source=source, num=20, item_id=anchor, item_ids="tent-1,lamp-2"
+        )
+
+        assert not {anchor, "tent-1", "lamp-2"} & set(told.ids)
+
+
+def test_buy_returns_what_was_bought_together_and_is_never_padded(shop: Merchant) -> None:
+    tents = shop.recommend(source="buy", num=20, item_id="tent-0")
+    basket = shop.recommend(source="buy", num=20, item_ids="tent-0,lamp-0")
+
+    assert set(tents.ids) <= set(FAMILIES["tent"]) - {"tent-0"}
+    assert len(tents.ids) >= 2
+    assert family_of(basket.ids) == {"tent", "lamp"}
+    assert set(tents.sources) == set(basket.sources) == {"buy"}
+    for lonely in ("rare-0", "unknown"):
+        assert shop.recommend(source="buy", num=20, item_id=lonely).ids == []
+
+
+def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Merchant) -> None:
+    assert shop.recommend(source="buy", num=20).ids == []
+    assert shop.recommend(source="buy", num=20, user_id="nobody").ids == []
+    shop.order("mine", "boot-0", user_id="own-orders")
+
+    told = shop.recommend(source="buy", num=20, user_id="own-orders")
+
+    assert family_of(told.ids) == {"boot"}
+    assert "boot-0" not in told.ids
+
+
+def test_browse_without_an_identity_is_filled_like_mix(shop: Merchant) -> None:
+    assert len(shop.recommend(source="browse", num=20).ids) == 20
+
+
+def test_similar_needs_an_item_and_fills_like_mix(shop: Merchant) -> None:
+    assert locs(shop.recommend(source="similar")) == [["query", "item_id"]]
+    assert len(shop.recommend(source="similar", item_id="rare-0", num=20).ids) == 20
+
+
+def test_a_short_list_is_filled_from_the_items_own_category_first(shop: Merchant) -> None:
+    told = shop.recommend(item_id="rare-0", num=5)
+
+    assert set(told.ids) == set(FAMILIES["rare"]) - {"rare-0"}
+    assert set(told.sources) == {"category"}
+
+
+def test_what_a_shopper_bought_is_not_recommended_again_unless_the_store_wishes(
+    service: Service, own_shop: Merchant
+) -> None:
+    own_shop.order("mine", "tent-0", "tent-1", user_id="buyer")
+
+    def repeats() -> set[str]:
+        told = own_shop.recommend(num=20, item_id="tent-2", user_id="buyer").ids
+        return {"tent-0", "tent-1"} & set(told)
+
+    assert repeats() == set()
+    with service.database() as database:
+        store = find_store(database, own_shop.account.domain)
+        change_settings(database, store, {"allow_repeat_recommendations": "true"})
+
+    eventually(lambda: repeats() == {"tent-0", "tent-1"}, 5)
+
+
+def test_what_was_merely_viewed_may_be_recommended(shop: Merchant) -> None:
+    views: list[dict[str, object]] = [
+        {"event": "detail-page-view", "item_id": item_id, "session_id": "s_viewer"}
+        for item_id in FAMILIES["lamp"]
+    ]
+    shop.track(*views)
+
+    told = shop.recommend(num=20, user_id="s_viewer").ids
+
+    assert set(FAMILIES["lamp"]) & set(told)
+
+
+def test_what_cannot_be_shown_is_not_however_strongly_it_is_recommended(
+    own_shop: Merchant,
+) -> None:
+    first, second, third = own_shop.recommend(num=3, item_id="tent-0").ids
+    hidden = own_shop.push(
+        {"id": first, "stock_qty": 0},
+        {"id": second, "availability": "discontinued"},
+        {"id": third, "available_until": "2020-01-01"},
+    )
+    assert hidden.json["updated"] == 3
+
+    for query in ({"item_id": "tent-0"}, {"item_ids": "tent-0"}, {}):
+        for source in ("mix", "browse", "buy"):
+            told = own_shop.recommend(num=20, source=source, **query).ids
+            assert not {first, second, third} & set(told)
+
+
+def test_the_number_is_the_stores_own_unless_asked(
+    service: Service, shop: Merchant
+) -> None:
+    few = service.register(rec_num="3")
+    few.push(*({"id": f"i{n}"} for n in range(9)))
+
+    assert len(shop.recommend(item_id="tent-0").ids) == 8
+    assert len(few.recommend().ids) == len(few.trending().ids) == 3
+    assert len(few.recommend(num=5).ids) == len(few.trending(num=5).ids) == 5
+
+
+@pytest.mark.parametrize("num", ["0", "21", "-1", "1.5", "x", "", "99999999999999999999"])
+def test_a_number_outside_one_to_twenty_is_refused(shop: Merchant, num: str) -> None:
+    assert locs(shop.recommend(num=num)) == [["query", "num"]]
+    assert locs(shop.trending(num=num)) == [["query", "num"]]
+
+
+@pytest.mark.parametrize("source", ["", "MIX", "trending", "category", "buy,mix"])
+def test_an_unknown_source_is_refused(shop: Merchant, source: str) -> None:
+    assert locs(shop.recommend(source=source)) == [["query", "source"]]
+
+
+def test_a_basket_names_up_to_fifty_items(shop: Merchant) -> None:
+    fifty = ",".join(f"i{n}" for n in range(50))
+
+    assert shop.recommend(item_ids=fifty).status == 200
+    assert locs(shop.recommend(item_ids=f"{fifty},one-more")) == [["query", "item_ids"]]
+
+
+def test_both_identities_of_a_call_count(shop: Merchant) -> None:
+    shop.order("as-customer", "tent-0", user_id="id-customer")
+    shop.order("as-session", "boot-0", session_id="id-session")
+
+    told = shop.recommend(
+        source="buy", num=20, customer_id="id-customer", user_id="id-session"
+    ).ids
+
+    assert family_of(told) == {"tent", "boot"}
+    assert not {"tent-0", "boot-0"} & set(told)
+
+
+def test_one_identity_is_the_same_shopper_in_whichever_field_it_comes(
+    shop: Merchant,
+) -> None:
+    shop.order("anonymous", "lamp-0", session_id="s_same")
+
+    for field in ("user_id", "customer_id"):
+        told = shop.recommend(source="buy", num=20, **{field: "s_same"}).ids
+        assert family_of(told) == {"lamp"}
+
+
+def test_what_a_session_did_becomes_the_customers_who_it_turns_out_to_be(
+    shop: Merchant,
+) -> None:
+    shop.order("before", "boot-0", session_id="s_link")
+    assert shop.recommend(source="buy", num=20, user_id="link-1").ids == []
+    view = {"event": "detail-page-view", "item_id": "rare-0", "session_id": "s_link"}
+
+    shop.track(view | {"user_id": "link-1"})
+    first = shop.recommend(source="buy", num=20, user_id="link-1").ids
+    shop.track(view | {"user_id": "link-2"})
+    shop.order("after", "lamp-0", session_id="s_link")
+
+    assert family_of(first) == {"boot"}
+    assert "lamp" in family_of(shop.recommend(source="buy", num=20, user_id="link-2").ids)
+    assert family_of(shop.recommend(source="buy", num=20, user_id="link-1").ids) <= {"boot"}
+
+
+@pytest.mark.parametrize("kind", ["order", "detail-page-view", "add-to-cart", "buy"])
+def test_what_a_shopper_does_changes_their_next_list_on_every_process(
+    service: Service, shop: Merchant, kind: str
+) -> None:
+    everywhere = service.everywhere(shop)
+    shopper = f"s_next{kind.replace('-', '')}"
+    for turn, sender in enumerate(everywhere):
+        item_id = FAMILIES["boot"][turn]
+        before = [there.recommend(num=6, user_id=shopper).ids for there in everywhere]
+        if kind == "order":
+            reply = sender.order(f"{shopper}-{turn}", item_id, session_id=shopper)
+        else:
+            event = {"event": kind, "item_id": item_id, "session_id": shopper}
+            reply = sender.track(event | {"order_id": f"{shopper}-{turn}"})
+        assert reply.status == 200
+
+        after = [there.recommend(num=6, user_id=shopper).ids for there in everywhere]
+
+        assert after[0] == after[1]  # the very next request, wherever it arrives
+        assert after[0] not in before
