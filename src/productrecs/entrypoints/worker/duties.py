@@ -29,18 +29,17 @@ class StoreDuties:
         """Follow the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
-        self._reader = services.database.hot_reader()
         workshop = Workshop(services.database, services.models, services.clock)
         self._learner = Learner(workshop)
 
     def all_stores(self) -> Sequence[StoreId]:
         """Return every store."""
-        self._accounts.refresh(self._reader)
+        self._accounts.refresh()
         return [store.store_id for store in self._accounts.all()]
 
     def stores_to_train(self) -> Sequence[StoreId]:
         """Return the stores that have something new to learn and are not resting."""
-        self._accounts.refresh(self._reader)
+        self._accounts.refresh()
         stale = stale_stores(
             self._services.database, self._accounts, self._services.clock()
         )
@@ -48,7 +47,7 @@ class StoreDuties:
 
     def train(self, job: Job, progress: Progress) -> None:
         """Learn what the store's log says by now."""
-        self._accounts.refresh(self._reader)  # the store may be a moment old
+        self._accounts.refresh()  # the store may be a moment old
         store = self._accounts.by_id(job.store_id)
         if store is None:
             message = "the store was deleted"

@@ -53,15 +53,23 @@ class AccountDirectory:
         """Return every store."""
         return list(self._accounts.by_id.values())
 
-    def refresh(self, reader: HotReader) -> bool:
-        """Read the stores again if their version moved; return whether it did."""
-        rows = reader.all(_VERSION_SQL, ())
-        version = int(rows[0][0]) if rows else 0
-        if version == self._accounts.version:
+    def refresh(self, reader: HotReader | None = None) -> bool:
+        """Read the stores again if their version moved; return whether it did.
+
+        With a `reader` of the caller's own it takes no connection while nothing moved.
+        """
+        if self._stored_version(reader) == self._accounts.version:
             return False
         with self._loading:
             self._accounts = self._load()
         return True
+
+    def _stored_version(self, reader: HotReader | None) -> int:
+        if reader is None:
+            with self._database.reading() as connection:
+                return AccountRepository(connection).version()
+        rows = reader.all(_VERSION_SQL, ())
+        return int(rows[0][0]) if rows else 0
 
     def _load(self) -> _Accounts:
         with self._database.reading() as connection:
