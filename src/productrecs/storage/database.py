@@ -36,6 +36,11 @@ class Database:
         """
         return cls(dialect_for(url, folder))
 
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether a write waits for every other write, not just those of its store."""
+        return self._writing is not None
+
     @contextlib.contextmanager
     def transaction(self, *, synced: bool = True) -> Iterator[sa.Connection]:
         """Give a connection that writes; commit (durably) at the end, or undo it all.

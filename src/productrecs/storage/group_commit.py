@@ -14,7 +14,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from productrecs.core.errors import QueueFullError, StorageBrokenError
+from productrecs.core.errors import (
+    QueueFullError,
+    StorageBrokenError,
+    StorageBusyError,
+)
 from productrecs.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -105,18 +109,41 @@ class GroupCommit:
                 batch, self._waiting = self._waiting, []
             if not batch:
                 return
-            for start in range(0, len(batch), BATCH_LIMIT):
-                self._write(batch[start : start + BATCH_LIMIT])
+            self._write(batch)
 
     def _write(self, batch: list[_Pending]) -> None:
         together = [one for one in batch if not one.alone]
-        answers: list[tuple[_Pending, Any, BaseException | None]] = []
-        if together:
-            answers += self._attempt(together)
-        for one in batch:
-            if one.alone:
-                answers += self._attempt([one])
-        _tell(answers)
+        groups = [
+            together[start : start + BATCH_LIMIT]
+            for start in range(0, len(together), BATCH_LIMIT)
+        ]
+        groups += [[one] for one in batch if one.alone]
+        while groups:
+            answers = self._attempt(groups.pop(0))
+            for error in {error for _, _, error in answers}:
+                if isinstance(error, StorageBusyError):
+                    keys = {one.key for one, _, why in answers if why is error}
+                    answers += [(one, None, error) for one in self._behind(keys, groups)]
+            _tell(answers)
+
+    def _behind(self, keys: set[Hashable], groups: list[list[_Pending]]) -> list[_Pending]:
+        """Return what waits for the same lock as writes of `keys` did, and drop it.
+
+        It has waited as long as those that were just refused: nobody waits twice.
+        """
+        everything = self._database.has_one_writer
+
+        def is_blocked(one: _Pending) -> bool:
+            return everything or one.key in keys
+
+        late = [one for group in groups for one in group if is_blocked(one)]
+        groups[:] = [
+            left for group in groups if (left := [o for o in group if not is_blocked(o)])
+        ]
+        with self._wake:
+            late += [one for one in self._waiting if is_blocked(one)]
+            self._waiting = [one for one in self._waiting if not is_blocked(one)]
+        return late
 
     def _attempt(
         self, batch: list[_Pending]
@@ -127,10 +154,16 @@ class GroupCommit:
             _log.critical("a write could not be made durable: %s", error)
             self._on_broken()
             return [(one, None, error) for one in batch]
+        except StorageBusyError as error:
+            keys = {one.key for one in batch}
+            if len(keys) == 1 or self._database.has_one_writer:
+                return [(one, None, error) for one in batch]
+            parts = [[one for one in batch if one.key == key] for key in keys]
         except Exception as error:
             if len(batch) == 1:
                 return [(batch[0], None, error)]
-        return [answer for one in batch for answer in self._attempt([one])]
+            parts = [[one] for one in batch]
+        return [answer for part in parts for answer in self._attempt(part)]
 
     def _commit(
         self, batch: list[_Pending]

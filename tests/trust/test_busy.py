@@ -1,0 +1,113 @@
+"""Is a database that somebody else holds an error? Not for seconds; then an honest 503."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.store_log import StoreLog
+from tests.support.service import Merchant, Reply, Service
+from tests.trust.forms import violations
+from tests.trust.load import receipts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BROKEN: Final = Path(__file__).parent / "broken"
+CLIENTS: Final = 12
+SHORT, LONG = 2.0, 8.0  # seconds that somebody holds the lock
+PATIENCE: Final = 7.0  # after which every client has an answer
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    """Give a running service on each database."""
+    with Service(data_folder, database_url).prepare() as service:
+        yield service
+
+
+@contextlib.contextmanager
+def held(service: Service, merchant: Merchant, seconds: float) -> Iterator[None]:
+    """Hold the store's lock (on SQLite the whole database's) beside the block."""
+    holding = threading.Event()
+
+    def hold() -> None:
+        with service.database() as database, database.transaction() as transaction:
+            StoreLog(database, transaction, StoreId(merchant.account.store_id)).take(1)
+            holding.set()
+            time.sleep(seconds)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holding.wait(10)
+    yield
+    holder.join()
+
+
+def order_at_once(service: Service, merchant: Merchant) -> list[tuple[float, Reply]]:
+    """Return what clients were told that ordered at once, and after how many seconds."""
+    told: list[tuple[float, Reply]] = []
+
+    def order(number: int) -> None:
+        began = time.monotonic()
+        reply = merchant.through(service.client(60)).order(f"o{number}", "a", "b")
+        told.append((time.monotonic() - began, reply))
+
+    threads = [threading.Thread(target=order, args=(n,)) for n in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def test_a_lock_held_for_seconds_is_no_error(service: Service) -> None:
+    merchant = service.register()
+    with held(service, merchant, SHORT):
+        told = order_at_once(service, merchant)
+
+    assert {reply.status for _, reply in told} == {200}
+    with service.database() as database:
+        assert len(receipts(database, merchant.account.store_id)) == CLIENTS
+
+
+def check_honest(
+    service: Service, merchant: Merchant, told: list[tuple[float, Reply]]
+) -> None:
+    assert {reply.status for _, reply in told} == {503}
+    assert {reply.json["code"] for _, reply in told} == {"storage_busy"}
+    assert [wrong for _, reply in told for wrong in violations(reply)] == []
+    assert max(waited for waited, _ in told) < PATIENCE
+    with service.database() as database:
+        assert receipts(database, merchant.account.store_id) == set()
+
+
+def test_a_lock_held_for_long_is_an_honest_503_for_everybody(service: Service) -> None:
+    merchant = service.register()
+    assert merchant.push({"id": "a"}).status == 200
+
+    with held(service, merchant, LONG):
+        told = order_at_once(service, merchant)
+        assert merchant.trending().ids == ["a"]  # reads go on
+
+    check_honest(service, merchant, told)
+    assert {reply.status for _, reply in order_at_once(service, merchant)} == {200}
+
+
+def test_control_trying_each_write_again_by_itself_keeps_clients_waiting(
+    data_folder: Path,
+) -> None:
+    with Service(data_folder, broken=BROKEN / "one_by_one").prepare() as service:
+        merchant = service.register()
+
+        with held(service, merchant, LONG):
+            told = order_at_once(service, merchant)
+
+        with pytest.raises(AssertionError):
+            check_honest(service, merchant, told)
