@@ -9,14 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pytest
 
+from productrecs.core.ids import StoreId
+from productrecs.storage.model_files import open_arrays
+from productrecs.tenancy.accounts.registration import find_store
+from productrecs.training.fit import fit
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.repository import Head, TrainedModel, TrainingRepository
+from productrecs.training.trained_models import folder_of
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, receipts, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 READY_SECONDS: Final = 5.0
 AT_LEAST: Final = 60  # requests between two kills
@@ -92,6 +100,40 @@ def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
     service.kill()
 
 
+def check_model(ordeal: Ordeal) -> None:
+    """The model that serves was made of each stored fact, once, though learners died."""
+    service, store_id = ordeal.service, StoreId(ordeal.merchant.account.store_id)
+    with service.database() as database:
+        rows = stored(database, store_id)
+        store = find_store(database, ordeal.merchant.account.domain)
+
+        def standing() -> tuple[Head, TrainedModel]:
+            with database.reading() as connection:
+                repository = TrainingRepository(connection, store_id)
+                head, model = repository.head(), repository.serving()
+            assert head is not None
+            return head, model or TrainedModel("", 0, 0, "", 0)
+
+        eventually(lambda: standing()[1].applied_seq == standing()[0].seq, 60, pause=0.2)
+        head, model = standing()
+        inputs = TrainingInputs()
+        with database.reading() as connection:
+            inputs.read_on(TrainingRepository(connection, store_id), head.seq)
+    assert len(inputs.behaviour.items) == sum(_counts(rows, "e-"))
+    assert len(inputs.purchases.items) == sum(_counts(rows, "o-"))
+    expected = fit(inputs, head.numbers, store.settings, model.trained_at)
+    serving, _ = open_arrays(
+        folder_of(service.folder / "models", store_id) / model.model_id
+    )
+    assert set(serving) == set(expected)
+    for name, array in expected.items():
+        assert np.array_equal(serving[name], array), name
+
+
+def _counts(rows: Mapping[str, int], kind: str) -> list[int]:
+    return [count for key, count in rows.items() if key.startswith(kind)]
+
+
 def check_kills(service: Service, kills: int, seed: int) -> list[float]:
     """Return how many seconds each restart took, nothing being lost or doubled."""
     ordeal = Ordeal.begin(service, seed)
@@ -110,6 +152,7 @@ def check_kills(service: Service, kills: int, seed: int) -> list[float]:
     )
     assert len(told.having(Outcome.OK)) >= AT_LEAST // 2 * kills
     assert ordeal.cut_off >= kills  # it was busy when it was struck
+    check_model(ordeal)
     return ordeal.restarts
 
 
