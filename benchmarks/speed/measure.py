@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from benchmarks.report import Figure
 from benchmarks.speed import footprint, ingest, learning, reads
-from benchmarks.speed.stores import big_shop
+from benchmarks.speed.servers import ServerError
+from benchmarks.speed.stores import CommandError, big_shop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +29,7 @@ NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 
 
 def measure(report: Report, names: Sequence[str] = ()) -> None:
-    """Measure the named figures, or all of them.
+    """Measure the named figures, or all of them; one that fails does not stop the others.
 
     Raises:
         ValueError: when a name is unknown; the message lists the known ones.
@@ -36,7 +39,14 @@ def measure(report: Report, names: Sequence[str] = ()) -> None:
         raise ValueError(f"no figure {', '.join(sorted(unknown))}; there are {NAMES}")
     chosen = names or NAMES
     for name in chosen:
-        if name in ALONE:
-            ALONE[name](report)
-        else:
-            ON_THE_BIG_SHOP[name](report, big_shop())
+        try:
+            _measure(report, name)
+        except (CommandError, ServerError) as error:
+            report.add(Figure(name, math.nan, "", ok=False, note=f"FAILED: {error}"))
+
+
+def _measure(report: Report, name: str) -> None:
+    if name in ALONE:
+        ALONE[name](report)
+    else:
+        ON_THE_BIG_SHOP[name](report, big_shop())
