@@ -18,6 +18,19 @@ from productrecs.storage.tables import items, store_heads
 _CHUNK: Final = 500
 
 
+# Built once: building a statement costs more than running it.
+_TAKE: Final = (
+    store_heads.update()
+    .where(store_heads.c.store_id == sa.bindparam("own_store"))
+    .values(seq=store_heads.c.seq + sa.bindparam("count"))
+    .returning(store_heads.c.seq)
+)
+_STORED: Final = sa.select(items.c.item_id, items.c.number).where(
+    items.c.store_id == sa.bindparam("own_store"),
+    items.c.item_id.in_(sa.bindparam("item_ids", expanding=True)),
+)
+
+
 class StoreGoneError(ProductRecsError):
     """The store was deleted while it was being written to."""
 
@@ -69,13 +82,8 @@ class StoreLog:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self.store_id)
-            .values(seq=store_heads.c.seq + count)
-            .returning(store_heads.c.seq)
-        )
-        last = self.transaction.execute(query).scalar()
+        values = {"own_store": self.store_id, "count": count}
+        last = self.transaction.execute(_TAKE, values).scalar()
         if last is None:
             message = "this store was deleted"
             raise StoreGoneError(message)
@@ -119,11 +127,12 @@ class StoreLog:
     def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
         stored: dict[str, int] = {}
         for start in range(0, len(item_ids), _CHUNK):
-            query = sa.select(items.c.item_id, items.c.number).where(
-                items.c.store_id == self.store_id,
-                items.c.item_id.in_(item_ids[start : start + _CHUNK]),
-            )
-            stored |= {row[0]: int(row[1]) for row in self.transaction.execute(query)}
+            values = {
+                "own_store": self.store_id,
+                "item_ids": item_ids[start : start + _CHUNK],
+            }
+            rows = self.transaction.execute(_STORED, values)
+            stored |= {row[0]: int(row[1]) for row in rows}
         return stored
 
     def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:

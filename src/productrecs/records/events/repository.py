@@ -19,6 +19,37 @@ from productrecs.storage.tables import (
 RETRY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 500
 
+# Built once: building a statement costs more than running it, and these run in every batch.
+_CUSTOMERS: Final = sa.select(shopper_links.c.session, shopper_links.c.customer).where(
+    shopper_links.c.store_id == sa.bindparam("own_store"),
+    shopper_links.c.session.in_(sa.bindparam("sessions", expanding=True)),
+)
+_LINK: Final = sa.text(
+    "INSERT INTO shopper_links (store_id, session, customer, since_seq) "
+    "VALUES (:own_store, :from_name, :to_name, :since) "
+    "ON CONFLICT (store_id, session) DO UPDATE "
+    "SET customer = excluded.customer, since_seq = excluded.since_seq"
+)
+# A session that was itself taken for a customer hands its own sessions on; then what it
+# did and bought before anyone knew who it was.
+_FOLLOW: Final = (
+    shopper_links.update()
+    .where(
+        shopper_links.c.store_id == sa.bindparam("own_store"),
+        shopper_links.c.customer == sa.bindparam("from_name"),
+    )
+    .values(customer=sa.bindparam("to_name")),
+    *(
+        table.update()
+        .where(
+            table.c.store_id == sa.bindparam("own_store"),
+            table.c.person == sa.bindparam("from_name"),
+        )
+        .values(person=sa.bindparam("to_name"))
+        for table in (events, purchase_lines)
+    ),
+)
+
 
 class EventRepository:
     """One store's events, inside one transaction; never commits."""
@@ -56,34 +87,20 @@ class EventRepository:
         wanted = list(dict.fromkeys(sessions))
         found: dict[str, str] = {}
         for start in range(0, len(wanted), _CHUNK):
-            query = sa.select(shopper_links.c.session, shopper_links.c.customer).where(
-                shopper_links.c.store_id == self._store_id,
-                shopper_links.c.session.in_(wanted[start : start + _CHUNK]),
-            )
-            found |= {row[0]: row[1] for row in self._transaction.execute(query)}
+            values = {
+                "own_store": self._store_id,
+                "sessions": wanted[start : start + _CHUNK],
+            }
+            rows = self._transaction.execute(_CUSTOMERS, values)
+            found |= {row[0]: row[1] for row in rows}
         return found
 
     def link(self, session: str, customer: str, seq: int) -> None:
         """Give a session, and what it did before anyone knew who it was, to a customer."""
-        query = upsert(self._transaction, shopper_links).values(
-            store_id=self._store_id, session=session, customer=customer, since_seq=seq
-        )
-        self._transaction.execute(
-            query.on_conflict_do_update(
-                index_elements=["store_id", "session"],
-                set_={"customer": customer, "since_seq": seq},
-            )
-        )
-        # A session that was itself taken for a customer hands its own sessions on.
-        handed_on = shopper_links.update().where(
-            shopper_links.c.store_id == self._store_id, shopper_links.c.customer == session
-        )
-        self._transaction.execute(handed_on.values(customer=customer))
-        for table in (events, purchase_lines):
-            query_rows = table.update().where(
-                table.c.store_id == self._store_id, table.c.person == session
-            )
-            self._transaction.execute(query_rows.values(person=customer))
+        values = {"own_store": self._store_id, "from_name": session, "to_name": customer}
+        self._transaction.execute(_LINK, {**values, "since": seq})
+        for statement in _FOLLOW:
+            self._transaction.execute(statement, values)
 
     def count(self, since_ms: int, until_ms: int) -> int:
         """Return how many rows of the log are later than `since_ms`, up to `until_ms`.

@@ -58,7 +58,7 @@ class History:
 class Histories:
     """The histories of one store's shoppers, the least recently asked for leave first."""
 
-    def __init__(self, store_id: StoreId, limit: int = 8_000) -> None:
+    def __init__(self, store_id: StoreId, limit: int = 20_000) -> None:
         """Keep up to `limit` people in memory."""
         self._store_id = store_id
         self._limit = limit
