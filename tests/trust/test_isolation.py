@@ -198,6 +198,9 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/docs-md/{slug}.md"): _plain("/docs-md/keys.md"),
     ("GET", "/guides"): _plain("/guides"),
     ("GET", "/guides/{slug}"): _plain("/guides/keys"),
+    ("POST", "/mcp"): lambda _: [
+        Call("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
+    ],
     ("GET", "/"): _plain("/"),
 }
 
