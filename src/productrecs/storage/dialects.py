@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import apsw
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -35,7 +36,11 @@ class HotReader(Protocol):
     """One bare read-only connection for one thread; `?` marks parameters."""
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Return every row of a short query, seeing all that is committed by now."""
+        """Return every row of a short query, seeing all that is committed by now.
+
+        Raises:
+            StorageError: one of its kinds, when the database could not answer.
+        """
 
     def close(self) -> None:
         """Give the connection back."""
@@ -215,7 +220,10 @@ class _SqliteHotReader:
         self._cursor = connection.apsw.cursor()
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        return self._cursor.execute(sql, parameters).fetchall()
+        try:
+            return self._cursor.execute(sql, parameters).fetchall()
+        except apsw.Error as error:
+            raise storage_error(apsw_dbapi.translated(error)) from error
 
     def close(self) -> None:
         self._connection.close()
@@ -287,23 +295,23 @@ class PostgresDialect:
 
     def translate(self, error: BaseException) -> StorageError | None:
         """Return our error for one of psycopg's."""
-        if not isinstance(error, psycopg.Error):
-            return None
-        if isinstance(
-            error,
-            psycopg.errors.LockNotAvailable
-            | psycopg.errors.DeadlockDetected
-            | psycopg.errors.SerializationFailure
-            | psycopg.errors.TooManyConnections,
-        ):
-            return StorageBusyError("the database is busy; send the request again")
-        if isinstance(error, psycopg.errors.DiskFull):
-            return StorageFullError("the database's disk is full; nothing is lost")
-        if isinstance(error, psycopg.OperationalError):
-            return StorageBusyError(
-                "the database cannot be reached; send the request again"
-            )
-        return StorageError(f"the database refused: {error.__class__.__name__}")
+        return _postgres_error(error) if isinstance(error, psycopg.Error) else None
+
+
+def _postgres_error(error: psycopg.Error) -> StorageError:
+    if isinstance(
+        error,
+        psycopg.errors.LockNotAvailable
+        | psycopg.errors.DeadlockDetected
+        | psycopg.errors.SerializationFailure
+        | psycopg.errors.TooManyConnections,
+    ):
+        return StorageBusyError("the database is busy; send the request again")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StorageFullError("the database's disk is full; nothing is lost")
+    if isinstance(error, psycopg.OperationalError):
+        return StorageBusyError("the database cannot be reached; send the request again")
+    return StorageError(f"the database refused: {error.__class__.__name__}")
 
 
 class _PostgresHotReader:
@@ -313,10 +321,13 @@ class _PostgresHotReader:
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         try:
-            return self._run(sql, parameters)
-        except psycopg.OperationalError:  # the server was restarted: once more, afresh
-            self.close()
-            return self._run(sql, parameters)
+            try:
+                return self._run(sql, parameters)
+            except psycopg.OperationalError:  # the server was restarted: once more, afresh
+                self.close()
+                return self._run(sql, parameters)
+        except psycopg.Error as error:
+            raise _postgres_error(error) from error
 
     def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         if self._connection is None:
