@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
+FEW: Final = 16
+GATHER_SECONDS: Final = 0.004
 
 
 @dataclass(slots=True)
@@ -105,6 +107,8 @@ class GroupCommit:
             with self._wake:
                 while not self._waiting and not self._closing:
                     self._wake.wait()
+                if len(self._waiting) < FEW and not self._closing:
+                    self._wake.wait(GATHER_SECONDS)  # a commit costs the same for more
                 # The whole list is swapped: taking it one by one starves the producers.
                 batch, self._waiting = self._waiting, []
             if not batch:

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import random
+import sys
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ _log = logging.getLogger(__name__)
 INTERFACE_VERSION: Final = "3.0.0"
 _LAST_WORDS_SECONDS: Final = 0.3
 _EX_SOFTWARE: Final = 70
+_SWITCH_SECONDS: Final = 0.0005
 
 
 def create_application(services: Services, draining: object) -> Application:
@@ -111,6 +113,8 @@ class _Process:
 
     @contextlib.asynccontextmanager
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
+        # The loop must not wait Python's usual 5 ms for the writer's thread to give way.
+        sys.setswitchinterval(_SWITCH_SECONDS)
         services = self._services
         database = services.database
         on_loop = database.dialect.reads_on_the_loop
