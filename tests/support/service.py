@@ -12,6 +12,7 @@ import http.client
 import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 60.0
+_PROGRAM: Final = (sys.executable, "-m", "productrecs")
+# A test run that is killed leaves no service behind (util-linux; elsewhere it may).
+_DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 STOP_SECONDS: Final = 40.0
 # Below the ports that the system gives to outgoing connections; each process of a test run
 # looks in a stretch of its own.
@@ -246,7 +250,7 @@ class Service:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "productrecs", self.command, *self._options()],
+                [*_DIES_WITH_US, *_PROGRAM, self.command, *self._options()],
                 cwd=ROOT,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
@@ -390,7 +394,7 @@ class Service:
             ServiceError: when the verb fails.
         """
         done = subprocess.run(
-            [sys.executable, "-m", "productrecs", *arguments, "--data", str(self.folder)],
+            [*_PROGRAM, *arguments, "--data", str(self.folder)],
             cwd=ROOT,
             env=self._environment(),
             stdin=subprocess.DEVNULL,

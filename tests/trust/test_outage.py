@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.support import postgres
 from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.forms import violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.support.postgres import Cluster
 
@@ -59,6 +62,44 @@ def test_lists_go_on_and_writes_are_refused_honestly_until_it_is_back(
         eventually(lambda: _order(merchant).status == 200, 20)
         assert _order(merchant, "again").json["duplicate"] is False
         eventually(lambda: service.client().ask("GET", "/health/ready").status == 200, 20)
+
+
+def test_a_database_that_hangs_keeps_no_list_waiting(data_folder: Path) -> None:
+    owner = postgres.Owner.begin()  # a server of its own: others go on using theirs
+    if owner is None:
+        pytest.skip(postgres.MISSING)
+    try:
+        owner.cluster.ensure_started()
+        url = owner.cluster.create_database()
+        with Service(data_folder, url).prepare() as service:
+            merchant = service.register()
+            merchant.push({"id": "a"}, {"id": "b"})
+            assert len(merchant.recommend(user_id="s_1").ids) == 2
+
+            with frozen(owner.cluster):
+                for query in ({"user_id": "s_1"}, {"user_id": "s_2"}, {"item_id": "a"}, {}):
+                    began = time.monotonic()
+                    assert merchant.recommend(**query).status == 200
+                    assert time.monotonic() - began < PATIENCE / 2
+
+            eventually(lambda: merchant.order("o-1", "a").status == 200, 20)
+    finally:
+        owner.end()
+
+
+@contextlib.contextmanager
+def frozen(cluster: Cluster) -> Iterator[None]:
+    """Stop every process of a server where it stands, while the block runs."""
+    first = (cluster.data / "postmaster.pid").read_text("utf-8").split()[0]
+    children = Path(f"/proc/{first}/task/{first}/children").read_text("utf-8").split()
+    every = [int(first), *map(int, children)]
+    for process in every:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in every:
+            os.kill(process, signal.SIGCONT)
 
 
 def check_outage(merchant: Merchant) -> None:

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.shops import Shops
@@ -13,6 +15,9 @@ from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.group_commit import GroupCommit, Many
 from productrecs.tenancy.accounts.directory import AccountDirectory
+
+READ_SECONDS: Final = 0.5
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +37,28 @@ class Context:
     reading: ThreadPoolExecutor | None
 
     async def look_again(self) -> None:
-        """Look whether the stores changed since this process last looked."""
+        """Look whether the stores changed since this process last looked.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
+        await self.read(self.accounts.refresh)
+
+    async def read(self, what: Callable[[HotReader], Result]) -> Result:
+        """Return what a short read finds; no request waits long for a database that hangs.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
         if self.reading is None:
-            self.accounts.refresh(self.reader)
-            return
+            return what(self.reader)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self.reading, self.accounts.refresh, self.reader)
+        reading = loop.run_in_executor(self.reading, what, self.reader)
+        try:
+            return await asyncio.wait_for(reading, READ_SECONDS)
+        except TimeoutError as error:
+            message = "the database does not answer; send the request again"
+            raise StorageBusyError(message) from error
 
     @property
     def clock(self) -> Clock:

@@ -1,6 +1,5 @@
 """GET /v1/recommendations and GET /v1/trending."""
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
@@ -163,16 +162,14 @@ def _moment(opened: OpenShop, now_ms: int) -> tuple[object, ...]:
 async def _histories(
     context: Context, opened: OpenShop, identities: Sequence[str]
 ) -> list[History]:
-    def read() -> list[History]:
-        return [opened.histories.of(name, context.reader) for name in identities]
-
     try:
-        if context.reading is None:
-            return read()
-        return await asyncio.get_running_loop().run_in_executor(context.reading, read)
-    except Exception as error:
-        if not isinstance(error, StorageError):
-            _log.exception("a shopper's history could not be read; answering without it")
+        return await context.read(
+            lambda reader: [opened.histories.of(name, reader) for name in identities]
+        )
+    except StorageError:
+        return []  # a list that knows less beats none
+    except Exception:
+        _log.exception("a shopper's history could not be read; answering without it")
         return []
 
 
