@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
+import psycopg
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
+from productrecs.storage import apsw_dbapi
+from productrecs.storage.bare import bare
 from productrecs.storage.dialects import Dialect, HotReader, dialect_for
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
@@ -54,6 +57,7 @@ class Database:
                 nothing of this transaction is stored.
         """
         with self._turn(), self._translated(), self._engine.connect() as connection:
+            connection.begin()  # said first: a bare statement does not begin by itself
             self.dialect.begin_write(connection, synced=synced)
             yield connection
             connection.commit()
@@ -69,7 +73,7 @@ class Database:
         self, transaction: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
     ) -> None:
         """Insert many rows, each holding a value for every column of `table` in order."""
-        self.dialect.insert_rows(transaction, table, rows)
+        bare(transaction).insert(table, rows)
 
     def hot_reader(self) -> HotReader:
         """Return a bare read-only connection; use it from one thread, then close it."""
@@ -106,3 +110,5 @@ class Database:
             if ours is None:
                 raise
             raise ours from error
+        except (apsw_dbapi.Error, psycopg.Error) as error:
+            raise self.dialect.translate(error) or error from error

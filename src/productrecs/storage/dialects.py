@@ -77,11 +77,6 @@ class Dialect(Protocol):
     def hot_reader(self) -> HotReader:
         """Open a bare connection for reads on a hot path."""
 
-    def insert_rows(
-        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
-    ) -> None:
-        """Insert many rows (values in the order of the table's columns) the fastest way."""
-
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Let one process at a time migrate."""
 
@@ -177,15 +172,6 @@ class SqliteDialect:
         connection.apsw.execute("PRAGMA query_only = ON")
         return _SqliteHotReader(connection)
 
-    def insert_rows(
-        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
-    ) -> None:
-        """One statement, run for each row by the driver."""
-        if rows:
-            connection.exec_driver_sql(
-                _insert_sql(table, "?"), [tuple(row) for row in rows]
-            )
-
     def lock_migrations(self, connection: sa.Connection) -> None:
         """The write transaction is the lock."""
 
@@ -266,22 +252,6 @@ class PostgresDialect:
         """Open a connection that cannot write and reconnects when it was lost."""
         return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
 
-    def insert_rows(
-        self, connection: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
-    ) -> None:
-        """COPY, which takes three times the rows of INSERT a second."""
-        if not rows:
-            return
-        columns = ", ".join(f'"{column.name}"' for column in table.columns)
-        driver = connection.connection.driver_connection
-        if not isinstance(driver, psycopg.Connection):
-            message = "PostgreSQL must be reached through psycopg"
-            raise StorageError(message)
-        sql = f'COPY "{table.name}" ({columns}) FROM STDIN'
-        with driver.cursor() as cursor, cursor.copy(sql) as copy:
-            for row in rows:
-                copy.write_row(row)
-
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Hold one advisory lock until the transaction ends."""
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
@@ -344,9 +314,3 @@ class _PostgresHotReader:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-
-
-def _insert_sql(table: sa.Table, mark: str) -> str:
-    columns = ", ".join(f'"{column.name}"' for column in table.columns)
-    marks = ", ".join(mark for _ in table.columns)
-    return f'INSERT INTO "{table.name}" ({columns}) VALUES ({marks})'  # noqa: S608 - own names

@@ -8,6 +8,8 @@ that fails is tried again, one write at a time.
 import asyncio
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -62,8 +64,11 @@ class GroupCommit:
         self._database = database
         self._on_broken = on_broken
         self._limit = limit
-        self._waiting: list[_Pending] = []
+        # Appended and taken without a lock, both being atomic: the thread would hold it
+        # while it waits for the interpreter, and the event loop would wait for the thread.
+        self._waiting: deque[_Pending] = deque()
         self._wake = threading.Condition()
+        self._sleeps = False
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
@@ -86,12 +91,12 @@ class GroupCommit:
         """
         loop = asyncio.get_running_loop()
         pending = _Pending(many, key, payload, alone, loop, loop.create_future())
-        with self._wake:
-            if len(self._waiting) >= self._limit or self._closing:
-                message = "too many writes are waiting; send this one again in a moment"
-                raise QueueFullError(message)
-            self._waiting.append(pending)
-            if len(self._waiting) == 1:
+        if len(self._waiting) >= self._limit or self._closing:
+            message = "too many writes are waiting; send this one again in a moment"
+            raise QueueFullError(message)
+        self._waiting.append(pending)
+        if self._sleeps:
+            with self._wake:
                 self._wake.notify()
         return pending.answer
 
@@ -103,17 +108,23 @@ class GroupCommit:
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
-        while True:
+        while self._sleep():
+            if len(self._waiting) < FEW and not self._closing:
+                time.sleep(GATHER_SECONDS)  # a commit costs the same for more
+            self._write(self._take())
+
+    def _sleep(self) -> bool:
+        """Return once something waits; false when nothing does and nothing will."""
+        if not self._waiting:
             with self._wake:
+                self._sleeps = True
                 while not self._waiting and not self._closing:
                     self._wake.wait()
-                if len(self._waiting) < FEW and not self._closing:
-                    self._wake.wait(GATHER_SECONDS)  # a commit costs the same for more
-                # The whole list is swapped: taking it one by one starves the producers.
-                batch, self._waiting = self._waiting, []
-            if not batch:
-                return
-            self._write(batch)
+                self._sleeps = False
+        return bool(self._waiting)
+
+    def _take(self) -> list[_Pending]:
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     def _write(self, batch: list[_Pending]) -> None:
         together = [one for one in batch if not one.alone]
@@ -144,10 +155,9 @@ class GroupCommit:
         groups[:] = [
             left for group in groups if (left := [o for o in group if not is_blocked(o)])
         ]
-        with self._wake:
-            late += [one for one in self._waiting if is_blocked(one)]
-            self._waiting = [one for one in self._waiting if not is_blocked(one)]
-        return late
+        waiting = self._take()
+        self._waiting.extendleft(one for one in reversed(waiting) if not is_blocked(one))
+        return late + [one for one in waiting if is_blocked(one)]
 
     def _attempt(
         self, batch: list[_Pending]

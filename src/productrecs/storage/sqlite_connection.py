@@ -15,7 +15,7 @@ from productrecs.core.errors import (
 from productrecs.storage import apsw_dbapi
 
 LOCK_WAIT_MS: Final = 5_000
-WAL_PAGES: Final = 2_000
+WAL_PAGES: Final = 8_000
 WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
 
 _SQLITE_BUSY = frozenset({5, 6})

@@ -12,23 +12,12 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
+from productrecs.storage.bare import bare
 from productrecs.storage.database import Database
 from productrecs.storage.tables import items, store_heads
 
-_CHUNK: Final = 500
-
-
-# Built once: building a statement costs more than running it.
-_TAKE: Final = (
-    store_heads.update()
-    .where(store_heads.c.store_id == sa.bindparam("own_store"))
-    .values(seq=store_heads.c.seq + sa.bindparam("count"))
-    .returning(store_heads.c.seq)
-)
-_STORED: Final = sa.select(items.c.item_id, items.c.number).where(
-    items.c.store_id == sa.bindparam("own_store"),
-    items.c.item_id.in_(sa.bindparam("item_ids", expanding=True)),
-)
+_TAKE: Final = "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq"
+_NUMBERS: Final = ("items", "item_id", "number")
 
 
 class StoreGoneError(ProductRecsError):
@@ -82,12 +71,11 @@ class StoreLog:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        values = {"own_store": self.store_id, "count": count}
-        last = self.transaction.execute(_TAKE, values).scalar()
-        if last is None:
+        taken = bare(self.transaction).all(_TAKE, (count, self.store_id))
+        if not taken:
             message = "this store was deleted"
             raise StoreGoneError(message)
-        return int(last) - count + 1
+        return int(taken[0][0]) - count + 1
 
     def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
         """Return the number of each id, giving unknown ids theirs, outside the catalog.
@@ -125,15 +113,7 @@ class StoreLog:
             self._known.learn(self.store_id, self._fresh)
 
     def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
-        stored: dict[str, int] = {}
-        for start in range(0, len(item_ids), _CHUNK):
-            values = {
-                "own_store": self.store_id,
-                "item_ids": item_ids[start : start + _CHUNK],
-            }
-            rows = self.transaction.execute(_STORED, values)
-            stored |= {row[0]: int(row[1]) for row in rows}
-        return stored
+        return bare(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
 
     def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:
         if not item_ids:

@@ -6,17 +6,49 @@ nothing while a request is answered: a look every few seconds finds the slow one
 """
 
 import asyncio
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.server import ServerState
 
 from productrecs.core.ids import random_text
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
+WHOLE: Final = "productrecs.whole"
+
+
+def answer_whole(scope: MutableMapping[str, Any], head: bytes, body: bytes) -> bool:
+    """Send a complete reply in one write; return whether that was possible.
+
+    `head` is the status line and the headers, which say the body's length, with the empty
+    line. uvicorn's own way checks each header again and writes twice: a third of the time
+    that a kept reply takes. Where anything is out of the ordinary (HEAD, the last reply of
+    a connection, a client that does not read, another server) nothing is sent.
+    """
+    cycle: RequestResponseCycle | None = scope.get(WHOLE)
+    if (
+        cycle is None
+        or cycle.response_started
+        or cycle.disconnected
+        or not cycle.keep_alive
+        or cycle.flow.write_paused
+        or cycle.scope["method"] == "HEAD"
+    ):
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.transport.write(head + body)
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 class Draining:
@@ -112,6 +144,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start to answer; the last request of a connection when the process stops."""
         super().on_headers_complete()
+        cast("dict[str, Any]", self.scope)[WHOLE] = self.cycle
         self._requests += 1
         self._is_in_head = False
         self._body_bytes = 0

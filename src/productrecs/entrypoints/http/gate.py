@@ -27,6 +27,7 @@ from productrecs.entrypoints.http.authentication import (
     keys_of,
 )
 from productrecs.entrypoints.http.bodies import ClientGoneError, read_event_body
+from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.errors import (
     INTERNAL,
@@ -63,7 +64,12 @@ _JSON: Final[Header] = (b"content-type", b"application/json")
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_OK: Final = 200
 _SERVER_ERROR: Final = 500
+_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"x-request-id: %b\r\ncache-control: no-store\r\n%b\r\n"
+)
 
 
 class _Visit:
@@ -121,6 +127,8 @@ class _Visit:
         if self.started:
             return
         self.started = True
+        if status == _OK and not extra and self._answered_whole(body):
+            return
         headers = [
             _JSON,
             (b"content-length", b"%d" % len(body)),
@@ -137,6 +145,13 @@ class _Visit:
         await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
             _log.warning("a request was refused", extra=self.facts(status))
+
+    def _answered_whole(self, body: bytes) -> bool:
+        if self._gate.is_draining:
+            return False
+        cors = b"".join([b"%b: %b\r\n" % header for header in self.cors])
+        head = _HEAD % (len(body), self._request_id, cors)
+        return answer_whole(self.scope, head, body)
 
     async def refuse(self, why: Answer, detail: str) -> None:
         """Answer with an error's body."""

@@ -1,53 +1,39 @@
 """The SQL of the event log, of the links between sessions and customers, and of retries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import (
-    event_receipts,
-    events,
-    imports,
-    purchase_lines,
-    shopper_links,
-)
+from productrecs.storage.tables import event_receipts, events, imports
 
 RETRY_WINDOW_MS: Final = 7 * DAY_MS
-_CHUNK: Final = 500
-
-# Built once: building a statement costs more than running it, and these run in every batch.
-_CUSTOMERS: Final = sa.select(shopper_links.c.session, shopper_links.c.customer).where(
-    shopper_links.c.store_id == sa.bindparam("own_store"),
-    shopper_links.c.session.in_(sa.bindparam("sessions", expanding=True)),
+_ADMIT: Final = (
+    "INSERT INTO event_receipts (store_id, event_id, received_at) VALUES (?, ?, ?) "
+    "ON CONFLICT (store_id, event_id) DO UPDATE SET received_at = excluded.received_at "
+    "WHERE event_receipts.received_at <= ? RETURNING event_id"
 )
-_LINK: Final = sa.text(
-    "INSERT INTO shopper_links (store_id, session, customer, since_seq) "
-    "VALUES (:own_store, :from_name, :to_name, :since) "
-    "ON CONFLICT (store_id, session) DO UPDATE "
+_CUSTOMERS: Final = ("shopper_links", "session", "customer")
+_LINK: Final = (
+    "INSERT INTO shopper_links (store_id, session, customer, since_seq) "  # noqa: S608 - own words
+    "SELECT ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
+    f"FROM {GIVEN} WHERE true ON CONFLICT (store_id, session) DO UPDATE "
     "SET customer = excluded.customer, since_seq = excluded.since_seq"
 )
 # A session that was itself taken for a customer hands its own sessions on; then what it
 # did and bought before anyone knew who it was.
-_FOLLOW: Final = (
-    shopper_links.update()
-    .where(
-        shopper_links.c.store_id == sa.bindparam("own_store"),
-        shopper_links.c.customer == sa.bindparam("from_name"),
+_FOLLOW: Final = tuple(
+    f"UPDATE {table} SET {column} = given.value ->> 1 FROM {GIVEN} "  # noqa: S608 - own names
+    f"WHERE store_id = ? AND {column} = given.value ->> 0"
+    for table, column in (
+        ("shopper_links", "customer"),
+        ("events", "person"),
+        ("purchase_lines", "person"),
     )
-    .values(customer=sa.bindparam("to_name")),
-    *(
-        table.update()
-        .where(
-            table.c.store_id == sa.bindparam("own_store"),
-            table.c.person == sa.bindparam("from_name"),
-        )
-        .values(person=sa.bindparam("to_name"))
-        for table in (events, purchase_lines)
-    ),
 )
 
 
@@ -57,6 +43,7 @@ class EventRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
+        self._bare = bare(transaction)
         self._store_id = store_id
 
     def admit(self, event_id: str, now_ms: int) -> bool:
@@ -64,15 +51,9 @@ class EventRepository:
 
         The window is half-open, and a repeat does not extend it.
         """
-        added = upsert(self._transaction, event_receipts).values(
-            store_id=self._store_id, event_id=event_id, received_at=now_ms
-        )
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "event_id"],
-            set_={"received_at": added.excluded.received_at},
-            where=event_receipts.c.received_at <= now_ms - RETRY_WINDOW_MS,
-        ).returning(event_receipts.c.event_id)
-        return self._transaction.execute(query).first() is not None
+        horizon = now_ms - RETRY_WINDOW_MS
+        values = (self._store_id, event_id, now_ms, horizon)
+        return bool(self._bare.all(_ADMIT, values))
 
     def forget_receipts(self, before_ms: int) -> int:
         """Delete the ids of events received before `before_ms`; return how many."""
@@ -84,23 +65,19 @@ class EventRepository:
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return the customer that each session belongs to, where there is one."""
-        wanted = list(dict.fromkeys(sessions))
-        found: dict[str, str] = {}
-        for start in range(0, len(wanted), _CHUNK):
-            values = {
-                "own_store": self._store_id,
-                "sessions": wanted[start : start + _CHUNK],
-            }
-            rows = self._transaction.execute(_CUSTOMERS, values)
-            found |= {row[0]: row[1] for row in rows}
-        return found
+        return self._bare.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
-    def link(self, session: str, customer: str, seq: int) -> None:
-        """Give a session, and what it did before anyone knew who it was, to a customer."""
-        values = {"own_store": self._store_id, "from_name": session, "to_name": customer}
-        self._transaction.execute(_LINK, {**values, "since": seq})
-        for statement in _FOLLOW:
-            self._transaction.execute(statement, values)
+    def link(self, links: Sequence[tuple[str, str, int]]) -> None:
+        """Give sessions, and what they did before anyone knew who it was, to customers.
+
+        A link is a session, its customer and the sequence number of the fact that told; no
+        session is there twice, and no customer is a session of another link.
+        """
+        if not links:
+            return
+        self._bare.run(_LINK, (self._store_id, list(links)))
+        for text in _FOLLOW:
+            self._bare.run(text, (list(links), self._store_id))
 
     def count(self, since_ms: int, until_ms: int) -> int:
         """Return how many rows of the log are later than `since_ms`, up to `until_ms`.

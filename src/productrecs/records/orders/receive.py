@@ -63,6 +63,7 @@ def receive_events(
         )
         for index, event in enumerate(events)
     ]
+    shoppers.settle()
     behaviour = [one for one in placed if one.event.kind is not EventKind.BUY]
     append(log, behaviour, numbers, shoppers.linked)
     buys = [one for one in placed if one.event.kind is EventKind.BUY]
@@ -80,6 +81,7 @@ def receive_order(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
         return Receipt(order.order_id, items_ingested=0, duplicate=True)
     shoppers = Shoppers(EventRepository(log.transaction, log.store_id), [order])
     person = shoppers.meet(order, first)
+    shoppers.settle()
     items = log.numbers((line.item_id for line in order.lines), now_ms)
     ledger = Ledger(purchases, [order.order_id])
     places = numbered([items[line.item_id] for line in order.lines])
