@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pytest
 
+from productrecs.engines import compiling
 from productrecs.engines.browse import (
     SessionIndex,
     SessionOptions,
@@ -266,7 +267,7 @@ def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
 
     monkeypatch.setattr(numba, "njit", njit)
 
-    made = kernel.compiled("f8(f8)")(abs)
+    made = compiling.compiled("f8(f8)")(abs)
 
     assert made is abs
     assert [options.get("cache", False) for options in asked] == [True, False]

@@ -139,7 +139,7 @@ def _check(path: Path, digest: str) -> None:
 def _mapped(path: Path) -> npt.NDArray[Any]:
     if path.stat().st_size > 4096:  # noqa: PLR2004 - below a page, mapping costs more
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]  # numpy types np.load as Any
+            return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # type: ignore[no-any-return]  # numpy types np.load as Any
         except ValueError:  # an empty array cannot be mapped
             pass
     return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # numpy types np.load as Any

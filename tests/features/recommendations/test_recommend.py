@@ -1,5 +1,6 @@
 """Lists are made by their recipe: blended, struck out, filled, and never padded for buy."""
 
+from array import array
 from collections.abc import Mapping
 
 import numpy as np
@@ -103,8 +104,12 @@ def ask(
     return recommend(shop, request, histories, NOW)
 
 
+def past_of(person: str, recent: list[int], bought: list[int]) -> History:
+    return History(person, 1, array("q", recent), array("q", bought))
+
+
 def anna(recent: list[int], bought: list[int]) -> History:
-    return History("anna", 1, recent, set(bought), bought, set())
+    return past_of("anna", recent, bought)
 
 
 def test_buy_is_never_padded(shop: Shop) -> None:
@@ -159,7 +164,7 @@ def test_what_was_bought_comes_back_only_where_repeats_are_allowed(shop: Shop) -
 
 
 def test_both_identities_of_a_call_are_used(shop: Shop) -> None:
-    session = History("s_1", 1, [ROPE], {BOLT}, [BOLT], set())
+    session = past_of("s_1", [ROPE], [BOLT])
 
     picks = ask(shop, Source.MIX, 20, anna([TENT], [PEG]), session)
 

@@ -6,7 +6,6 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.history import Histories, History
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import Receipt, receive_events, receive_order
 from productrecs.storage.database import Database
@@ -204,29 +203,6 @@ def test_links_within_one_batch_reach_the_events_before_them(
         bought_by = connection.execute(sa.select(purchase_lines.c.person)).scalars().all()
     assert persons(database, store_id) == ["anna", "anna"]
     assert bought_by == ["anna"]
-
-
-def test_a_history_is_read_on_and_follows_a_login(
-    database: Database, store_id: StoreId
-) -> None:
-    histories, reader = Histories(store_id), database.hot_reader()
-
-    def seen(name: str) -> History:
-        return histories.of(name, reader)
-
-    send(database, store_id, view("tent", session="s_1"))
-    before = list(seen("s_1").recent)
-    send(database, store_id, view("peg", session="s_1"))
-    then = list(seen("s_1").recent)
-    send(database, store_id, view("rope", user="anna"))
-    anna_alone = list(seen("anna").recent)
-    order(database, store_id, an_order("A-1", "tent", user="anna", session="s_1"))
-
-    assert (len(before), len(then), len(anna_alone)) == (1, 2, 1)
-    assert sorted(seen("anna").recent) == sorted([*then, *anna_alone, then[0]])
-    assert seen("anna").bought == {then[0]}
-    assert seen("s_1").bought == {then[0]}
-    reader.close()
 
 
 def test_two_stores_share_nothing_but_ids(database: Database, store_id: StoreId) -> None:

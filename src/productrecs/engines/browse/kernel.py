@@ -6,20 +6,16 @@ Importing this file compiles, or loads what an earlier process compiled; see `wa
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 
 from productrecs.engines.browse.layout import Layout, Question, Weights
+from productrecs.engines.compiling import compiled
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 _memory = threading.local()
 
@@ -68,19 +64,6 @@ _LAYOUT = _named(Layout, *(_fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I
 _WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
 _QUESTION = _named(Question, _NUMBERS, _I8, _I8, types.boolean, _I8, _I8)
 _WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _FLOATS, _NUMBERS)
-
-
-def compiled(signature: Any) -> Callable[[F], F]:
-    """Return a decorator that compiles for `signature`, and keeps the result on disk."""
-
-    def decorate(function: F) -> F:
-        try:
-            made = numba.njit(signature, cache=True, nogil=True)(function)
-        except RuntimeError:  # no folder to keep it in: compile anew in every process
-            made = numba.njit(signature, nogil=True)(function)
-        return cast("F", made)
-
-    return decorate
 
 
 @compiled(_I8(_LAYOUT, _INTS, _INTS))

@@ -17,7 +17,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.browse import warm_up
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.errors import (
@@ -46,6 +45,7 @@ from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.widget import config, events, recommendations
 from productrecs.entrypoints.services import Services
+from productrecs.features.recommendations.warming import warm_up
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.directory import AccountDirectory
 

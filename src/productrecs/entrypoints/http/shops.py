@@ -49,7 +49,8 @@ class OpenShop:
 
     def memory_bytes(self) -> int:
         """Return about how much memory leaves with this shop."""
-        return self.shop.catalog.memory_bytes() + self.replies.size
+        views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
+        return views + self.replies.size
 
 
 class Shops:

@@ -1,10 +1,15 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.contract import NOTHING, Items, Ranked
+from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.fill import FILLERS
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.shop import Shop
@@ -14,7 +19,6 @@ from productrecs.records.orders.history import History
 
 _CANDIDATES: Final = 60
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
-_RANK_OFFSET: Final = 20.0  # reciprocal ranks of short lists: algorithms.md 4.2
 _FILL_SCORE: Final = 1e-3
 
 
@@ -28,6 +32,16 @@ class Situation:
     bought: frozenset[int]
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What the engines propose, best first, nothing struck out yet."""
+
+    engines: tuple[Engine, ...]
+    items: Items  # [n] distinct item numbers
+    scores: npt.NDArray[np.floating[Any]]  # [n] falling
+    leaders: npt.NDArray[np.int8]  # [n] places in `engines`: who supplied it
 
 
 def recommend(
@@ -45,12 +59,8 @@ def recommend(
     refused = set(situation.anchors)
     if not shop.settings.allow_repeat_recommendations:
         refused |= situation.bought
-    picks = _blended(shop, recipe, situation, now_ms)
-    kept = [
-        pick
-        for pick in picks
-        if pick.item not in refused and pick.item < len(visible) and visible[pick.item]
-    ][: request.num]
+    ranking = _blended(shop, recipe, situation, now_ms)
+    kept = _shown(ranking, refused, visible, request.num)
     if len(kept) < request.num and recipe.fill:
         refused.update(pick.item for pick in kept)
         kept += _filled(shop, recipe, situation, visible, (refused, kept, request.num))
@@ -81,7 +91,7 @@ def understand(
     )
 
 
-def _interleaved(lists: Sequence[list[int]]) -> tuple[int, ...]:
+def _interleaved(lists: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) == 1:
         return tuple(lists[0])
@@ -90,46 +100,46 @@ def _interleaved(lists: Sequence[list[int]]) -> tuple[int, ...]:
     return tuple(reversed(newest_first))
 
 
-def _blended(shop: Shop, recipe: Recipe, situation: Situation, now_ms: int) -> list[Pick]:
+def _blended(shop: Shop, recipe: Recipe, situation: Situation, now_ms: int) -> Ranking:
     """Return every engine's candidates in one order.
 
     One engine keeps its own scores; several are blended by weighted reciprocal ranks, and
-    a product's source is the engine with the largest share in it.
+    a product's engine is the one with the largest share in it.
     """
     weights = recipe.blend[situation.placement]
-    lists = {engine: _candidates(shop, engine, situation, now_ms) for engine in weights}
+    engines = tuple(weights)
+    lists = [_candidates(shop, engine, situation, now_ms) for engine in engines]
     if len(lists) == 1:
-        ((engine, ranked),) = lists.items()
-        return [Pick(item, engine, score) for item, score in ranked]
-    shares: dict[int, tuple[float, float, Engine]] = {}  # item: all, largest share, whose
-    for engine, ranked in lists.items():
-        for rank, (item, _) in enumerate(ranked):
-            share = weights[engine] / (_RANK_OFFSET + rank)
-            total, largest, whose = shares.get(item, (0.0, 0.0, engine))
-            if share > largest:
-                largest, whose = share, engine
-            shares[item] = (total + share, largest, whose)
-    picks = [Pick(item, whose, total) for item, (total, _, whose) in shares.items()]
-    picks.sort(key=lambda pick: (-pick.score, pick.item))
-    return picks
+        items, scores = lists[0]
+        return Ranking(engines, items, scores, np.zeros(len(items), dtype=np.int8))
+    fused = fuse([one.items for one in lists], tuple(weights.values()))
+    return Ranking(engines, *fused)
 
 
-def _candidates(
-    shop: Shop, engine: Engine, situation: Situation, now_ms: int
-) -> list[tuple[int, float]]:
+def _shown(
+    ranking: Ranking, refused: Container[int], visible: Mask, num: int
+) -> list[Pick]:
+    """Return the first `num` that may be shown."""
+    kept: list[Pick] = []
+    known = len(visible)
+    for place, item in enumerate(ranking.items.tolist()):
+        if item in refused or item >= known or not visible[item]:
+            continue
+        engine = ranking.engines[ranking.leaders[place]]
+        kept.append(Pick(item, engine, float(ranking.scores[place])))
+        if len(kept) == num:
+            break
+    return kept
+
+
+def _candidates(shop: Shop, engine: Engine, situation: Situation, now_ms: int) -> Ranked:
     if engine is Engine.BUY:
         anchors = situation.anchors or tuple(dict.fromkeys(situation.purchases))
-        if not anchors:
-            return []
-        ranked = shop.models.copurchase.complete(anchors, _CANDIDATES)
-    else:
-        visit = (situation.recent + situation.anchors)[-_PREFIX:]
-        if not visit:
-            return []
-        ranked = shop.models.sessions.next_items(
-            visit, now_ms, _CANDIDATES, situation.visitor
-        )
-    return list(zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True))
+        return shop.models.copurchase.complete(anchors, _CANDIDATES) if anchors else NOTHING
+    visit = (situation.recent + situation.anchors)[-_PREFIX:]
+    if not visit:
+        return NOTHING
+    return shop.models.sessions.next_items(visit, now_ms, _CANDIDATES, situation.visitor)
 
 
 def _filled(

@@ -1,9 +1,11 @@
-"""What did this person do and buy? Read on at every request, so their next list knows it.
+"""What did this person do and buy? Kept in memory, and true as of the last commit.
 
-Each person's state is kept in memory with how far it was read; a request asks the database
-only for what came since, in one indexed read that any process's commit is visible to.
+Each request asks the database whether the store's log has grown (one row); when it has,
+what is new is read from the log's end and given to whom it belongs. So a shopper who is
+known costs no search of their own, whichever process took their events.
 """
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,31 +17,49 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import HotReader
 
 RECENT_LIMIT: Final = 50
+PEOPLE_LIMIT: Final = 60_000
+PERSON_BYTES: Final = 1_000  # measured at 20 facts each
 _LOAD_LIMIT: Final = 300
 _BOUGHT_LIMIT: Final = 20_000
-_NOBODY_SEQ: Final = -1
+_NEWS_LIMIT: Final = 2_000
+_NAMES_PER_PERSON: Final = 4
 
+_BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
-_PERSON: Final = (
-    "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
-)
-_BEHAVIOUR: Final = (
-    "SELECT 1, seq, ts, item, session, '' FROM events "  # noqa: S608 - own constants
-    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ? "
-    f"AND item IS NOT NULL AND kind <> {_SHOWN_ONLY}"
-)
-_PURCHASES: Final = (
-    "SELECT 2, seq, ts, item, session, '' FROM purchase_lines "  # noqa: S608 - own constants
-    f"WHERE store_id = ? AND person = {_PERSON} AND seq > ?"
-)
-_READ_ON_SQL: Final = (
-    f"SELECT 0, 0, 0, 0, '', {_PERSON} UNION ALL {_BEHAVIOUR} UNION ALL {_PURCHASES}"
-)
-_LOAD_SQL: Final = (
-    f"SELECT 0, 0, 0, 0, '', {_PERSON} UNION ALL "  # noqa: S608 - own constants
-    f"SELECT * FROM ({_BEHAVIOUR} ORDER BY seq DESC LIMIT {_LOAD_LIMIT}) AS done UNION ALL "
-    f"SELECT * FROM ({_PURCHASES} ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}) AS bought"
-)
+_LINK: Final = -1
+
+_HEAD_SQL: Final = "SELECT seq FROM store_heads WHERE store_id = ?"
+# `line_seq` apart from `seq` tells that an old line was changed.
+_NEWS_SQL: Final = f"""
+    SELECT {_LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0
+    FROM shopper_links WHERE store_id = ? AND since_seq > ?
+    UNION ALL
+    SELECT kind, seq, ts, item, session, person, seq
+    FROM events WHERE store_id = ? AND seq > ?
+    UNION ALL
+    SELECT {_BUY}, seq, ts, item, session, person, line_seq
+    FROM purchase_lines WHERE store_id = ? AND seq > ?
+    ORDER BY seq LIMIT {_NEWS_LIMIT + 1}
+"""  # noqa: S608 - own constants
+_PERSON_SQL: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
+# The columns of two indexes, so that nothing is read but those.
+_PAST_SQL: Final = f"""
+    SELECT * FROM (
+        SELECT kind, seq, ts, item, session FROM events
+        WHERE store_id = ? AND person = ? AND item IS NOT NULL AND kind <> {_SHOWN_ONLY}
+        ORDER BY seq DESC LIMIT {_LOAD_LIMIT}
+    ) AS done
+    UNION ALL
+    SELECT * FROM (
+        SELECT {_BUY}, seq, ts, item, session FROM purchase_lines
+        WHERE store_id = ? AND person = ? AND NOT void
+        ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}
+    ) AS bought
+"""  # noqa: S608 - own constants
+
+
+def _numbers() -> "array[int]":
+    return array("q")
 
 
 @dataclass(slots=True)
@@ -47,70 +67,99 @@ class History:
     """One person's past: item numbers, the newest last, and all they ever bought."""
 
     person: str
-    seq: int = _NOBODY_SEQ
-    recent: list[int] = field(default_factory=list)
-    bought: set[int] = field(default_factory=set)
-    bought_recently: list[int] = field(default_factory=list)
-    sessions: set[str] = field(default_factory=set)
+    seq: int = -1  # up to where the log was read
+    recent: "array[int]" = field(default_factory=_numbers)  # up to RECENT_LIMIT
+    bought: "array[int]" = field(default_factory=_numbers)  # the newest last, all of them
+    newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
+
+    @property
+    def bought_recently(self) -> "array[int]":
+        """What they bought last, the newest last."""
+        return self.bought[-RECENT_LIMIT:]
+
+    def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
+        """Go on by facts (kind, seq, ts, item, session), in the order of their times."""
+        for kind, seq, _, item, _ in facts:
+            self.seq = max(self.seq, seq)
+            self.recent.append(item)
+            if kind == _BUY:
+                self.bought.append(item)
+        if facts:
+            self.newest_ms = max(self.newest_ms, facts[-1][2])
+            self.visitor = visitor_code(facts[-1][4] or self.person)
+        del self.recent[:-RECENT_LIMIT]
 
 
 class Histories:
     """The histories of one store's shoppers, the least recently asked for leave first."""
 
-    def __init__(self, store_id: StoreId, limit: int = 20_000) -> None:
+    def __init__(self, store_id: StoreId, limit: int = PEOPLE_LIMIT) -> None:
         """Keep up to `limit` people in memory."""
         self._store_id = store_id
         self._limit = limit
-        self._known: OrderedDict[str, History] = OrderedDict()
+        self._people: OrderedDict[str, History] = OrderedDict()
+        self._names: dict[str, str] = {}  # as callers name them -> as whom they are known
+        self._seen = -1  # up to where the log's news were taken
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory they take."""
+        return len(self._people) * PERSON_BYTES
 
     def of(self, shopper: str, reader: HotReader) -> History:
         """Return the shopper's history as of now; empty for one never seen."""
-        history = self._known.get(shopper)
-        if history is None:
+        self._hear_news(reader)
+        person = self._names.get(shopper)
+        history = None if person is None else self._people.get(person)
+        if history is None or person is None:
             return self._load(shopper, reader)
-        self._known.move_to_end(shopper)
-        rows = self._read(_READ_ON_SQL, shopper, history.seq, reader)
-        if len(rows) == 1 and rows[0][5] == history.person:
-            return history
-        if rows[0][5] != history.person or _unknown_sessions(rows, history):
-            return self._load(shopper, reader)  # somebody's sessions became theirs
-        _extend(history, rows[1:])
+        self._people.move_to_end(person)
         return history
+
+    def _hear_news(self, reader: HotReader) -> None:
+        rows = reader.all(_HEAD_SQL, (self._store_id,))
+        head = rows[0][0] if rows else -1
+        if head == self._seen:
+            return
+        if self._people:
+            news = reader.all(_NEWS_SQL, (self._store_id, self._seen) * 3)
+            if len(news) > _NEWS_LIMIT:  # an import, or a store nobody asked for long
+                self._people.clear()
+                self._names.clear()
+            else:
+                self._take_news(news)
+                head = max([head, *(row[1] for row in news[-1:])])
+        self._seen = head
+
+    def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
+        for kind, seq, ts, item, session, person, first_seq in news:
+            if kind == _LINK:  # a session brings its past to a customer: read both anew
+                self._names.pop(session, None)
+                self._people.pop(session, None)
+                self._people.pop(person, None)
+                continue
+            history = self._people.get(person)
+            if history is None or seq <= history.seq or item is None or kind == _SHOWN_ONLY:
+                continue
+            if first_seq != seq or ts < history.newest_ms:
+                # It belongs further back. (Had another person's line become theirs, which
+                # takes an order id used twice, that other would keep it until read anew.)
+                del self._people[person]
+            else:
+                history.take([(kind, seq, ts, item, session)])
 
     def _load(self, shopper: str, reader: HotReader) -> History:
-        rows = self._read(_LOAD_SQL, shopper, _NOBODY_SEQ, reader)
-        history = History(person=rows[0][5])
-        _extend(history, rows[1:])
-        self._known[shopper] = history
-        self._known.move_to_end(shopper)
-        if len(self._known) > self._limit:
-            self._known.popitem(last=False)
+        store = self._store_id
+        linked = reader.all(_PERSON_SQL, (store, shopper))
+        person = linked[0][0] if linked else shopper
+        history = self._people.get(person)
+        if history is None:
+            past = reader.all(_PAST_SQL, (store, person, store, person))
+            history = self._people[person] = History(person, self._seen)
+            history.take(sorted(past, key=lambda fact: (fact[2], fact[1])))
+            if len(self._people) > self._limit:
+                self._people.popitem(last=False)
+        if len(self._names) >= self._limit * _NAMES_PER_PERSON:
+            self._names.clear()
+        self._names[shopper] = person
         return history
-
-    def _read(
-        self, sql: str, shopper: str, after_seq: int, reader: HotReader
-    ) -> list[tuple[Any, ...]]:
-        store, who = self._store_id, (self._store_id, shopper, shopper)
-        rows = reader.all(sql, (*who, store, *who, after_seq, store, *who, after_seq))
-        return rows if rows[0][0] == 0 else sorted(rows, key=lambda row: row[0])
-
-
-def _unknown_sessions(rows: Sequence[tuple[Any, ...]], history: History) -> bool:
-    return any(row[4] and row[4] not in history.sessions for row in rows[1:])
-
-
-def _extend(history: History, rows: Sequence[tuple[Any, ...]]) -> None:
-    newest_last = sorted(rows, key=lambda row: (row[2], row[1]))
-    for kind, seq, _, item, session, _ in newest_last:
-        history.seq = max(history.seq, seq)
-        history.recent.append(item)
-        if kind == 2:  # noqa: PLR2004 - the purchases' half of the query
-            history.bought.add(item)
-            history.bought_recently.append(item)
-        if session:
-            history.sessions.add(session)
-    if newest_last:
-        history.visitor = visitor_code(newest_last[-1][4] or history.person)
-    del history.recent[:-RECENT_LIMIT]
-    del history.bought_recently[:-RECENT_LIMIT]

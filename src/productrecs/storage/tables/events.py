@@ -24,7 +24,8 @@ events = sa.Table(
     sa.Column("position", sa.BigInteger),
     sa.Column("widget", sa.Text),
     sa.Column("imported", sa.Boolean, nullable=False),
-    sa.Index(None, "store_id", "person", "seq"),
+    # All that a shopper's history asks for: their rows lie scattered over the whole log.
+    sa.Index(None, "store_id", "person", "seq", "kind", "item", "ts", "session"),
     sqlite_with_rowid=False,
 )
 
@@ -46,6 +47,7 @@ shopper_links = sa.Table(
     sa.Column("customer", sa.Text, nullable=False),
     sa.Column("since_seq", sa.BigInteger, nullable=False),
     sa.Index(None, "store_id", "customer"),
+    sa.Index(None, "store_id", "since_seq"),
     sqlite_with_rowid=False,
 )
 

@@ -31,7 +31,7 @@ purchase_lines = sa.Table(
     sa.Column("imported", sa.Boolean, nullable=False),
     sa.UniqueConstraint("store_id", "order_id", "receipt", "item", "line"),
     sa.Index(None, "store_id", "seq"),
-    sa.Index(None, "store_id", "person", "seq"),
+    sa.Index(None, "store_id", "person", "seq", "void", "item", "ts", "session"),
     sqlite_with_rowid=False,
 )
 

@@ -1,0 +1,27 @@
+"""How is an engine's inner loop compiled? Once, with numba, and kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(signature: Any) -> Callable[[F], F]:
+    """Return a decorator that compiles for `signature`, and keeps the result.
+
+    It is kept beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
+    none can be written, every process compiles anew.
+    """
+
+    def decorate(function: F) -> F:
+        try:
+            made = numba.njit(signature, cache=True, nogil=True)(function)
+        except RuntimeError:  # no folder to keep it in
+            made = numba.njit(signature, nogil=True)(function)
+        return cast("F", made)
+
+    return decorate

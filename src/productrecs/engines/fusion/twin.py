@@ -1,0 +1,34 @@
+"""One order of several lists, by plain numpy: the reference the kernel must equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from productrecs.engines.contract import Floats, Items
+
+
+def order(
+    items: Items, shares: Floats, codes: npt.NDArray[np.int8]
+) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
+    """Return distinct items by falling sum of shares, the sums, and who leads each.
+
+    The three arrays given stand beside one another, list after list.
+    """
+    found, where = np.unique(items, return_inverse=True)
+    sums = np.zeros(len(found))
+    np.add.at(sums, where, shares)
+    largest = np.zeros(len(found))
+    leaders = np.zeros(len(found), dtype=np.int8)
+    for code in np.unique(codes):
+        mine = codes == code
+        at, share = where[mine], shares[mine]
+        more = share > largest[at]
+        largest[at[more]] = share[more]
+        leaders[at[more]] = code
+    best = np.lexsort((found, -sums))
+    return found[best].astype(np.int32), sums[best], leaders[best]

@@ -1,0 +1,13 @@
+"""What may a process get ready while it answers already? Its compiled inner loops."""
+
+from productrecs.engines import browse, fusion
+
+
+def warm_up() -> None:
+    """Let the engines answer by their compiled kernels from now on.
+
+    The first time on a machine this compiles for about 10 s; until it is done, the same
+    answers come from numpy. `tools/setup` does it beforehand.
+    """
+    browse.warm_up()
+    fusion.warm_up()
