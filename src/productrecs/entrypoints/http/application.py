@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import random
@@ -152,9 +151,6 @@ class _Process:
     async def _preload(self, context: Context) -> None:
         try:
             await context.shops.preload()
-            # What was just read stays: no collection need ever look at it again.
-            gc.collect()
-            gc.freeze()
         except Exception:
             _log.exception(
                 "a store could not be read ahead; it will be on its first request"

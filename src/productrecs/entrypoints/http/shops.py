@@ -5,10 +5,13 @@ thread looks at the database's counters five times a second and reads on what ha
 """
 
 import asyncio
+import gc
 import itertools
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +37,26 @@ STALE_AFTER_SECONDS: Final = 5.0
 MEMORY_BUDGET: Final = 1 << 30
 PRELOADED: Final = 20
 _HEAD_SQL: Final = "SELECT catalog_seq, model_id FROM store_heads WHERE store_id = ?"
+
+
+# Requests leave next to no cycles behind, and each look for them holds up every reply.
+_COLLECT_AFTER: Final = (20_000, 20, 50)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let no collection look at what is read here, neither now nor ever after.
+
+    A large catalog is hundreds of thousands of objects: going through them stopped every
+    request for 70 ms at a time. They leave with their last reference all the same.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(*_COLLECT_AFTER)
+        gc.enable()
 
 
 @dataclass(slots=True)
@@ -120,7 +143,8 @@ class Shops:
             await asyncio.to_thread(self._refresh_one, store.store_id, shop)
 
     async def _load_in_thread(self, store: Store) -> OpenShop:
-        shop = await asyncio.to_thread(self._load, store)
+        with _uncollected():
+            shop = await asyncio.to_thread(self._load, store)
         with self._changing:
             self._open[store.store_id] = shop
             self._followed = 0  # a setting may have changed while it was read

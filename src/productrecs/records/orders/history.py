@@ -9,6 +9,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from productrecs.core.ids import StoreId
@@ -58,6 +59,9 @@ _PAST_SQL: Final = f"""
 """  # noqa: S608 - own constants
 
 
+_BY_TIME: Final = itemgetter(2, 1)
+
+
 def _numbers() -> "array[int]":
     return array("q")
 
@@ -80,15 +84,14 @@ class History:
 
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session), in the order of their times."""
-        for kind, seq, _, item, _ in facts:
-            self.seq = max(self.seq, seq)
-            self.recent.append(item)
-            if kind == _BUY:
-                self.bought.append(item)
-        if facts:
-            self.newest_ms = max(self.newest_ms, facts[-1][2])
-            self.visitor = visitor_code(facts[-1][4] or self.person)
+        if not facts:
+            return
+        self.seq = max(self.seq, *[fact[1] for fact in facts])
+        self.recent.extend([fact[3] for fact in facts[-RECENT_LIMIT:]])
         del self.recent[:-RECENT_LIMIT]
+        self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
+        self.newest_ms = max(self.newest_ms, facts[-1][2])
+        self.visitor = visitor_code(facts[-1][4] or self.person)
 
 
 class Histories:
@@ -156,7 +159,7 @@ class Histories:
         if history is None:
             past = reader.all(_PAST_SQL, (store, person, store, person))
             history = self._people[person] = History(person, self._seen)
-            history.take(sorted(past, key=lambda fact: (fact[2], fact[1])))
+            history.take(sorted(past, key=_BY_TIME))
             if len(self._people) > self._limit:
                 self._people.popitem(last=False)
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
