@@ -1,43 +1,115 @@
 """Was this asked a moment ago? Finished replies, kept only while they are true."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Final
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-LIMIT_BYTES: Final = 40 << 20
+import numpy as np
+
+from productrecs.features.recommendations.request import Pick
+from productrecs.records.catalog.view import Mask
+
+LIMIT_BYTES: Final = 48 << 20
+LAG_SECONDS: Final = 5.0
+_BYTES_OF_A_PICK: Final = 120
+
+Writer = Callable[[Sequence[Pick]], bytes]
+
+
+class Moment(NamedTuple):
+    """What a list is made from; each is replaced whole when it changes."""
+
+    visible: Mask
+    models: object
+    settings: object
+
+    def is_same(self, other: "Moment | None") -> bool:
+        """Return whether nothing was replaced."""
+        return other is not None and all(
+            one is another for one, another in zip(self, other, strict=True)
+        )
+
+    def shows_the_same(self, other: "Moment") -> bool:
+        """Return whether the same products may be shown, by the same settings."""
+        return self.settings is other.settings and np.array_equal(
+            self.visible, other.visible
+        )
+
+
+@dataclass(slots=True)
+class _Kept:
+    picks: Sequence[Pick]
+    body: bytes
+    listed: Moment  # of which the picks are
+    written: Moment  # of which the body is
+    good_at: float  # when its picks were last known to be of the present moment
+
+    @property
+    def size(self) -> int:
+        return len(self.body) + len(self.picks) * _BYTES_OF_A_PICK
 
 
 class ReplyCache:
-    """Bodies of calls that name no shopper, by what was asked.
+    """Replies to calls that name no shopper, by what was asked.
 
-    All are forgotten when the moment changes: another catalog, model, setting or window.
+    Changed settings, and products that come, go or sell out, count at once: everything is
+    forgotten. Changed prices and texts count at once too: lists are written anew from live
+    cards. When there are new models, lists in use are made anew within `LAG_SECONDS`, each
+    at a time of its own: made anew all at once, they would take the process for a second.
     """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        """Keep up to `limit_bytes` of bodies, the least recently used leave first."""
+        """Keep up to `limit_bytes`, the least recently used leave first."""
         self.size = 0
         self._limit = limit_bytes
-        self._moment: tuple[object, ...] = ()
-        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._moment: Moment | None = None
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
 
-    def get(self, moment: tuple[object, ...], asked: Hashable) -> bytes | None:
-        """Return the body for `asked` if it was made in this very moment."""
-        if not _same(moment, self._moment):
-            self._bodies.clear()
-            self._moment, self.size = moment, 0
+    def get(
+        self, moment: Moment, asked: Hashable, now: float, write: Writer
+    ) -> bytes | None:
+        """Return the body for `asked` if its list is good enough at `moment`.
+
+        `now` is in seconds on a scale that only grows.
+        """
+        current = self._turn_to(moment)
+        kept = self._kept.get(asked)
+        if kept is None:
             return None
-        body = self._bodies.get(asked)
-        if body is not None:
-            self._bodies.move_to_end(asked)
-        return body
+        if kept.listed is current:
+            kept.good_at = now
+        elif now - kept.good_at >= LAG_SECONDS * (hash(asked) & 1023) / 1024:
+            self._drop(asked)
+            return None
+        elif kept.written is not current:
+            self.size -= kept.size
+            kept.body, kept.written = write(kept.picks), current
+            self.size += kept.size
+        self._kept.move_to_end(asked)
+        return kept.body
 
-    def put(self, asked: Hashable, body: bytes) -> None:
-        """Keep a body that was made in the moment last asked about."""
-        self._bodies[asked] = body
-        self.size += len(body)
+    def put(self, asked: Hashable, picks: Sequence[Pick], body: bytes, now: float) -> None:
+        """Keep a reply made at the moment last asked about."""
+        if self._moment is None:
+            return
+        self._drop(asked)
+        self._kept[asked] = _Kept(picks, body, self._moment, self._moment, now)
+        self.size += self._kept[asked].size
         while self.size > self._limit:
-            self.size -= len(self._bodies.popitem(last=False)[1])
+            self.size -= self._kept.popitem(last=False)[1].size
 
+    def _turn_to(self, moment: Moment) -> Moment:
+        before = self._moment
+        if before is not None and moment.is_same(before):
+            return before
+        if before is None or not moment.shows_the_same(before):
+            self._kept.clear()
+            self.size = 0
+        self._moment = moment
+        return moment
 
-def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+    def _drop(self, asked: Hashable) -> None:
+        dropped = self._kept.pop(asked, None)
+        if dropped is not None:
+            self.size -= dropped.size

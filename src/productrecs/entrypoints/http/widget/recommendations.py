@@ -1,7 +1,8 @@
 """GET /v1/recommendations and GET /v1/trending."""
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,10 +11,15 @@ from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import RECOMMENDATIONS_REPLY, errors
+from productrecs.entrypoints.http.replies import Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.features.recommendations.request import (
+    Pick,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.trending import trend
 from productrecs.records.orders.history import History
 
@@ -125,22 +131,31 @@ async def answer(context: Context, opened: OpenShop, asked: RecommendationReques
 def answer_trending(context: Context, opened: OpenShop, num: int) -> bytes:
     """Return the body of trending's reply."""
     now_ms = context.clock()
-    kept = opened.replies.get(_moment(opened, now_ms), num)
-    if kept is not None:
-        return kept
-    picks = trend(opened.shop, num, now_ms)
-    body = recommendations_body(picks, opened.shop.catalog.cards)
-    opened.replies.put(num, body)
-    return body
+    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms))
 
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms = context.clock()
     key = (asked.source, asked.num, asked.item_id, asked.basket)
-    body = opened.replies.get(_moment(opened, now_ms), key)
+    return _kept_or(opened, now_ms, key, lambda: recommend(opened.shop, asked, (), now_ms))
+
+
+def _kept_or(
+    opened: OpenShop, now_ms: int, key: Hashable, make: Callable[[], list[Pick]]
+) -> bytes:
+    """Return the kept reply for `key`, or make its list and keep it."""
+    shop = opened.shop
+    moment = Moment(shop.visible(now_ms), shop.models, shop.settings)
+    now = time.monotonic()
+
+    def write(picks: Sequence[Pick]) -> bytes:
+        return recommendations_body(picks, shop.catalog.cards)
+
+    body = opened.replies.get(moment, key, now, write)
     if body is None:
-        body = _made(opened, asked, (), now_ms)
-        opened.replies.put(key, body)
+        picks = make()
+        body = write(picks)
+        opened.replies.put(key, picks, body, now)
     return body
 
 
@@ -152,11 +167,6 @@ def _made(
 ) -> bytes:
     picks = recommend(opened.shop, asked, histories, now_ms)
     return recommendations_body(picks, opened.shop.catalog.cards)
-
-
-def _moment(opened: OpenShop, now_ms: int) -> tuple[object, ...]:
-    shop = opened.shop
-    return (shop.visible(now_ms), shop.models, shop.settings)
 
 
 async def _histories(

@@ -1,0 +1,111 @@
+"""Are kept replies dropped, written anew or made anew just when they should be?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.entrypoints.http.replies import LAG_SECONDS, Moment, ReplyCache
+from productrecs.features.recommendations.request import Engine, Pick
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIST = [Pick(1, Engine.BUY, 0.5)]
+SETTINGS, OTHER_SETTINGS = object(), object()
+
+
+def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> Moment:
+    return Moment(np.array(shown or (1, 1), dtype=bool), models, settings)
+
+
+def kept_at(first: Moment, asked: object = "a", now: float = 100.0) -> ReplyCache:
+    cache = ReplyCache()
+    assert cache.get(first, asked, now, written("never")) is None
+    cache.put(asked, LIST, b"old", now)
+    return cache
+
+
+def written(text: str):  # type: ignore[no-untyped-def]
+    def write(picks: Sequence[Pick]) -> bytes:
+        assert picks == LIST
+        return text.encode()
+
+    return write
+
+
+def test_the_same_moment_gives_the_same_bytes() -> None:
+    now = moment()
+    cache = kept_at(now)
+
+    assert cache.get(now, "a", 10_000.0, written("new")) == b"old"
+    assert cache.get(now, "b", 10_000.0, written("new")) is None
+
+
+def test_a_changed_price_is_written_at_once() -> None:
+    cache = kept_at(moment())
+
+    assert cache.get(moment(), "a", 100.0, written("new price")) == b"new price"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        moment(1, 0),
+        moment(1, 1, 1),
+        moment(settings=OTHER_SETTINGS),
+    ],
+)
+def test_what_may_be_shown_counts_at_once(after: Moment) -> None:
+    cache = kept_at(moment())
+
+    assert cache.get(after, "a", 100.0, written("new")) is None
+    assert cache.size == 0
+
+
+def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once() -> None:
+    cache, first, second = ReplyCache(), moment(), moment(models="second")
+    for asked in range(1024):
+        cache.get(first, asked, 100.0, written("never"))
+        cache.put(asked, LIST, b"old", 100.0)
+
+    left = [
+        sum(
+            cache.get(second, asked, 100.0 + seconds, written("old")) is not None
+            for asked in range(1024)
+        )
+        for seconds in (0.0, LAG_SECONDS / 4, LAG_SECONDS / 2, LAG_SECONDS)
+    ]
+
+    assert left[0] > left[1] > left[2] > left[3] == 0
+
+
+def test_a_list_that_nobody_asked_for_lately_is_made_anew_at_once() -> None:
+    cache = kept_at(moment(), now=100.0)
+
+    assert cache.get(moment(models="second"), "a", 200.0, written("new")) is None
+
+
+def test_lists_without_products_are_made_anew_too() -> None:
+    cache = ReplyCache()
+    cache.get(moment(), "a", 0.0, written("never"))
+    cache.put("a", [], b"empty", 0.0)
+
+    later = moment(models="second")
+    assert cache.get(later, "a", LAG_SECONDS, written("never")) is None
+
+
+def test_the_least_recently_used_leave_first() -> None:
+    cache, now = ReplyCache(limit_bytes=1_000), moment()
+    for asked in ("a", "b", "c"):
+        cache.get(now, asked, 0.0, written("never"))
+        cache.put(asked, LIST, b"x" * 200, 0.0)
+    cache.get(now, "a", 0.0, written("never"))
+    cache.put("d", LIST, b"x" * 200, 0.0)
+
+    found = [cache.get(now, asked, 0.0, written("x")) is not None for asked in "abcd"]
+
+    assert found == [True, False, True, True]
+    assert cache.size <= 1_000
