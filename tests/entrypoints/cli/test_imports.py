@@ -130,7 +130,7 @@ def test_more_items_than_one_push_holds_come_in(
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("items.xml", "<items/>", ".csv, .json, .jsonl"),
+        ("items.xml", "<items/>", "no <item>"),
         ("items.csv", "title,price\nTent,9\n", "no column id"),
         ("items.json", "{", "no JSON array"),
         ("items.json", '{"products": []}', "no JSON array"),

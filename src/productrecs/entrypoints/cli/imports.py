@@ -3,12 +3,16 @@
 Each of these may be repeated or broken off: what came in stays, nothing comes in twice.
 """
 
+import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
 from productrecs.entrypoints.cli.event_import import import_events as store_events
+from productrecs.entrypoints.cli.feeds.kinds import Kind
 from productrecs.entrypoints.cli.import_report import counted, show
+from productrecs.entrypoints.cli.item_import import ItemImport, ItemReport, Sample
 from productrecs.entrypoints.cli.item_import import import_items as push_items
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
 from productrecs.entrypoints.cli.source import opened_source, progress
@@ -20,27 +24,105 @@ from productrecs.tenancy.accounts.registration import find_store
 @click.command()
 @click.argument("domain")
 @click.argument("file")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([kind.value for kind in Kind]),
+    help="The kind of file, where its content does not tell it.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what would change; change nothing.")
+@click.option(
+    "--base-url",
+    help="What addresses of products begin with, in exports that have none "
+    "(default: https:// and the store's domain).",
+)
+@click.option(
+    "--each-variant",
+    is_flag=True,
+    help="Keep every variant of a Google feed as an item of its own.",
+)
 @json_option
 @data_option
-def import_items(domain: str, file: str, *, as_json: bool, data: Path | None) -> None:
-    """Push the items of FILE (.csv, .json, .jsonl, or - for standard input).
+def import_items(  # noqa: PLR0913 - one argument for each option
+    domain: str,
+    file: str,
+    *,
+    kind: str | None,
+    dry_run: bool,
+    base_url: str | None,
+    each_variant: bool,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Push the items of FILE (- for standard input), whatever wrote it.
 
-    A CSV has the item's field names as headers and | between categories. Fields that
-    are not there keep their stored values.
+    CSV with the item's field names as headers and | between categories, JSON, JSON lines;
+    product exports of WooCommerce and Shopify; Google Merchant feeds (XML or a table).
     """
+    options = ItemImport(
+        kind=Kind(kind) if kind else None,
+        address=_address(base_url),
+        each_variant=each_variant,
+        dry_run=dry_run,
+    )
     with opened(data) as services:
         store = find_store(services.database, domain)
         with (
             opened_source(file, services.settings.data) as source,
             progress("items", source.size) as on_bytes,
         ):
-            report = push_items(services, store, source, on_bytes)
+            report = push_items(services, store, source, on_bytes, options)
+    _tell_items(report, dry_run=dry_run, as_json=as_json)
+
+
+def _address(base_url: str | None) -> str | None:
+    """Return the beginning of addresses without its last slash, or None.
+
+    Raises:
+        click.BadParameter: when it is no web address.
+    """
+    if base_url is None:
+        return None
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        message = "a web address such as https://shop.example.com"
+        raise click.BadParameter(message, param_hint="--base-url")
+    return base_url.rstrip("/")
+
+
+def _tell_items(report: ItemReport, *, dry_run: bool, as_json: bool) -> None:
+    would = "would be " if dry_run else ""
+    rows = "row" if report.folded else "item"
+    parts = [
+        f"{report.created:,} {would}created",
+        f"{report.updated:,} {would}updated",
+        f"{report.rows_skipped:,} skipped",
+    ]
+    if report.folded:
+        parts.append(f"{report.folded:,} joined to these as variants or pictures")
+    if report.hidden:
+        parts.append(f"{report.hidden:,} not published and left out")
+    holds = "would hold" if dry_run else "holds"
+    for note in report.notes:
+        click.echo(note, err=True)
+    if dry_run and not as_json:
+        for sample in report.would:
+            click.echo(f"row {sample.row} would {sample.change} {_line(sample)}")
     summary = (
-        f"{counted(report.rows, 'item')}: {report.created:,} created, "
-        f"{report.updated:,} updated, {report.rows_skipped:,} skipped; "
-        f"the catalog holds {report.total:,}."
+        f"{counted(report.rows, rows)}: {', '.join(parts)}; "
+        f"the catalog {holds} {report.total:,}."
     )
     show(report, summary, as_json=as_json)
+
+
+def _line(sample: Sample) -> str:
+    """Return an item on one line: its id and what can be said briefly of it."""
+    told = {
+        name: value
+        for name, value in sample.fields.items()
+        if value not in (None, "", ()) and name != "description"
+    }
+    return f"{sample.id}: {json.dumps(told, ensure_ascii=False)}"
 
 
 @click.command()

@@ -1,39 +1,35 @@
-"""Which items does a file hold? CSV, JSON or JSON lines, read in bounded memory."""
+"""Which items does a file hold? Our own kinds and other shops', read in bounded memory."""
 
-import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.feeds.files import read_products
+from productrecs.entrypoints.cli.feeds.kinds import CATALOG, Kind, recognise
+from productrecs.entrypoints.cli.feeds.offer import Product, Refused
+from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.json_array import JsonArray
-from productrecs.entrypoints.cli.source import BLOCK, Source
+from productrecs.entrypoints.cli.source import Source
 from productrecs.entrypoints.http.bodies import parse_json
-from productrecs.entrypoints.http.schemas.items import parse_item, parse_item_row
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_DESCRIPTION,
+    parse_item,
+    parse_item_row,
+)
 from productrecs.entrypoints.http.schemas.problems import BodyError
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.orders.csv_file import BrokenRow, read_rows
-from productrecs.records.orders.csv_format import Layout, inspect
+from productrecs.records.orders.csv_format import inspect
 from productrecs.records.orders.csv_line import plain_number
 
 LONGEST_ITEM: Final = 1 << 20
 """Bytes of one item; the longest description takes 256 KiB."""
 
-CATALOG: Final = Layout(
-    columns=MappingProxyType({name: (name,) for name in ("id", *FIELD_DEFAULTS)}),
-    required=("id",),
-    example="id,title,price,categories,... (the item's fields; | between categories)",
-    prose=True,
-)
-
 _NUMBERS: Final = frozenset({"price", "cost", "stock_qty"})
-_BLANKS: Final = b" \t\r\n"
 OnBytes: TypeAlias = Callable[[int], None]
-
-
-class UnknownFileKindError(ProductRecsError):
-    """The ending is none of those that files of items have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +39,66 @@ class BadItem:
     message: str
 
 
-Numbered: TypeAlias = tuple[int, ItemPatch | BadItem]
-"""An item with the number of its line, row, or place in a JSON array (from 1)."""
+@dataclass(frozen=True, slots=True)
+class ReadItem:
+    """What the row `row` says (or line, or place in an array, from 1), with `rows` in all.
+
+    A hidden one is not to be shown: its shop has not published it.
+    """
+
+    row: int
+    item: ItemPatch | BadItem
+    rows: int = 1
+    is_hidden: bool = False
 
 
-def read_items(source: Source, on_bytes: OnBytes) -> Iterator[Numbered]:
+def read_items(
+    source: Source, kind: Kind | None, reading: Reading, folder: Path, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
     """Yield the items of a file; `on_bytes` is told how many further bytes were read.
 
-    The kind is told by the ending: `.csv`, `.json` (an array, or an object with a list
-    `items`), `.jsonl`; without one, by how the content begins.
+    Without a `kind` it is recognised. Large files of others are sorted out below `folder`.
 
     Raises:
-        UnknownFileKindError: when the ending is none of these.
+        UnknownFileKindError: when nothing tells what kind of file it is.
         NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
-        MissingColumnsError: when a CSV has no column `id`.
+        MissingColumnsError: when a table lacks a column of its kind.
+        BrokenFeedError: where XML ends being any.
+        NotAFeedError: when XML holds no item.
     """
-    ending = source.ending or _guessed(source.file)
-    if ending not in _READERS:
-        message = f"{ending} is no file of items; it may end in {', '.join(_READERS)}"
-        raise UnknownFileKindError(message)
-    return _READERS[ending](source.file, on_bytes)
+    chosen = kind or recognise(source.file, source.ending)
+    own = _OWN.get(chosen)
+    if own is not None:
+        yield from own(source.file, on_bytes)
+        return
+    carried, found = read_products(source.file, chosen, reading, folder, on_bytes)
+    for product in found:
+        if isinstance(product, Refused):
+            yield ReadItem(product.row, BadItem(product.message))
+        else:
+            yield _product(product, carried)
 
 
-def _guessed(file: BinaryIO) -> str:
-    file.seek(0)
-    head = file.read(BLOCK).lstrip(codecs.BOM_UTF8 + _BLANKS)
-    if head[:1] not in (b"[", b"{"):
-        return ".csv"
-    first = head.split(b"\n", 1)[0]
-    try:
-        value = parse_json(first)
-    except BodyError:
-        return ".json"  # it goes on over the next lines
-    return ".jsonl" if isinstance(value, dict) and "id" in value else ".json"
+def _product(product: Product, carried: frozenset[str]) -> ReadItem:
+    item: ItemPatch | BadItem
+    if product.item_id is None:
+        item = BadItem(f"a variation of {product.name[:80]}, which is not in this file")
+    else:
+        fields = dict.fromkeys(carried) | product.fields()
+        if product.is_hidden:
+            fields["availability"] = Availability.DISCONTINUED
+        text = fields.get("description")
+        if isinstance(text, str):
+            fields["description"] = text[:MAX_DESCRIPTION]
+        item = _taken(parse_item, {"id": product.item_id, **fields})
+    return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
-def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
+def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
     csv_format = inspect(file, CATALOG)
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
-            yield number, BadItem(cells.message)
+            yield ReadItem(number, BadItem(cells.message))
             continue
         row = {
             name: cells[place]
@@ -91,10 +107,10 @@ def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
         }
         for name in row.keys() & _NUMBERS:
             row[name] = plain_number(row[name], csv_format.separator)
-        yield number, _taken(parse_item_row, row)
+        yield ReadItem(number, _taken(parse_item_row, row))
 
 
-def _json_lines(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
+def _json_lines(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
     file.seek(0)
     number = 0
     while line := file.readline(LONGEST_ITEM):
@@ -103,10 +119,10 @@ def _json_lines(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
         if not line.strip():
             continue
         if len(line) == LONGEST_ITEM and not line.endswith(b"\n"):
-            yield number, BadItem(f"the line is over {LONGEST_ITEM} bytes")
+            yield ReadItem(number, BadItem(f"the line is over {LONGEST_ITEM} bytes"))
             _pass_over_line(file, on_bytes)
             continue
-        yield number, _taken(_parse_line, line)
+        yield ReadItem(number, _taken(_parse_line, line))
 
 
 def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
@@ -114,11 +130,11 @@ def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
         on_bytes(len(rest))
 
 
-def _json(file: BinaryIO, on_bytes: OnBytes) -> Iterator[Numbered]:
+def _json(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
     file.seek(0)
     values = JsonArray(file, LONGEST_ITEM, on_bytes)
     for number, text in enumerate(values, start=1):
-        yield number, _taken(_parse_line, text.encode())
+        yield ReadItem(number, _taken(_parse_line, text.encode()))
 
 
 def _parse_line(line: bytes) -> ItemPatch:
@@ -132,6 +148,6 @@ def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | BadItem
         return BadItem(str(error))
 
 
-_READERS: Final[Mapping[str, Callable[[BinaryIO, OnBytes], Iterator[Numbered]]]] = (
-    MappingProxyType({".csv": _csv, ".json": _json, ".jsonl": _json_lines})
+_OWN: Final[Mapping[Kind, Callable[[BinaryIO, OnBytes], Iterator[ReadItem]]]] = (
+    MappingProxyType({Kind.CSV: _csv, Kind.JSON: _json, Kind.JSONL: _json_lines})
 )

@@ -39,6 +39,12 @@ GUIDES: Final = (
         _SEND,
     ),
     Guide(
+        "catalog-files",
+        "Catalog from a file",
+        "Exports of WooCommerce and Shopify, Google Merchant feeds, your own CSV.",
+        _SEND,
+    ),
+    Guide(
         "events",
         "Events and shoppers",
         "What shoppers do, from their browsers; who is who.",

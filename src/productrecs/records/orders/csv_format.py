@@ -159,7 +159,7 @@ def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
     Raises:
         MissingColumnsError: when there is none, or it lacks a required column.
     """
-    lines = _LINE_END.split(_decoded(head))
+    lines = _LINE_END.split(decoded(head))
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
     found = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
@@ -212,7 +212,8 @@ def _plain(name: str) -> str:
     return _BLANKS.sub("", name).casefold()
 
 
-def _decoded(head: bytes) -> str:
+def decoded(head: bytes) -> str:
+    """Return a file's first bytes as text, as far as that goes."""
     encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
     # Whatever the letters of other columns: those that count are ASCII.
     return codecs.getincrementaldecoder(encoding)("replace").decode(head)

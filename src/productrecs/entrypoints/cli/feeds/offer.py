@@ -1,0 +1,155 @@
+"""What does one row of a feed say, and what do the rows of one product say together?"""
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from productrecs.records.catalog.availability import Availability
+
+Value = str | list[str] | None
+
+_JOINTS: Final = " -\u2013\u2014,;:/|("
+_SHORTEST: Final = 3  # characters that a title of several variants must have in common
+_RANK: Final = MappingProxyType(
+    {
+        None: 0,
+        Availability.IN_STOCK: 0,
+        Availability.PREORDER: 1,
+        Availability.BACKORDER: 1,
+        Availability.OUT_OF_STOCK: 2,
+        Availability.DISCONTINUED: 3,
+    }
+)
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """What can be bought under one row; None is what is not known.
+
+    A `stock` of None on something that can be bought means: not counted.
+    """
+
+    price: float | None = None
+    cost: float | None = None
+    stock: int | None = None
+    availability: Availability | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A row that cannot be taken, and why."""
+
+    row: int
+    message: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One row. Rows with the same `product` are one product; `item_id` is that one's.
+
+    `leads` tells the row that speaks for the product. `part` is what it sells by itself,
+    `whole` what a product with variants says of all of them. `fields` are an item's.
+    """
+
+    row: int
+    product: str
+    item_id: str | None = None
+    leads: bool = True
+    is_hidden: bool = False
+    fields: dict[str, Value] = {}
+    part: Variant | None = None
+    whole: Variant | None = None
+
+
+@dataclass(slots=True)
+class Product:
+    """The rows of one product so far; of many variants no more is kept than of one."""
+
+    name: str  # by which its rows are known as one
+    row: int
+    rows: int = 0
+    item_id: str | None = None
+    is_hidden: bool = False
+    _title: str = ""  # what the titles of all rows begin with that speak for it
+    _leads: int = 0
+    _own: dict[str, Value] = field(default_factory=dict)
+    _others: dict[str, Value] = field(default_factory=dict)
+    _shown: Variant | None = None
+    _whole: Variant | None = None
+    _stock: int = 0
+    _is_counted: bool = False
+    _has_uncounted: bool = False
+
+    def add(self, offer: Offer) -> None:
+        """Take in one more row."""
+        self.rows += 1
+        self.item_id = self.item_id or offer.item_id
+        if offer.leads:
+            self._lead(offer)
+        own = self._own if offer.leads else self._others
+        for name, value in offer.fields.items():
+            if value and not own.get(name):
+                own[name] = value
+        if offer.part is not None:
+            self._sell(offer.part)
+
+    def fields(self) -> dict[str, object]:
+        """Return the item that all rows make, by its fields; what none says is absent.
+
+        Its price is that of its cheapest variant among those that can be had soonest,
+        its stock that of all variants, if all that can be bought are counted.
+        """
+        found: dict[str, object] = {**self._others, **self._own}
+        title = self._title.rstrip(_JOINTS)
+        if self._leads > 1 and len(title) >= _SHORTEST:
+            found["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
+        shown = self._shown or self._whole or Variant()
+        is_known = self._is_counted and not self._has_uncounted
+        stock = self._stock if is_known else None
+        if self._whole is not None and self._whole.stock is not None:
+            stock = self._whole.stock
+        sold: dict[str, object] = {
+            "price": shown.price,
+            "cost": shown.cost,
+            "stock_qty": stock,
+            "availability": shown.availability,
+        }
+        return found | {name: value for name, value in sold.items() if value is not None}
+
+    def _lead(self, offer: Offer) -> None:
+        title = offer.fields.get("title")
+        if isinstance(title, str):
+            self._title = _common(self._title, title) if self._leads else title
+        if not self._leads:
+            self.is_hidden, self._whole = offer.is_hidden, offer.whole
+        self._leads += 1
+
+    def _sell(self, part: Variant) -> None:
+        if part.stock is not None:
+            # Oversold by three is no reason to count three less of another size.
+            before = self._stock if self._is_counted else None
+            self._stock = part.stock if before is None else _sum(before, part.stock)
+            self._is_counted = True
+        elif _RANK[part.availability] < _RANK[Availability.OUT_OF_STOCK]:
+            self._has_uncounted = True
+        if self._shown is None or _order(part) < _order(self._shown):
+            self._shown = part
+
+
+def _order(variant: Variant) -> tuple[int, bool, float]:
+    price = variant.price
+    return _RANK[variant.availability], price is None, price or 0.0
+
+
+def _sum(one: int, other: int) -> int:
+    return max(one, 0) + max(other, 0)
+
+
+def _common(one: str, other: str) -> str:
+    """Return the words that both begin with."""
+    alike = []
+    for left, right in zip(one.split(), other.split(), strict=False):
+        if left != right:
+            break
+        alike.append(left)
+    return " ".join(alike)
