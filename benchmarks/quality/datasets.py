@@ -88,6 +88,15 @@ class Split:
     least_prefix: int  # items a visit must show before its next one is asked
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Queries by id, and what people thought of products for them, grades 1 to 4."""
+
+    products: list[tuple[int, str, str]]  # id, title, description
+    queries: dict[int, str]
+    grades: dict[int, dict[int, int]]  # by query: product -> grade, the best of repeats
+
+
 def folder() -> Path:
     """Return where the data sets lie."""
     given = os.environ.get("PRODUCTRECS_BENCH_DATA")
@@ -155,6 +164,32 @@ def serenade_bol(asked: str = "test") -> Split:
     )
     n_items = 1 + max(max(map(max, part.items)) for part in (past, questions))
     return Split(past, questions, n_items, least_prefix=1)
+
+
+def crowdflower() -> Judged:
+    """Return all products, queries and judgements.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    name = "search_crowdflower"
+    grades: dict[int, dict[int, int]] = {}
+    for row in _rows(f"{name}/labels.csv.gz"):
+        known = grades.setdefault(int(row["query_id"]), {})
+        product = int(row["product_id"])
+        known[product] = max(int(row["grade_1_4"]), known.get(product, 0))
+    with _present(f"{name}/queries.csv").open(encoding="utf-8", newline="") as file:
+        queries = {int(row["query_id"]): row["query"] for row in csv.DictReader(file)}
+    products = [
+        (int(row["product_id"]), row["product_title"], row["product_description"])
+        for row in _rows(f"{name}/products.csv.gz")
+    ]
+    return Judged(products, queries, grades)
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with gzip.open(_present(name), "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def earlier(split: Split, sessions: int) -> Split:

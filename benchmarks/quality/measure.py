@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.quality import bought_together, constants, next_item
+from benchmarks.quality import bought_together, constants, next_item, search
 from benchmarks.quality.datasets import MissingDataError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
+    "search": search.measure,
     "constants": constants.measure,
 }
 ON_REQUEST = {"constants"}

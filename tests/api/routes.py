@@ -94,6 +94,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/v1/trending"): Row(
             PUBLISHABLE, _always("/v1/trending?num=5"), widget=True
         ),
+        ("GET", "/v1/search"): Row(
+            PUBLISHABLE, _always("/v1/search?q=tent&num=5"), widget=True
+        ),
         ("GET", "/v1/widget-config"): Row(
             PUBLISHABLE, _always("/v1/widget-config?type=recs"), widget=True
         ),

@@ -70,6 +70,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
         setattr(declared.application, "_fast_lane", _closed)  # noqa: B010 - its own lane
         _live(merchant.through(fast))
         service.train(merchant, lambda: NOW)
+        service.index()
         for lane in (fast, declared):
             _wait_for_models(merchant.through(lane))
         yield Lanes(merchant, fast, declared)
@@ -105,6 +106,7 @@ def _live(merchant: Merchant) -> None:
 
 def _wait_for_models(merchant: Merchant) -> None:
     eventually(lambda: merchant.recommend(source="buy", item_id=ITEMS[1]).ids)
+    eventually(lambda: merchant.search("item").ids)
 
 
 ids = st.sampled_from([*ITEMS, "unknown", "", "item-1,item-2", "x" * 300])
@@ -115,6 +117,8 @@ nums = st.sampled_from(
 sources = st.sampled_from(
     ["mix", "buy", "browse", "similar", "", "MIX", "trending", "mix ", "buy,mix", "m%69x"]
 )
+words = st.sampled_from(["item", "itme 3", "", " ", "item-4", "zzz", "\0", "x" * 300])
+switches = st.sampled_from(["true", "false", "1", "0", "", "on", "TRUE", "maybe", "2"])
 shoppers = st.sampled_from([*SHOPPERS, "", "\0", "s_1\0", "x" * 400, "ümläut"])
 junk = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
@@ -133,6 +137,8 @@ pair = st.one_of(
     st.tuples(st.just("item_id"), ids),
     st.tuples(st.just("item_ids"), baskets),
     st.tuples(st.just("num"), nums),
+    st.tuples(st.just("q"), words),
+    st.tuples(st.just("in_stock"), switches),
     st.tuples(st.just("source"), sources),
     st.tuples(st.sampled_from(["user_id", "customer_id"]), shoppers),
     st.tuples(st.sampled_from(["num", "source", "item_id", "nobody", "", "NUM"]), junk),
@@ -143,6 +149,8 @@ usual = st.fixed_dictionaries(
         "item_id": ids,
         "item_ids": baskets,
         "num": nums,
+        "q": words,
+        "in_stock": switches,
         "source": sources,
         "user_id": shoppers,
         "customer_id": shoppers,
@@ -164,7 +172,7 @@ queries = st.builds(
         ),
     ),
 )
-paths = st.sampled_from(["/v1/recommendations"] * 3 + ["/v1/trending"])
+paths = st.sampled_from(["/v1/recommendations"] * 3 + ["/v1/trending", "/v1/search"])
 
 
 @settings(max_examples=1_000)

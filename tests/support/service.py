@@ -26,9 +26,11 @@ from urllib.parse import quote, urlencode
 from productrecs.core.clock import Clock, system_ms
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
+from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import Registration, find_store, register
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
+from productrecs.training.search.indexer import Indexer
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -76,14 +78,20 @@ class Reply:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the recommended products, in order."""
+        """The ids of the products of a list, in order."""
         assert self.status == http.HTTPStatus.OK, self.body
-        return [product["id"] for product in self.json["recommendations"]]
+        return [product["id"] for product in self._products]
 
     @property
     def sources(self) -> list[str]:
-        """The sources of the recommended products, in order."""
-        return [product["source"] for product in self.json["recommendations"]]
+        """The sources of the products of a list, in order."""
+        return [product["source"] for product in self._products]
+
+    @property
+    def _products(self) -> list[dict[str, Any]]:
+        name = "recommendations" if "recommendations" in self.json else "results"
+        products: list[dict[str, Any]] = self.json[name]
+        return products
 
 
 class Asking(Protocol):
@@ -201,6 +209,10 @@ class Merchant:
     def trending(self, **query: object) -> Reply:
         """Ask for what trends."""
         return self.client.ask("GET", self.target("/v1/trending", **query))
+
+    def search(self, q: str, **query: object) -> Reply:
+        """Search for words."""
+        return self.client.ask("GET", self.target("/v1/search", q=q, **query))
 
     def target(self, path: str, **query: object) -> str:
         """Return an address with the publishable key in it."""
@@ -386,6 +398,16 @@ class Service:
             workshop = Workshop(database, self.folder / "models", clock)
             store = find_store(database, merchant.account.domain)
             train_store(workshop, store, TrainingInputs(), lambda _share: None)
+
+    def index(self) -> None:
+        """Write the search indexes now; for a service that nobody writes them for."""
+        with self.database() as database:
+            reader = database.hot_reader()
+            indexer = Indexer(self.folder / "search", AccountDirectory(database))
+            while indexer.turn(reader):
+                pass
+            indexer.close()
+            reader.close()
 
     def run(self, *arguments: str) -> str:
         """Run one verb of the command line on its data; return what it printed.

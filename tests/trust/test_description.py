@@ -37,6 +37,7 @@ CHECKS: Final = [
 CASES: Final = {
     ("GET", "/v1/recommendations"): 100,
     ("GET", "/v1/trending"): 50,
+    ("GET", "/v1/search"): 50,
     ("POST", "/v1/events"): 15,
     ("POST", "/v1/items"): 20,
     ("POST", "/v1/orders"): 40,

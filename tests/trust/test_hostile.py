@@ -96,10 +96,19 @@ _PART: Final = (
     *("mix", "MIX", "buy", "similar", "a,b,,c", "," * 60, "a" * 5000, "../x", "[1]", "{}"),
     *("'%20OR%201=1--", "<script>", ";", ";num=3", "a=b", "%0d%0aset-cookie:%20x=1"),
 )
-_NAMES: Final = ("num", "source", "item_id", "item_ids", "user_id", "customer_id", "num[]")
+_NAMES: Final = (
+    "num",
+    "source",
+    "item_id",
+    "item_ids",
+    "user_id",
+    "customer_id",
+    "q",
+    "num[]",
+)
 
 
-@pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/trending"])
+@pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/trending", "/v1/search"])
 def test_no_query_does_more_than_be_refused(merchant: Merchant, path: str) -> None:
     pairs = [f"{name}={quote(part, safe='%')}" for name in _NAMES for part in _PART]
     queries = [

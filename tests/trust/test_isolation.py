@@ -156,6 +156,10 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/v1/trending"): _plain(
         *(f"/v1/trending?num=20&user_id={s}" for s in SHOPPERS)
     ),
+    ("GET", "/v1/search"): _plain(
+        "/v1/search",
+        *(f"/v1/search?num=50&q={one}" for one in (CANARY, ONLY_A, *IDS[:3])),
+    ),
     ("GET", "/v1/widget-config"): _plain(*(f"/v1/widget-config?type={t}" for t in TYPES)),
     ("POST", "/v1/events"): _events,
     ("POST", "/v1/orders"): _orders,

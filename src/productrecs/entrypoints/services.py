@@ -23,6 +23,11 @@ class Services:
     models: Path  # the folder of trained models, one folder a store
 
     @property
+    def indexes(self) -> Path:
+        """The folder of search indexes, one folder a store."""
+        return self.settings.data / "search"
+
+    @property
     def uploads(self) -> Path:
         """The folder of uploaded files that are not imported yet."""
         return self.settings.data / "uploads"

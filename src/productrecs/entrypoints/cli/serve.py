@@ -71,9 +71,10 @@ def supervise_background(settings: Settings) -> int:
 
 
 def background_roles(settings: Settings) -> list[Role]:
-    """Return the processes that work in the background: one for learning, one for files."""
+    """Return the processes that work in the background: learning, indexes, files."""
     command = ("worker", "--data", str(settings.data), "--lane")
     return [
         Role("worker", (*command, "learning")),
+        Role("indexer", (*command, "indexes")),
         Role("importer", (*command, "uploads")),
     ]

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
@@ -16,17 +16,16 @@ from productrecs.entrypoints.logs import configure_logging
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
-    from productrecs.entrypoints.worker.loop import Worker
 
 NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
 
-LEARNING, UPLOADS = "learning", "uploads"
+LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
 
 
 @click.command
 @data_option
-@click.option("--lane", type=click.Choice([LEARNING, UPLOADS]), hidden=True)
+@click.option("--lane", type=click.Choice([LEARNING, INDEXES, UPLOADS]), hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 def worker(data: Path | None, lane: str | None, lifeline: int | None) -> None:
     """Run background jobs and their timetable; any number may run beside one another.
@@ -49,8 +48,22 @@ def worker(data: Path | None, lane: str | None, lifeline: int | None) -> None:
         working.run()
 
 
-def _build(lane: str, services: "Services") -> "Worker":
+class _Working(Protocol):
+    """What works in the background until it is told to stop."""
+
+    def run(self) -> None:
+        """Work until `stop` is called."""
+
+    def stop(self) -> None:
+        """Let `run` return; safe from signal handlers and threads."""
+
+
+def _build(lane: str, services: "Services") -> _Working:
     # Imported here: who imports files needs nothing of what learning takes.
+    if lane == INDEXES:
+        from productrecs.entrypoints.worker.indexing import Indexing  # noqa: PLC0415
+
+        return Indexing(services)
     if lane == UPLOADS:
         from productrecs.entrypoints.worker.uploads import build_importer  # noqa: PLC0415
 

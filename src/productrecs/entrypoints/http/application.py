@@ -40,9 +40,10 @@ from productrecs.entrypoints.http.schemas.problems import (
     from_details,
     validation_reply,
 )
+from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
-from productrecs.entrypoints.http.widget import config, events, recommendations
+from productrecs.entrypoints.http.widget import config, events, recommendations, search
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.warming import warm_up
 from productrecs.storage.group_commit import GroupCommit
@@ -87,6 +88,7 @@ class _Process:
         )
         for router in (
             recommendations.router,
+            search.router,
             config.router,
             events.router,
             orders.router,
@@ -130,6 +132,7 @@ class _Process:
             activity=RecentActivity(services),
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
+            searching=Searching(),
         )
         context.shops.start()
         self.gate.open(context)
@@ -145,6 +148,7 @@ class _Process:
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
                 context.reading.shutdown()
+            await asyncio.to_thread(context.searching.close)
             context.reader.close()
             services.close()
 

@@ -58,6 +58,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         "/v1/recommendations": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/trending": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/search": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
         "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from productrecs.features.recommendations.request import Pick
+from productrecs.features.search.request import Hit
 from productrecs.records.catalog.view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -53,3 +54,18 @@ def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -
         if (card := cards[pick.item]) is not None
     ]
     return b'{"recommendations":[%b]}' % b",".join(parts)
+
+
+def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of search: cards by item number, in order."""
+    parts = [
+        b'%b,"score":%.6g,"source":"search"}' % (card, hit.score)
+        for hit in hits
+        if (card := cards[hit.item]) is not None
+    ]
+    return b'{"results":[%b]}' % b",".join(parts)
+
+
+def listed_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of a search for nothing: what trends, in search's shape."""
+    return b'{"results":' + recommendations_body(picks, cards).partition(b":")[2]

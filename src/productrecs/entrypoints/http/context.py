@@ -10,6 +10,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
+from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import HotReader
@@ -35,6 +36,7 @@ class Context:
     activity: RecentActivity
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
+    searching: Searching
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.

@@ -20,6 +20,13 @@ _PRODUCT: Final[dict[str, Any]] = {
         },
     },
 }
+_RESULT: Final[dict[str, Any]] = {
+    **_PRODUCT,
+    "properties": {
+        **_PRODUCT["properties"],
+        "source": {"type": "string", "enum": ["search", "trending"]},
+    },
+}
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["detail", "code", "request_id"],
@@ -134,6 +141,35 @@ RECOMMENDATIONS_REPLY: Final = reply(
     "The products, best first.",
     answers(recommendations={"type": "array", "items": _PRODUCT}),
 )
+SEARCH_REPLY: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The products, best first.",
+        "headers": {
+            "X-Search-Relaxed": {
+                "description": "What had to be given up to find enough: `spelling` where "
+                "a word that no product has was read as another, `words` where some "
+                "products hold only some of the words. Absent otherwise.",
+                "schema": {"type": "string", "enum": ["spelling", "words"]},
+            }
+        },
+        "content": _json(
+            answers(results={"type": "array", "items": _RESULT}),
+            {
+                "results": [
+                    {
+                        "id": "tent-2",
+                        "title": "Two-person tent",
+                        "price": 189.0,
+                        "image_url": "/img/tent-2.jpg",
+                        "product_url": "/p/tent-2",
+                        "score": 14.2,
+                        "source": "search",
+                    }
+                ]
+            },
+        ),
+    }
+}
 OK_REPLY: Final = {"type": "boolean", "const": True}
 NULLABLE_TEXT: Final = {"type": ["string", "null"]}
 NULLABLE_TIME: Final = {"type": ["string", "null"], "format": "date-time"}

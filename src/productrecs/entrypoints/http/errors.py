@@ -16,6 +16,7 @@ from productrecs.core.errors import (
     StorageFullError,
     UnknownItemError,
 )
+from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.entrypoints.http.authentication import (
     InvalidKeyError,
     MissingKeyError,
@@ -42,6 +43,7 @@ from productrecs.records.orders.uploads.upload import (
     TooManyUploadsError,
     UnknownUploadError,
 )
+from productrecs.storage.index_files import DamagedFilesError
 from productrecs.storage.store_log import StoreGoneError
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -84,6 +86,8 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         NotAFormError: Answer(415, "not_a_form"),
         TooManyUploadsError: Answer(429, "too_many_uploads"),
         QueueFullError: Answer(503, "overloaded"),
+        BrokenIndexError: Answer(503, "search_rebuilding"),
+        DamagedFilesError: Answer(503, "search_rebuilding"),
         StorageBusyError: Answer(503, "storage_busy"),
         StorageFullError: Answer(503, "storage_full"),
         StorageBrokenError: Answer(503, "storage_broken"),

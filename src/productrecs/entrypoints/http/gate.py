@@ -49,6 +49,11 @@ from productrecs.entrypoints.http.widget.recommendations import (
     plain_num,
     plain_request,
 )
+from productrecs.entrypoints.http.widget.search import (
+    SearchReply,
+    answer_search,
+    plain_search,
+)
 from productrecs.tenancy.accounts.store import Store
 
 _log = logging.getLogger(__name__)
@@ -265,17 +270,21 @@ class Gate:
         """Answer a frequent, well-formed call; return whether that was done."""
         caller, scope = visit.caller, visit.scope
         body: bytes | None = None
+        extra: Iterable[Header] = ()
         if caller is not None and (scope["method"], scope["path"]) == (
             "POST",
             "/v1/events",
         ):
             data = await read_event_body(receive, scope["headers"])
             body = await receive_events(context, caller.store, data)
+        elif caller is not None and scope["path"] == "/v1/search":
+            found = await _search_fast(context, caller.store, visit.query)
+            body, extra = found or (None, ())
         elif caller is not None and scope["method"] == "GET":
             body = await _read_fast(context, caller.store, scope["path"], visit.query)
         if body is None:
             return False
-        await visit.reply(200, body)
+        await visit.reply(200, body, extra)
         return True
 
     @property
@@ -301,6 +310,17 @@ def _route(path: str) -> Route | None:
     if path == ITEM_PATH:
         return None
     return ROUTES.get(path) or PAGES.get(path.rpartition("/")[0])
+
+
+async def _search_fast(
+    context: Context, store: Store, query: Mapping[str, str] | None
+) -> SearchReply | None:
+    """Return the reply to a well-formed search; None leaves it to the declared route."""
+    opened = context.shops.get(store)
+    asked = None if query is None or opened is None else plain_search(query)
+    if opened is None or asked is None:
+        return None
+    return await answer_search(context, opened, asked)
 
 
 async def _read_fast(

@@ -9,7 +9,7 @@ from productrecs.tenancy.accounts.store import Store
 _ANYONE: Final = (b"access-control-allow-origin", b"*")
 _EXPOSED: Final = (
     b"access-control-expose-headers",
-    b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit",
+    b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, X-Search-Relaxed",
 )
 _VARY: Final = (b"vary", b"Origin")
 

@@ -19,6 +19,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.cards import make_card
 from productrecs.entrypoints.http.replies import ReplyCache
+from productrecs.entrypoints.http.searching import SearchReplies
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.widgets.config import WidgetConfig
@@ -28,6 +29,7 @@ from productrecs.storage.dialects import HotReader
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.search.served import ServedIndex, folder_of_index
 from productrecs.training.trained_models import TrainedModels, folder_of, no_models
 
 _log = logging.getLogger(__name__)
@@ -65,7 +67,9 @@ class OpenShop:
 
     shop: Shop
     histories: Histories
+    index: ServedIndex
     replies: ReplyCache = field(default_factory=ReplyCache)
+    searches: SearchReplies = field(default_factory=SearchReplies)
     used: int = 0  # when it was last asked for, on a scale of its own
     refused_model: str = ""  # a damaged model that is not tried again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
@@ -73,7 +77,7 @@ class OpenShop:
     def memory_bytes(self) -> int:
         """Return about how much memory leaves with this shop."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
-        return views + self.replies.size
+        return views + self.replies.size + self.searches.size
 
 
 class Shops:
@@ -163,6 +167,7 @@ class Shops:
         opened = OpenShop(
             shop=Shop(catalog=catalog, models=no_models(), settings=store.settings),
             histories=Histories(store.store_id),
+            index=ServedIndex(folder_of_index(self._services.indexes, store.store_id)),
         )
         self._refresh_one(store.store_id, opened)
         return opened
@@ -180,6 +185,7 @@ class Shops:
             return
         catalog_seq, model_id = rows[0]
         opened.shop.catalog.refresh(reader, int(catalog_seq))
+        opened.index.refresh()
         serving = opened.shop.models.model_id
         if model_id and model_id not in {serving, opened.refused_model}:
             self._swap(store_id, opened, model_id)

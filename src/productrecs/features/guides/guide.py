@@ -70,6 +70,12 @@ GUIDES: Final = (
     ),
     Guide("trending", "Trending", "What sells right now, the same for everybody.", _ASK),
     Guide(
+        "search",
+        "Search",
+        "Find products by words as they are typed, mistakes and all.",
+        _ASK,
+    ),
+    Guide(
         "integration",
         "Plugins and integrations",
         "What a store plugin calls: connect, appearance, training, status.",

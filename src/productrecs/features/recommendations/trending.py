@@ -5,6 +5,7 @@ import numpy as np
 from productrecs.features.recommendations.fill import trending as trending_items
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.shop import Shop
+from productrecs.records.catalog.view import Mask
 
 
 def trend(shop: Shop, num: int, now_ms: int) -> list[Pick]:
@@ -14,7 +15,11 @@ def trend(shop: Shop, num: int, now_ms: int) -> list[Pick]:
     newest; what costs less than the store's least price is passed over, and so is what
     has no price while a least price is set.
     """
-    visible = shop.visible(now_ms)
+    return trend_of(shop, shop.visible(now_ms), num)
+
+
+def trend_of(shop: Shop, visible: Mask, num: int) -> list[Pick]:
+    """Return the same of the `visible` items, whoever chose those."""
     least = shop.settings.trending_min_price
     if least > 0:
         prices = shop.catalog.prices[: len(visible)]

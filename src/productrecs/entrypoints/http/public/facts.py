@@ -27,8 +27,9 @@ from productrecs.entrypoints.http.schemas.items import (
 )
 from productrecs.entrypoints.http.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
 from productrecs.entrypoints.http.server import items, orders
-from productrecs.entrypoints.http.widget import recommendations
+from productrecs.entrypoints.http.widget import recommendations, search
 from productrecs.features.guides.library import Facts
+from productrecs.features.search.request import LONGEST_QUERY
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.settings import SETTINGS, StoreSettings
 
@@ -93,6 +94,8 @@ def _limits() -> str:
         ("products of one impression", _count(MAX_SHOWN)),
         ("`event_id`", f"{MAX_EVENT_ID} characters"),
         ("`num` of recommendations and trending", f"1 to {recommendations.MOST}"),
+        ("`num` of search", f"1 to {search.MOST}"),
+        ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
         ("`item_ids` of recommendations", _count(recommendations.MOST_ANCHORS)),
         ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),

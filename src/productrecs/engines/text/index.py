@@ -1,0 +1,251 @@
+"""Which products do words find? One store's index on disk, as readers and as the writer."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from productrecs.engines.text.failures import translated
+from productrecs.engines.text.interpret import Interpreter, Slot
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.matching import exact_query, queries_for
+from productrecs.engines.text.schema import (
+    COUNT,
+    NUMBER,
+    WORD,
+    ProductText,
+    document,
+    exact_key,
+    products_schema,
+    register,
+    words_schema,
+)
+from productrecs.engines.text.vocabulary import Vocabulary
+
+PRODUCTS, WORDS = "products", "words"
+"""The two folders of an index."""
+
+_LEAST_HEAP: Final = 15_000_000
+_PAGES: Final = (1, 4, 30, 1000)
+Mask = npt.NDArray[np.bool_]
+
+
+class Relaxed(StrEnum):
+    """What had to be given up to find enough."""
+
+    NOTHING = "none"
+    SPELLING = "spelling"  # a word that nothing holds was read as another
+    WORDS = "words"  # some products hold only some of the words
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Item numbers and falling scores, and what was given up for them."""
+
+    items: list[int]
+    scores: list[float]
+    relaxed: Relaxed = Relaxed.NOTHING
+    exact: int = 0  # so many of the first were named by id or sku
+
+
+class SearchIndex:
+    """One index, read; any number of threads may."""
+
+    def __init__(self, folder: Path, language: str) -> None:
+        """Open the index below `folder`.
+
+        Raises:
+            BrokenIndexError: when it cannot be read.
+        """
+        with translated(f"the index {folder.name} cannot be opened"):
+            self._products = register(tantivy.Index.open(str(folder / PRODUCTS)))
+            self._words = tantivy.Index.open(str(folder / WORDS))
+            self._products.config_reader("manual")
+            self._words.config_reader("manual")
+            self.reload()
+        self.language = Language(language)
+
+    def __len__(self) -> int:
+        """Return how many products can be found."""
+        return self._products.searcher().num_docs
+
+    def reload(self) -> None:
+        """Read on to what was last committed.
+
+        Raises:
+            BrokenIndexError: when it cannot be read; what was read before still serves.
+        """
+        with translated("the index cannot be read on"):
+            self._words.reload()
+            self._products.reload()
+
+    def find(self, query: str, limit: int, visible: Mask) -> Found:
+        """Return up to `limit` visible products, best first.
+
+        `visible` is by item number. Products named by id or sku come first, then those
+        that hold every word, then, where they are too few, those that hold some. A query
+        of which no word means anything here finds nothing.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        with translated("the index cannot be searched"):
+            return _Search(self._interpreter(), visible).run(query, limit)
+
+    def _interpreter(self) -> Interpreter:
+        vocabulary = Vocabulary(self._words.searcher(), self._words.schema)
+        searcher = self._products.searcher()
+        return Interpreter(searcher, self._products.schema, vocabulary, self.language)
+
+
+class _Search:
+    """One search in one state of an index."""
+
+    def __init__(self, interpreter: Interpreter, visible: Mask) -> None:
+        self._interpreter = interpreter
+        self._visible = visible
+        self._items: list[int] = []
+        self._scores: list[float] = []
+        self._seen: set[int] = set()
+
+    def run(self, query: str, limit: int) -> Found:
+        """Return what is found."""
+        key = exact_key(query)
+        if key:
+            self._take(exact_query(self._interpreter.schema, key), limit)
+        exact = len(self._items)
+        slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
+        relaxed = self._by_words(slots, limit)
+        self._put_exact_first(exact)
+        return Found(self._items, self._scores, relaxed, exact)
+
+    def _by_words(self, slots: Sequence[Slot], limit: int) -> Relaxed:
+        meant = [slot for slot in slots if slot.readings]
+        if not meant:
+            return Relaxed.NOTHING
+        queries = queries_for(self._interpreter, meant)
+        relaxed = Relaxed.NOTHING
+        if any(not slot.is_known for slot in meant):
+            relaxed = Relaxed.SPELLING
+        if len(meant) < len(slots):
+            relaxed = Relaxed.WORDS
+        self._take(queries.every_word, limit)
+        before = len(self._items)
+        if before < limit and queries.some_words is not None:
+            self._take(queries.some_words, limit)
+            self._let_fall(before)
+            relaxed = Relaxed.WORDS if len(self._items) > before else relaxed
+        return relaxed
+
+    def _take(self, query: tantivy.Query, limit: int) -> None:
+        """Add the visible products of a query that are not there yet, up to `limit`."""
+        searcher = self._interpreter.searcher
+        for page in _PAGES:
+            size = limit * page
+            hits = searcher.search(query, size, count=False).hits
+            self._add(hits, limit)
+            if len(self._items) >= limit or len(hits) < size:
+                return
+
+    def _add(self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int) -> None:
+        if not hits:
+            return
+        addresses = [address for _, address in hits]
+        numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
+        covered = len(self._visible)
+        for (score, _), number in zip(hits, numbers, strict=True):
+            if len(self._items) >= limit:
+                return
+            item = int(number or 0)
+            if item < covered and self._visible[item] and item not in self._seen:
+                self._seen.add(item)
+                self._items.append(item)
+                self._scores.append(float(score))
+
+    def _let_fall(self, before: int) -> None:
+        """Let the scores from `before` on begin below those that stand before them."""
+        if 0 < before < len(self._scores):
+            ceiling, top = 0.9 * self._scores[before - 1], self._scores[before]
+            share = min(1.0, ceiling / top) if top > 0 else 1.0
+            self._scores[before:] = [score * share for score in self._scores[before:]]
+
+    def _put_exact_first(self, exact: int) -> None:
+        if exact:
+            top = max(self._scores) + 1.0
+            self._scores[:exact] = [top + exact - place for place in range(exact)]
+
+
+class IndexWriter:
+    """The one writer of an index; what it adds is found after `commit`."""
+
+    def __init__(self, folder: Path, language: str, heap: int = _LEAST_HEAP) -> None:
+        """Open the index below `folder`, or make an empty one there.
+
+        Raises:
+            BrokenIndexError: when it cannot be read, or somebody else writes it.
+        """
+        self._language = Language(language)
+        with translated(f"the index {folder.name} cannot be written"):
+            for name in (PRODUCTS, WORDS):
+                (folder / name).mkdir(parents=True, exist_ok=True)
+            products = tantivy.Index(products_schema(), str(folder / PRODUCTS))
+            self._words_index = tantivy.Index(words_schema(), str(folder / WORDS))
+            self._products = register(products).writer(heap, 1)
+            self._words = self._words_index.writer(_LEAST_HEAP, 1)
+            self._words_index.config_reader("manual")
+        self._fresh: dict[str, int] = {}
+
+    def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
+        """Add products, in place of what was known of their numbers."""
+        with translated("the index cannot be written"):
+            for product in products:
+                if not are_new:
+                    self._products.delete_documents_by_term(NUMBER, product.number)
+                kept, words = document(product, self._language)
+                self._products.add_document(kept)
+                for word in set(words):
+                    self._fresh[word] = self._fresh.get(word, 0) + 1
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Take products out."""
+        with translated("the index cannot be written"):
+            for number in numbers:
+                self._products.delete_documents_by_term(NUMBER, number)
+
+    def commit(self) -> None:
+        """Let readers find what was put and no longer find what was removed."""
+        with translated("the index cannot be written"):
+            self._add_words()
+            self._words.commit()
+            self._products.commit()
+
+    def close(self) -> None:
+        """Wait for what the library still tidies up, and let the index go."""
+        with translated("the index cannot be written"):
+            self._words.wait_merging_threads()
+            self._products.wait_merging_threads()
+
+    def __enter__(self) -> Self:
+        """Write."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go."""
+        self.close()
+
+    def _add_words(self) -> None:
+        """Add the words that the index of words does not hold yet."""
+        self._words_index.reload()
+        known = self._words_index.searcher()
+        for word, count in self._fresh.items():
+            if known.doc_freq(WORD, word) == 0:
+                one = tantivy.Document()
+                one.add_text(WORD, word)
+                one.add_integer(COUNT, count)
+                self._words.add_document(one)
+        self._fresh.clear()

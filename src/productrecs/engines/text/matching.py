@@ -1,0 +1,128 @@
+"""Which products hold the words of a query? Readings in, the library's queries out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import tantivy
+from tantivy import Occur, Query
+
+from productrecs.engines.text.interpret import Interpreter, Reading, Slot
+from productrecs.engines.text.options import WEIGHTS
+from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, EXACT, TITLE
+
+_FIELDS: Final = (
+    (TITLE, WEIGHTS.title),
+    (CATEGORIES, WEIGHTS.categories),
+    (DESCRIPTION, WEIGHTS.description),
+)
+_SLOP: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """What is asked of the index, from strict to lenient."""
+
+    every_word: Query
+    some_words: Query | None  # None where there is one word only
+
+
+def queries_for(interpreter: Interpreter, slots: Sequence[Slot]) -> Queries:
+    """Return the queries for words that all mean something; there is at least one."""
+    build = _Builder(interpreter)
+    parts = [build.slot(slot) for slot in slots]
+    if len(slots) == 1:
+        return Queries(parts[0], None)
+    joins = [interpreter.joined(*pair) for pair in pairwise(slots)]
+    liked = [(Occur.Should, query) for query in build.liked(slots)]
+    wholes = [build.reading(one) if one else None for one in joins]
+    every = [(Occur.Must, query) for query in _each(parts, wholes)]
+    some = [(Occur.Should, query) for query in (*parts, *wholes) if query is not None]
+    return Queries(
+        every_word=Query.boolean_query([*every, *liked]),
+        some_words=Query.boolean_query([(Occur.Must, Query.boolean_query(some)), *liked]),
+    )
+
+
+def exact_query(schema: tantivy.Schema, key: str) -> Query:
+    """Return the query for the products whose id or sku is `key`."""
+    return Query.term_query(schema, EXACT, key, index_option="basic")
+
+
+def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]:
+    """Return what each word, or two that are one elsewhere, must match."""
+    needed: list[Query] = []
+    index = 0
+    while index < len(parts):
+        whole = wholes[index] if index < len(wholes) else None
+        if whole is None:
+            needed.append(parts[index])
+            index += 1
+            continue
+        both = [(Occur.Must, part) for part in parts[index : index + 2]]
+        needed.append(Query.disjunction_max_query([Query.boolean_query(both), whole]))
+        index += 2
+    return needed
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Puts queries together against one state of an index."""
+
+    interpreter: Interpreter
+
+    def slot(self, slot: Slot) -> Query:
+        """Return the query that any reading of a word satisfies, the best one counting."""
+        return _best([self.reading(one) for one in slot.readings])
+
+    def reading(self, reading: Reading) -> Query:
+        """Return the query for one reading in all fields, their shares summed up."""
+        schema, weight = self.interpreter.schema, reading.weight
+        if len(reading.stems) > 1:
+            phrase = Query.phrase_query(schema, TITLE, list(reading.stems))
+            return Query.boost_query(phrase, WEIGHTS.title * weight)
+        (word,), (stem,) = reading.words, reading.stems
+        count = self.interpreter.searcher.doc_freq
+        terms = [(name, stem, share) for name, share in _FIELDS if count(name, stem)]
+        if count(CODES, word):
+            terms.append((CODES, word, WEIGHTS.codes))
+        parts = [
+            (Occur.Should, Query.boost_query(_term(schema, name, term), share * weight))
+            for name, term, share in terms
+        ]
+        return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
+
+    def liked(self, slots: Sequence[Slot]) -> list[Query]:
+        """Return what counts and is no condition: all words in a title, side by side."""
+        in_title = [(Occur.Must, self._in_title(slot)) for slot in slots]
+        found = [Query.boolean_query(in_title)]
+        for one, other in pairwise(slots):
+            stems = [*one.readings[0].stems, *other.readings[0].stems]
+            phrase = Query.phrase_query(
+                self.interpreter.schema, TITLE, [*stems], slop=_SLOP
+            )
+            found.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
+        return found
+
+    def _in_title(self, slot: Slot) -> Query:
+        schema = self.interpreter.schema
+        share = WEIGHTS.title * WEIGHTS.all_in_title
+        readings = [
+            Query.boost_query(
+                _term(schema, TITLE, one.stems[0])
+                if len(one.stems) == 1
+                else Query.phrase_query(schema, TITLE, list(one.stems)),
+                share * one.weight,
+            )
+            for one in slot.readings
+        ]
+        return _best(readings)
+
+
+def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
+    return Query.term_query(schema, name, term, index_option="freq")
+
+
+def _best(queries: list[Query]) -> Query:
+    return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)

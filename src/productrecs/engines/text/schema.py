@@ -1,0 +1,83 @@
+"""What does the index hold of a product, and how does it look on disk?"""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+import tantivy
+
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.words import indexed_words
+
+FORMAT: Final = f"1 tantivy-{version('tantivy')}"
+"""Changes whenever an index written by an older version must not be read."""
+
+TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
+NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
+MOST_DESCRIPTION: Final = 12_000
+"""Characters of a description that count; what stands further down sells nothing."""
+
+_PLAIN: Final = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductText:
+    """What can be searched of one product; `codes` are its id and sku."""
+
+    number: int
+    title: str
+    codes: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    description: str = ""
+
+
+def products_schema() -> tantivy.Schema:
+    """Return the fields of a product: stems of its texts, and its number."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field(NUMBER, indexed=True, fast=True)
+    builder.add_text_field(EXACT, tokenizer_name="raw", index_option="basic")
+    for name in (TITLE, CODES, CATEGORIES):
+        builder.add_text_field(name, tokenizer_name=_PLAIN, index_option="position")
+    builder.add_text_field(DESCRIPTION, tokenizer_name=_PLAIN, index_option="freq")
+    return builder.build()
+
+
+def words_schema() -> tantivy.Schema:
+    """Return the fields of the index of words: what may have been meant, how frequent."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(COUNT, fast=True)
+    return builder.build()
+
+
+def register(index: tantivy.Index) -> tantivy.Index:
+    """Return `index`, able to read what is written in plain words."""
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer(_PLAIN, words)
+    return index
+
+
+def exact_key(code: str) -> str:
+    """Return an id or sku as it is compared: letters and digits, nothing else."""
+    return "".join(one for one in code.lower() if one.isalnum()) or code.strip()
+
+
+def document(
+    product: ProductText, language: Language
+) -> tuple[tantivy.Document, list[str]]:
+    """Return what the index keeps of a product, and the words that it brings."""
+    one = tantivy.Document()
+    one.add_integer(NUMBER, product.number)
+    title = indexed_words(product.title)
+    categories = indexed_words(" . ".join(product.categories))
+    description = indexed_words(product.description[:MOST_DESCRIPTION])
+    codes = indexed_words(" . ".join(product.codes))
+    for key in dict.fromkeys(exact_key(code) for code in product.codes if code):
+        one.add_text(EXACT, key)
+    texts = ((TITLE, title), (CATEGORIES, categories), (DESCRIPTION, description))
+    for name, words in texts:
+        if words:
+            one.add_text(name, " ".join(language.stems(words)))
+    if codes:
+        one.add_text(CODES, " ".join(codes))
+    return one, title + categories + description + codes

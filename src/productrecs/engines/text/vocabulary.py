@@ -1,0 +1,89 @@
+"""Which words of the catalog may a mistyped or unfinished one have meant?
+
+Edit distance counts a transposition as one and goes by the length of the indexed word: to
+4 letters none, 5 to 8 one, 9 and more two. Codes and numbers are never mistyped.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import tantivy
+
+from productrecs.engines.text.schema import COUNT, WORD
+from productrecs.engines.text.words import is_code
+
+ONE_FROM: Final = 5
+TWO_FROM: Final = 9
+_MOST_FOUND: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A word of the catalog, how many edits away it is, and whether it begins alike."""
+
+    word: str
+    distance: int
+    same_start: bool
+
+
+class Vocabulary:
+    """The words of one index, as they are written."""
+
+    def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
+        """Look words up in the index of words."""
+        self._searcher = searcher
+        self._schema = schema
+
+    def has(self, word: str) -> bool:
+        """Return whether a text of the catalog ever held this very word."""
+        return self._searcher.doc_freq(WORD, word) > 0
+
+    def near(self, word: str) -> list[Near]:
+        """Return the words that `word` may be a misspelling of, the nearest first."""
+        if is_code(word) or len(word) < ONE_FROM - 1:
+            return []
+        once = self._fuzzy(word, 1)
+        found = [
+            Near(one, 1, one[0] == word[0])
+            for one in once
+            if len(one) >= ONE_FROM and one != word
+        ]
+        if len(word) >= TWO_FROM - 2:
+            seen = {*once, word}
+            found += [
+                Near(one, 2, one[0] == word[0])
+                for one in self._fuzzy(word, 2)
+                if len(one) >= TWO_FROM and one not in seen
+            ]
+        return [one for one in found if not is_code(one.word)]
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Return the most frequent words that begin with `start`, without itself."""
+        if not start:
+            return []
+        query = self._query(start, 0, prefix=True)
+        return [one for one in self._found(query, limit + 1) if one != start][:limit]
+
+    def nearly_beginning(self, start: str, limit: int) -> list[str]:
+        """Return the most frequent words whose beginning is one edit from `start`."""
+        if is_code(start) or len(start) < ONE_FROM - 1:
+            return []
+        query = self._query(start, 1, prefix=True)
+        return [
+            one
+            for one in self._found(query, limit)
+            if len(one) >= ONE_FROM and one[0] == start[0] and not is_code(one)
+        ]
+
+    def _fuzzy(self, word: str, distance: int) -> list[str]:
+        return self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
+
+    def _query(self, word: str, distance: int, *, prefix: bool) -> tantivy.Query:
+        return tantivy.Query.fuzzy_term_query(
+            self._schema, WORD, word, distance=distance, prefix=prefix
+        )
+
+    def _found(self, query: tantivy.Query, limit: int) -> list[str]:
+        searcher = self._searcher
+        hits = searcher.search(query, limit, count=False, order_by_field=COUNT).hits
+        return [searcher.doc(address)[WORD][0] for _, address in hits]

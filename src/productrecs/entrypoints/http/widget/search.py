@@ -1,0 +1,133 @@
+"""GET /v1/search."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
+
+from productrecs.engines.text.index import Relaxed
+from productrecs.entrypoints.http.cards import listed_body, search_body
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import SEARCH_REPLY, errors
+from productrecs.entrypoints.http.searching import Moment, is_same
+from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.features.recommendations.shop import Shop
+from productrecs.features.recommendations.trending import trend_of
+from productrecs.features.search.find import Searchable, find
+from productrecs.features.search.request import SearchRequest, cut
+
+router = APIRouter(tags=["widget"])
+
+MOST: Final = 50
+DEFAULT: Final = 12
+_NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+Header = tuple[bytes, bytes]
+
+
+class SearchReply(NamedTuple):
+    """The body of a reply, and the headers that say how it was found."""
+
+    body: bytes
+    headers: Sequence[Header] = ()
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+@router.get(
+    "/v1/search",
+    operation_id="search",
+    summary="Find products by words, as they are typed",
+    responses=SEARCH_REPLY | errors(401, 422, 503),
+    response_class=Response,
+)
+async def declared_search(
+    request: Request,
+    q: Annotated[
+        str,
+        Query(
+            description="What the shopper typed; cut at 256 characters. Empty: what trends."
+        ),
+    ] = "",
+    num: Annotated[int, Query(ge=1, le=MOST, description="How many products.")] = DEFAULT,
+    in_stock: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(description="Only what can be bought."),
+    ] = False,
+) -> Response:
+    """Return the products that the words mean, best first.
+
+    Typing mistakes are forgiven, the last word may be unfinished, and a product's exact id
+    or sku finds it first. Where no word means anything here, `results` is empty.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    opened = await exchange.context.shops.open(exchange.known_caller.store)
+    asked = SearchRequest(cut(q), num, in_stock)
+    reply = await answer_search(exchange.context, opened, asked)
+    headers = {name.decode(): value.decode() for name, value in reply.headers}
+    return Response(reply.body, media_type="application/json", headers=headers)
+
+
+def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    num = _NUMS.get(query["num"]) if "num" in query else DEFAULT
+    in_stock = _SWITCHES.get(query.get("in_stock", ""))
+    if num is None or in_stock is None:
+        return None
+    return SearchRequest(cut(query.get("q", "")), num, in_stock)
+
+
+async def answer_search(
+    context: Context, opened: OpenShop, asked: SearchRequest
+) -> SearchReply:
+    """Return the reply to a search.
+
+    Raises:
+        QueueFullError: when too many searches wait.
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    now_ms = context.clock()
+    moment = _moment(opened, now_ms)
+    kept = opened.searches.get(moment, asked)
+    if kept is not None:
+        return SearchReply(kept[1:], _headers(_FLAGS[kept[0]]))
+    if not asked.query.strip():
+        body, relaxed = _trending(opened.shop, asked, now_ms), Relaxed.NOTHING
+    else:
+        body, relaxed = await context.searching.run(lambda: _found(opened, asked, now_ms))
+    if is_same(moment, _moment(opened, context.clock())):
+        opened.searches.put(moment, asked, bytes([_FLAGS.index(relaxed)]) + body)
+    return SearchReply(body, _headers(relaxed))
+
+
+_FLAGS: Final = tuple(Relaxed)
+
+
+def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> tuple[bytes, Relaxed]:
+    catalog, models = opened.shop.catalog, opened.shop.models
+    shop = Searchable(catalog, opened.index, models.ranks, len(models.trending))
+    found = find(shop, asked, now_ms)
+    return search_body(found.hits, catalog.cards), found.relaxed
+
+
+def _trending(shop: Shop, asked: SearchRequest, now_ms: int) -> bytes:
+    visible = shop.catalog.visible(now_ms, hide_sold_out=asked.in_stock)
+    return listed_body(trend_of(shop, visible, asked.num), shop.catalog.cards)
+
+
+def _moment(opened: OpenShop, now_ms: int) -> Moment:
+    shop = opened.shop
+    shown = shop.catalog.visible(now_ms, hide_sold_out=False)
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    return (shown, buyable, shop.models, shop.settings, opened.index.version)
+
+
+def _headers(relaxed: Relaxed) -> Sequence[Header]:
+    if relaxed is Relaxed.NOTHING:
+        return ()
+    return ((b"x-search-relaxed", relaxed.value.encode()),)

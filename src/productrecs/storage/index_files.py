@@ -1,0 +1,185 @@
+"""Where is a store's search index kept, which one serves, and is it whole?
+
+A store has a folder of generations. Each is one index, written by one process and read by
+many; `current.json`, replaced by a rename, names the one that serves, how far it has
+followed the catalog and a checksum of each file. Nothing here is the truth: what is damaged
+or missing is built anew from the catalog.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+
+_CURRENT: Final = "current.json"
+_DAMAGED: Final = "damaged"
+_BLOCK: Final = 1 << 20
+# The library's own notes; everything else below a generation is written once.
+_CHANGING: Final = frozenset({"meta.json", ".managed.json"})
+
+
+class DamagedFilesError(ProductRecsError):
+    """A file of the index is not what was written; the index must be built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What is known of the index that serves."""
+
+    generation: str
+    format: str
+    language: str  # that its words were stemmed in
+    told_language: str  # the store's setting then
+    applied_seq: int  # the catalog's changes up to here are in it
+    commit: int = 0  # grows with every commit
+    looked_at_size: int = 0  # products there were when the language was last looked at
+    files: Mapping[str, int] | None = None  # checksum by path below the generation
+
+
+class IndexFolder:
+    """The index files of one store."""
+
+    def __init__(self, folder: Path) -> None:
+        """Look below `folder`, which need not exist."""
+        self.folder = folder
+
+    def path(self, generation: str) -> Path:
+        """Return the folder of one generation."""
+        return self.folder / generation
+
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Return what changes with every commit, at the cost of one look; None without."""
+        try:
+            seen = (self.folder / _CURRENT).stat()
+        except OSError:
+            return None
+        return seen.st_mtime_ns, seen.st_ino, seen.st_size
+
+    def current(self) -> Seal | None:
+        """Return the seal of the index that serves; None when none does."""
+        try:
+            return Seal(**json.loads((self.folder / _CURRENT).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def new_generation(self) -> str:
+        """Make the folder of another index and return its name."""
+        name = f"index-{secrets.token_hex(6)}"
+        self.path(name).mkdir(parents=True)
+        return name
+
+    def publish(self, seal: Seal) -> Seal:
+        """Let readers follow `seal` from now on; return it with its checksums."""
+        known = dict(seal.files or {})
+        whole = replace(seal, files=self._checksums(seal.generation, known))
+        draft = self.folder / f".{_CURRENT}"
+        draft.write_text(json.dumps(asdict(whole)), "utf-8")
+        draft.replace(self.folder / _CURRENT)
+        return whole
+
+    def check(self, seal: Seal) -> None:
+        """Compare the files with their checksums.
+
+        Files that are gone were merged into others; the library misses those it needs.
+
+        Raises:
+            DamagedFilesError: when any file is not what was written.
+        """
+        for name, checksum in (seal.files or {}).items():
+            found = _checksum(self.path(seal.generation) / name)
+            if found is not None and found != checksum:
+                message = f"the index file {name} is damaged"
+                raise DamagedFilesError(message)
+
+    def note_damage(self, generation: str) -> None:
+        """Ask for a new index in place of `generation`; whoever writes looks for it."""
+        with contextlib.suppress(OSError):
+            (self.folder / _DAMAGED).write_text(generation, "utf-8")
+
+    def is_damaged(self, generation: str) -> bool:
+        """Return whether somebody found `generation` damaged."""
+        try:
+            return (self.folder / _DAMAGED).read_text("utf-8") == generation
+        except OSError:
+            return False
+
+    def clean(self, keep: str) -> None:
+        """Remove every generation but `keep`; who still reads one goes on reading it."""
+        with contextlib.suppress(OSError):
+            if (self.folder / _DAMAGED).read_text("utf-8") != keep:
+                (self.folder / _DAMAGED).unlink()
+        for one in self.folder.glob("index-*"):
+            if one.name != keep:
+                shutil.rmtree(one, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove all there is of this store."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _checksums(self, generation: str, known: Mapping[str, int]) -> dict[str, int]:
+        root, found = self.path(generation), dict[str, int]()
+        for path in sorted(root.glob("*/*")):
+            if path.name in _CHANGING or path.suffix == ".lock":
+                continue
+            name = str(path.relative_to(root))
+            checksum = known.get(name)
+            if checksum is None:
+                checksum = _checksum(path)
+            if checksum is not None:
+                found[name] = checksum
+        return found
+
+
+@contextlib.contextmanager
+def only_writer(folder: Path) -> Iterator[bool]:
+    """Hold the right to write below `folder`; gives False where another process has it.
+
+    The system takes it back when the process ends, however it ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".writer", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield _locked(handle)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _checksum(path: Path) -> int | None:
+    """Return the checksum of a file; None when it is gone."""
+    value = 0
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                value = zlib.crc32(block, value)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return -1
+    return value
+
+
+def facts_of(seal: Seal) -> dict[str, Any]:
+    """Return what the log says of an index."""
+    return {
+        "generation": seal.generation,
+        "language": seal.language,
+        "seq": seal.applied_seq,
+        "files": len(seal.files or {}),
+    }

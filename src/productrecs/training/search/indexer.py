@@ -1,0 +1,233 @@
+"""Which indexes lag behind their catalogs, and which must be built anew?
+
+One process of a data folder writes all its indexes, a batch at a time, so that a store with
+a hundred thousand new products does not keep another's one changed price waiting.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.failures import BrokenIndexError
+from productrecs.engines.text.language import detect
+from productrecs.engines.text.schema import FORMAT
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal, facts_of
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.search.follower import Follower
+from productrecs.training.search.reading import CatalogHead, heads, sample
+from productrecs.training.search.served import folder_of_index
+
+_log = logging.getLogger(__name__)
+
+_CHECK_SECONDS: Final = 600.0
+_LOOK_FOR_DAMAGE_SECONDS: Final = 0.5
+_TRY_AGAIN_SECONDS: Final = 5.0
+_MOST_WRITERS: Final = 4
+_FEW: Final = 10
+_GROWN: Final = 10  # times as many products, and the language is looked at again
+
+
+@dataclass(slots=True)
+class _Indexing:
+    """One store: the index that serves, and the one that is built beside it."""
+
+    folder: IndexFolder
+    live: Follower | None = None
+    draft: Follower | None = None
+    checked_at: float = -_CHECK_SECONDS
+    looked_at: float = 0.0
+    not_before: float = 0.0  # after a failure
+
+
+class Indexer:
+    """Keeps the indexes of all stores true; call `turn` again and again."""
+
+    def __init__(
+        self,
+        root: Path,
+        accounts: AccountDirectory,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Write below `root`; whoever calls holds the right to."""
+        self._root = root
+        self._accounts = accounts
+        self._seconds = seconds
+        self._stores: dict[StoreId, _Indexing] = {}
+
+    def turn(self, reader: HotReader) -> bool:
+        """Do one batch for each store that has changes, and one of one new index.
+
+        Returns whether there is more to do at once.
+        """
+        self._accounts.refresh(reader)
+        standing = heads(reader)
+        self._forget_deleted({head.store_id for head in standing})
+        busy = [self._guarded(self._follow, reader, head) for head in standing]
+        draft = next((head for head in standing if self._is_drafting(head)), None)
+        if draft is not None:
+            busy.append(self._guarded(self._draft, reader, draft))
+        self._rest()
+        return any(busy)
+
+    def close(self) -> None:
+        """Let every writer go."""
+        for one in self._stores.values():
+            if one.live is not None:
+                one.live.rest(at_once=True)
+
+    def _guarded(
+        self,
+        work: Callable[[HotReader, CatalogHead, Store, _Indexing], bool],
+        reader: HotReader,
+        head: CatalogHead,
+    ) -> bool:
+        """Do a store's work; what fails is tried again later and stops no other store."""
+        store = self._accounts.by_id(head.store_id)
+        known = self._stores.get(head.store_id)
+        if known is None:
+            known = _Indexing(folder_of_index(self._root, head.store_id))
+            self._stores[head.store_id] = known
+        if store is None or self._seconds() < known.not_before:
+            return False
+        try:
+            return work(reader, head, store, known)
+        except (BrokenIndexError, DamagedFilesError) as error:
+            _log.warning("a search index is built anew: %s", error, extra=_facts(head))
+            self._give_up(known)
+        except OSError:
+            _log.exception("a search index cannot be written", extra=_facts(head))
+            known.not_before = self._seconds() + _TRY_AGAIN_SECONDS
+        return True
+
+    def _follow(
+        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+    ) -> bool:
+        """Follow the catalog with the index that serves; begin another where need be."""
+        if head.seq == 0 and known.live is None:
+            return False  # a store without a catalog has no index
+        self._check(known)
+        if known.draft is None and self._is_due(reader, head, store, known):
+            self._begin(reader, head, store, known)
+        live = known.live
+        if live is None or live.seal.applied_seq >= head.seq:
+            return False
+        return not live.step(reader, head.seq, publish=True)
+
+    def _check(self, known: _Indexing) -> None:
+        """Find the index that serves, and look whether it is whole.
+
+        Raises:
+            DamagedFilesError: when it is not, by its checksums or to a reader.
+        """
+        now = self._seconds()
+        if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
+            return
+        known.looked_at = now
+        seal = known.live.seal if known.live else known.folder.current()
+        if seal is None or seal.format != FORMAT:
+            return
+        if known.folder.is_damaged(seal.generation):
+            if known.live is None:
+                return  # known; another is on its way
+            message = "a reader found it damaged"
+            raise DamagedFilesError(message)
+        if now - known.checked_at >= _CHECK_SECONDS:
+            known.checked_at = now
+            known.folder.check(seal)
+        if known.live is None:
+            known.live = Follower(StoreId(known.folder.folder.name), known.folder, seal)
+
+    def _is_due(
+        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+    ) -> bool:
+        """Return whether another index is needed: there is none, or its language changed.
+
+        What the texts are in is looked at again when there are ten times as many.
+        """
+        live = known.live
+        if live is None or live.seal.told_language != store.settings.language:
+            return True
+        if head.size < _GROWN * max(live.seal.looked_at_size, _FEW):
+            return False
+        live.seal = replace(live.seal, looked_at_size=head.size)
+        found = detect(sample(reader, head.store_id), store.settings.language)
+        return found != live.seal.language
+
+    def _begin(
+        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+    ) -> None:
+        """Begin another index: beside the one that serves, else in the open."""
+        told = store.settings.language
+        seal = Seal(
+            generation=known.folder.new_generation(),
+            format=FORMAT,
+            language=detect(sample(reader, head.store_id), told),
+            told_language=told,
+            applied_seq=0,
+            looked_at_size=head.size,
+        )
+        _log.info("a search index is begun", extra=_facts(head) | facts_of(seal))
+        follower = Follower(head.store_id, known.folder, seal)
+        if known.folder.current() is None:
+            known.live = follower  # little is better than nothing
+        else:
+            known.draft = follower
+
+    def _is_drafting(self, head: CatalogHead) -> bool:
+        known = self._stores.get(head.store_id)
+        return known is not None and known.draft is not None
+
+    def _draft(
+        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+    ) -> bool:
+        """Go on with the index that is built beside; when it has caught up, it serves."""
+        draft = known.draft
+        if draft is None:
+            return False
+        if draft.seal.told_language != store.settings.language:
+            draft.drop()
+            known.draft = None
+            return True
+        if draft.step(reader, head.seq, publish=False):
+            draft.publish()
+            if known.live is not None:
+                known.live.drop()
+            known.live, known.draft = draft, None
+            known.checked_at = self._seconds()
+            known.folder.clean(draft.seal.generation)
+            _log.info("a search index is built", extra=_facts(head) | facts_of(draft.seal))
+        return True
+
+    def _give_up(self, known: _Indexing) -> None:
+        """Let what is broken go: another is begun at the next turn."""
+        seal = known.folder.current()
+        if seal is not None and known.draft is None:
+            known.folder.note_damage(seal.generation)
+        for follower in (known.live, known.draft):
+            if follower is not None:
+                follower.drop()
+        known.live = known.draft = None
+
+    def _rest(self) -> None:
+        writing = [
+            one.live for one in self._stores.values() if one.live and one.live.is_writing
+        ]
+        for index, follower in enumerate(writing):
+            follower.rest(at_once=index >= _MOST_WRITERS)
+
+    def _forget_deleted(self, present: set[StoreId]) -> None:
+        for store_id in self._stores.keys() - present:
+            gone = self._stores.pop(store_id)
+            if gone.live is not None:
+                gone.live.drop()
+            gone.folder.remove()
+
+
+def _facts(head: CatalogHead) -> dict[str, object]:
+    return {"store": head.store_id, "products": head.size}

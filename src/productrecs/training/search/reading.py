@@ -1,0 +1,84 @@
+"""What of a store's catalog can be searched, and what of it changed?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.schema import ProductText
+from productrecs.storage.dialects import HotReader
+
+_HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
+_CHANGES_SQL: Final = (
+    "SELECT change_seq, number, present, item_id, sku, title, categories, description "
+    "FROM items WHERE store_id = ? AND change_seq > 0 AND (change_seq > ? OR "
+    "(change_seq = ? AND number > ?)) ORDER BY change_seq, number LIMIT ?"
+)
+_SAMPLE_SQL: Final = (
+    "SELECT title, description FROM items WHERE store_id = ? AND change_seq > 0 LIMIT ?"
+)
+_SAMPLE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogHead:
+    """How far a store's catalog has come."""
+
+    store_id: StoreId
+    seq: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A place in the order of a catalog's changes."""
+
+    seq: int = 0
+    number: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed after one place, up to another."""
+
+    changed: Sequence[ProductText]
+    gone: Sequence[int]
+    up_to: Place
+    is_all: bool
+
+
+def heads(reader: HotReader) -> list[CatalogHead]:
+    """Return where the catalog of every store stands."""
+    rows = reader.all(_HEADS_SQL, ())
+    return [CatalogHead(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
+
+
+def changes(reader: HotReader, store_id: StoreId, after: Place, limit: int) -> Changes:
+    """Return the next up to `limit` changes of a catalog, in their order."""
+    parameters = (store_id, after.seq, after.seq, after.number, limit)
+    rows = reader.all(_CHANGES_SQL, parameters)
+    last = Place(int(rows[-1][0]), int(rows[-1][1])) if rows else after
+    return Changes(
+        changed=[_product(row) for row in rows if row[2]],
+        gone=[int(row[1]) for row in rows if not row[2]],
+        up_to=last,
+        is_all=len(rows) < limit,
+    )
+
+
+def sample(reader: HotReader, store_id: StoreId) -> list[str]:
+    """Return some texts of a catalog, to tell its language by."""
+    rows = reader.all(_SAMPLE_SQL, (store_id, _SAMPLE))
+    return [f"{title} {(description or '')[:500]}" for title, description in rows]
+
+
+def _product(row: Sequence[Any]) -> ProductText:
+    _, number, _, item_id, sku, title, categories, description = row
+    return ProductText(
+        number=int(number),
+        title=title,
+        codes=(item_id, sku) if sku else (item_id,),
+        categories=tuple(json.loads(categories)),
+        description=description or "",
+    )

@@ -1,0 +1,81 @@
+"""Which index serves? The one that is current and whole, followed commit by commit."""
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.failures import BrokenIndexError
+from productrecs.engines.text.index import Found, Mask, SearchIndex
+from productrecs.engines.text.schema import FORMAT
+from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
+
+
+def folder_of_index(root: Path, store_id: StoreId) -> IndexFolder:
+    """Return the folder of one store's indexes below `root`."""
+    return IndexFolder(root / store_id)
+
+
+_log = logging.getLogger(__name__)
+
+_NOTHING: Final = Found([], [])
+
+
+class ServedIndex:
+    """One store's index in one process; one thread refreshes, any number search."""
+
+    def __init__(self, folder: IndexFolder) -> None:
+        """Begin with none open; `refresh` opens it."""
+        self._folder = folder
+        self._index: SearchIndex | None = None
+        self._generation = ""
+        self._stamp: tuple[int, int, int] | None = None
+
+    @property
+    def version(self) -> object:
+        """Something that is another object, or unequal, after every change."""
+        return self._stamp
+
+    @property
+    def language(self) -> str | None:
+        """The language that words are stemmed in; None while there is no index."""
+        return self._index.language.code if self._index else None
+
+    def refresh(self) -> None:
+        """Read on if another commit was published; what cannot be read is passed over."""
+        stamp = self._folder.stamp()
+        if stamp is None or stamp == self._stamp:
+            return
+        seal = self._folder.current()
+        if seal is None or seal.format != FORMAT:
+            return  # of another release; a new one is being built
+        try:
+            self._follow(seal)
+        except (BrokenIndexError, DamagedFilesError):
+            self._folder.note_damage(seal.generation)
+            _log.exception("a damaged search index was refused; the last good one serves")
+        self._stamp = stamp
+
+    def find(self, query: str, limit: int, visible: Mask) -> Found:
+        """Return what `query` finds, see `SearchIndex.find`; nothing without an index.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        index, generation = self._index, self._generation
+        if index is None:
+            return _NOTHING
+        try:
+            return index.find(query, limit, visible)
+        except BrokenIndexError:
+            self._folder.note_damage(generation)
+            raise
+
+    def _follow(self, seal: Seal) -> None:
+        if self._index is not None and seal.generation == self._generation:
+            self._index.reload()
+            return
+        self._folder.check(seal)
+        path = self._folder.path(seal.generation)
+        self._index = SearchIndex(path, seal.language)
+        self._generation = seal.generation

@@ -1,0 +1,208 @@
+"""Does the index find what was meant, and nothing where nothing was?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text import interpret
+from productrecs.engines.text.failures import BrokenIndexError
+from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex
+from productrecs.engines.text.options import Limits
+from productrecs.engines.text.schema import ProductText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = (
+    "Laptop 15 inch",  # 0
+    "Lap top stand",  # 1
+    "Garden tent, green",  # 2
+    "Camping tent for two",  # 3
+    "Refrigerator, white",  # 4
+    "Red shoes",  # 5
+    "Running shoe, red sole, for women",  # 6
+    "Charger 65W USB-C",  # 7
+    "Bookcase in oak",  # 8
+    "Greener lawn seed",  # 9
+    "Headphones over ear",  # 10
+    "Screw M6 10 mm",  # 11
+)
+ALL = np.ones(len(TITLES) + 1, dtype=np.bool_)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
+    folder = tmp_path_factory.mktemp("index")
+    with IndexWriter(folder, "en") as writer:
+        writer.put(
+            ProductText(number, title, (f"id-{number}", f"SKU {number}77"), ("Shop",))
+            for number, title in enumerate(TITLES)
+        )
+        words = "for chargers and laptops, by refrigerator makers. Not a tent."
+        writer.put([ProductText(12, "Cable", ("c",), ("Electronics > Cables",), words)])
+        writer.commit()
+    return SearchIndex(folder, "en")
+
+
+def found(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
+    return index.find(query, limit, ALL).items
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("laptop", 0),
+        ("lap top", 1),
+        ("laptops", 0),
+        ("LÁPTOP", 0),
+        ("garden tents", 2),
+        ("tent camping", 3),
+        ("red shoe", 5),
+        ("shoes women", 6),
+        ("65 watt charger", 7),
+        ("m6 screws 10mm", 11),
+        ("book case", 8),
+        ("cables", 12),
+        ("refrigerator", 4),  # in a title before a description
+    ],
+)
+def test_words_find_their_product_first(index: SearchIndex, query: str, first: int) -> None:
+    assert found(index, query)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("labtop", 0),
+        ("lpatop", 0),
+        ("laptpo", 0),
+        ("refrigirator", 4),
+        ("refridgerater", 4),
+        ("eradphones", 10),
+        ("hedaphones", 10),
+        ("garden tnt", 2),
+        ("bokcase", 8),
+        ("charger usbc", 7),
+        ("headphonesover", 10),
+    ],
+)
+def test_mistypings_find_what_was_meant(index: SearchIndex, query: str, first: int) -> None:
+    assert found(index, query)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("lapt", 0),
+        ("refr", 4),
+        ("red sho", 5),
+        ("head", 10),
+        ("headphn", 10),
+        ("65w ch", 7),
+    ],
+)
+def test_the_last_word_may_be_unfinished(
+    index: SearchIndex, query: str, first: int
+) -> None:
+    assert found(index, query)[0] == first
+
+
+def test_a_blank_at_the_end_says_that_the_word_is_whole(index: SearchIndex) -> None:
+    assert found(index, "refr")
+    assert not found(index, "refr ")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "greece",  # not greener: too many letters differ
+        "tant",  # four letters are never another word
+        "65v",  # nor are codes and numbers
+        "m7",
+        "xylophone",
+        "qwrtzpsd",
+        "...",
+        "",
+    ],
+)
+def test_what_means_nothing_here_finds_nothing(index: SearchIndex, query: str) -> None:
+    assert found(index, query) == []
+
+
+def test_control_without_limits_something_wrong_is_found(
+    index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loose = Limits(unfinished_mistyped_from=2)
+    monkeypatch.setattr(interpret, "LIMITS", loose)
+
+    assert found(index, "greece") or found(index, "gree")
+
+
+@pytest.mark.parametrize("code", ["id-3", "ID-3", "sku 377", "SKU377", "sku-377"])
+def test_an_exact_id_or_sku_comes_first(index: SearchIndex, code: str) -> None:
+    result = index.find(code, 5, ALL)
+
+    assert (result.items[0], result.exact) == (3, 1)
+    assert result.scores == sorted(result.scores, reverse=True)
+
+
+def test_what_was_given_up_is_told(index: SearchIndex) -> None:
+    assert index.find("laptop", 1, ALL).relaxed is Relaxed.NOTHING
+    assert index.find("labtop", 1, ALL).relaxed is Relaxed.SPELLING
+    assert index.find("garden xylophone", 5, ALL).relaxed is Relaxed.WORDS
+    assert index.find("garden laptop", 5, ALL).relaxed is Relaxed.WORDS
+
+
+def test_every_word_comes_before_some_words_and_scores_fall(index: SearchIndex) -> None:
+    result = index.find("red shoes women", 10, ALL)
+
+    assert result.items[0] == 6
+    assert result.scores == sorted(result.scores, reverse=True)
+    assert len(set(result.items)) == len(result.items) > 1
+
+
+def test_only_the_visible_is_found_however_far_down(index: SearchIndex) -> None:
+    one = np.zeros(13, dtype=np.bool_)
+    one[12] = True
+
+    assert index.find("laptop", 1, one).items == [12]
+    assert index.find("laptop", 1, ALL[:1]).items == [0]
+    assert index.find("laptop", 5, ALL[:0]).items == []
+
+
+def test_a_change_is_found_after_the_commit_and_a_removal_is_not(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put([ProductText(1, "Blue kite"), ProductText(2, "Blue kite too")])
+        writer.commit()
+        index = SearchIndex(tmp_path, "en")
+        writer.put([ProductText(1, "Green sledge")])
+        writer.remove([2])
+        writer.commit()
+
+        assert set(found(index, "kite")) == {1, 2}
+        index.reload()
+
+    assert found(index, "kite") == []
+    assert found(index, "sledge") == [1]
+    assert len(index) == 1
+
+
+def test_what_is_no_index_is_refused_in_our_words(tmp_path: Path) -> None:
+    with pytest.raises(BrokenIndexError):
+        SearchIndex(tmp_path / "nothing", "en")
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put([ProductText(1, "Blue kite")])
+        writer.commit()
+    for file in (tmp_path / "products").glob("*.term"):
+        file.write_bytes(b"")
+
+    with pytest.raises(BrokenIndexError):
+        SearchIndex(tmp_path, "en").find("kite", 1, ALL)
+
+
+def test_there_is_one_writer_at_a_time(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path, "en"), pytest.raises(BrokenIndexError):
+        IndexWriter(tmp_path, "en")

@@ -1,0 +1,282 @@
+"""Does an index follow its catalog, is it built anew beside, and mended by itself?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import frozen_at
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import delete, push
+from productrecs.records.catalog.resync import push_again
+from productrecs.storage.index_files import DamagedFilesError, IndexFolder, only_writer
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    change_settings,
+    delete_store,
+    register,
+)
+from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.served import ServedIndex, folder_of_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import HotReader
+    from productrecs.tenancy.accounts.store import Store
+
+VISIBLE = np.ones(3_000, dtype=np.bool_)
+
+
+@dataclass
+class Bench:
+    """One store, the process that writes its index, and one that reads it."""
+
+    database: Database
+    root: Path
+    reader: HotReader
+    store: Store
+    indexer: Indexer
+    served: ServedIndex
+
+    @property
+    def folder(self) -> IndexFolder:
+        """Where the index files of the store are."""
+        return folder_of_index(self.root, self.store.store_id)
+
+    def push(self, **titles: str) -> None:
+        """Push items: ids with their titles."""
+        patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
+        with self.database.transaction() as transaction:
+            push(StoreLog(self.database, transaction, self.store.store_id), patches, 1)
+
+    def settle(self) -> None:
+        """Let the writer do all there is to do, and the reader read on."""
+        for _ in range(100):
+            if not self.indexer.turn(self.reader):
+                break
+        self.served.refresh()
+
+    def found(self, query: str) -> list[int]:
+        """Return what the reading process finds."""
+        return self.served.find(query, 50, VISIBLE).items
+
+    def writer_starts_anew(self) -> None:
+        """Let another process write, as after a restart."""
+        self.indexer.close()
+        accounts = AccountDirectory(self.database)
+        self.indexer = Indexer(self.root, accounts, Seconds())
+
+
+class Seconds:
+    """A clock that moves a second at each look, so that nothing is put off."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return a later time than before."""
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
+    store, _ = register(database, Registration("a.example"), frozen_at(0))
+    root = tmp_path / "search"
+    reader = database.hot_reader()
+    indexer = Indexer(root, AccountDirectory(database), Seconds())
+    served = ServedIndex(folder_of_index(root, store.store_id))
+    yield Bench(database, root, reader, store, indexer, served)
+    indexer.close()
+    reader.close()
+
+
+def test_what_is_pushed_changed_and_deleted_is_followed(bench: Bench) -> None:
+    bench.settle()
+    assert bench.found("kite") == []
+    assert not bench.root.exists()  # a store without a catalog has no index
+
+    bench.push(a="Blue kite", b="Red kite")
+    bench.settle()
+    assert sorted(bench.found("kite")) == [0, 1]
+
+    bench.push(a="Sledge")
+    with bench.database.transaction() as transaction:
+        delete(StoreLog(bench.database, transaction, bench.store.store_id), "b", 1)
+    bench.settle()
+    assert bench.found("kite") == []
+    assert bench.found("sledge") == [0]
+
+
+def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    before = bench.folder.current()
+
+    bench.writer_starts_anew()
+    bench.push(b="Red kite")
+    bench.settle()
+
+    after = bench.folder.current()
+    assert before is not None
+    assert after is not None
+    assert after.generation == before.generation
+    assert sorted(bench.found("kite")) == [0, 1]
+
+
+def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
+    bench: Bench,
+) -> None:
+    other, _ = register(bench.database, Registration("b.example"), frozen_at(0))
+    bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
+    bench.indexer.turn(bench.reader)
+    with bench.database.transaction() as transaction:
+        patches = [ItemPatch("x", {"title": "Sledge"})]
+        push(StoreLog(bench.database, transaction, other.store_id), patches, 1)
+
+    bench.indexer.turn(bench.reader)
+
+    theirs = ServedIndex(folder_of_index(bench.root, other.store_id))
+    theirs.refresh()
+    assert theirs.find("sledge", 1, VISIBLE).items == [0]
+    bench.served.refresh()
+    assert bench.found("2400") == []  # its turn comes later
+    bench.settle()
+    assert bench.found("2400") == [2_400]
+
+
+def test_another_language_is_built_beside_while_the_last_index_serves(
+    bench: Bench,
+) -> None:
+    bench.push(a="Häuser", b="Zelt")
+    bench.settle()
+    assert bench.found("haus ") == []  # in English these are two words
+    first = bench.folder.current()
+
+    change_settings(bench.database, bench.store, {"language": "de"})
+    bench.push(b="Kite")
+    assert bench.found("häuser") == [0]
+    bench.settle()
+
+    second = bench.folder.current()
+    assert first is not None
+    assert second is not None
+    assert (first.language, second.language) == ("en", "de")
+    assert bench.found("haus ") == [0]
+    assert bench.found("kite") == [1]
+    assert not bench.folder.path(first.generation).exists()
+
+
+def damage(bench: Bench) -> str:
+    """Change one byte in the middle of the largest file; return its generation."""
+    seal = bench.folder.current()
+    assert seal is not None
+    files = list(bench.folder.path(seal.generation).glob("products/*.term"))
+    file = max(files, key=lambda one: one.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.unlink()  # who reads the old file goes on reading it
+    file.write_bytes(bytes(content))
+    return seal.generation
+
+
+def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
+    bench: Bench,
+) -> None:
+    bench.push(a="Blue kite", b="Sledge")
+    bench.settle()
+    broken = damage(bench)
+
+    bench.writer_starts_anew()
+    assert bench.indexer.turn(bench.reader)
+    bench.served.refresh()
+    assert bench.found("kite") == [0]
+    bench.settle()
+
+    seal = bench.folder.current()
+    assert seal is not None
+    assert seal.generation != broken
+    bench.folder.check(seal)
+    assert bench.found("sledge") == [1]
+
+
+def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    broken = damage(bench)
+
+    fresh = ServedIndex(bench.folder)
+    fresh.refresh()
+    assert fresh.find("kite", 1, VISIBLE).items == []
+    bench.settle()
+    fresh.refresh()
+
+    seal = bench.folder.current()
+    assert seal is not None
+    assert seal.generation != broken
+    assert fresh.find("kite", 1, VISIBLE).items == [0]
+
+
+def test_control_the_checksums_see_the_damage(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    seal = bench.folder.current()
+    assert seal is not None
+    bench.folder.check(seal)
+
+    damage(bench)
+
+    with pytest.raises(DamagedFilesError):
+        bench.folder.check(seal)
+
+
+def test_an_index_of_another_release_is_built_anew(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    note = bench.folder.folder / "current.json"
+    note.write_text(
+        note.read_text("utf-8").replace('"format": "', '"format": "0 '), "utf-8"
+    )
+
+    bench.writer_starts_anew()
+    bench.settle()
+
+    assert bench.found("kite") == [0]
+    assert "0 " not in note.read_text("utf-8").split('"language"')[0]
+
+
+def test_pushing_the_catalog_again_changes_nothing_that_is_found(bench: Bench) -> None:
+    bench.push(a="Blue kite", b="Sledge")
+    bench.settle()
+
+    list(push_again(bench.database, bench.store.store_id))
+    bench.settle()
+
+    assert bench.found("kite") == [0]
+    assert bench.found("sledge") == [1]
+
+
+def test_a_deleted_stores_index_goes_with_it(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    assert bench.folder.folder.exists()
+
+    delete_store(bench.database, bench.store)
+    bench.settle()
+
+    assert not bench.folder.folder.exists()
+
+
+def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
+    with only_writer(tmp_path) as first, only_writer(tmp_path) as second:
+        assert (first, second) == (True, False)
+    with only_writer(tmp_path) as third:
+        assert third
