@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
+from productrecs.storage.migrations import KNOWN
 from productrecs.storage.tables import metadata
 
 if TYPE_CHECKING:
@@ -58,3 +61,14 @@ def test_a_table_without_its_migration_is_caught(database: Database) -> None:
     sa.Table("wishes", tables, sa.Column("store_id", sa.Text, primary_key=True))
 
     assert len(differences(database, tables)) == 2
+
+
+def test_migrations_are_one_line_told_by_their_files_names() -> None:
+    config = Config()
+    config.set_main_option("script_location", "productrecs.storage:migrations")
+    script = ScriptDirectory.from_config(config)
+
+    line = [revision.revision for revision in script.walk_revisions()][::-1]
+
+    assert tuple(line) == KNOWN
+    assert script.get_heads() == [KNOWN[-1]]

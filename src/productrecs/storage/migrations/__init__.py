@@ -1,13 +1,19 @@
 """How does a database come to the present schema? Forward, under a lock, at start."""
 
+from pathlib import Path
+from typing import Final
+
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from productrecs.core.errors import UnsafeStorageError
 from productrecs.storage.database import Database
+
+_LENGTH: Final = len("2026_11_21_0900")
+# A migration's file begins with its revision, so the newest is known without alembic, whose
+# import takes longer than all else that a process does before it can use its database.
+KNOWN: Final = tuple(
+    sorted(file.name[:_LENGTH] for file in Path(__file__).parent.glob("versions/2*.py"))
+)
 
 
 def migrate(database: Database) -> bool:
@@ -19,23 +25,25 @@ def migrate(database: Database) -> bool:
     Raises:
         UnsafeStorageError: when the database belongs to a newer program.
     """
-    script = ScriptDirectory.from_config(_config(None))
     with database.reading() as connection:
-        if _revision(connection, script) == script.get_current_head():
+        if _revision(connection) == KNOWN[-1]:
             return False
     with database.transaction() as transaction:
         database.dialect.lock_migrations(transaction)
-        if _revision(transaction, script) == script.get_current_head():
+        if _revision(transaction) == KNOWN[-1]:
             return False
-        command.upgrade(_config(transaction), "head")
+        _upgrade(transaction)
         database.dialect.after_migration(transaction)
     return True
 
 
-def _revision(connection: sa.Connection, script: ScriptDirectory) -> str | None:
-    found = MigrationContext.configure(connection).get_current_revision()
-    known = {revision.revision for revision in script.walk_revisions()}
-    if found is not None and found not in known:
+def _revision(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.exec_driver_sql(
+        "SELECT version_num FROM alembic_version"
+    ).scalar()
+    if found is not None and found not in KNOWN:
         message = (
             f"this database was written by a newer ProductRecs (schema {found}). Start the "
             "newer program, or restore a backup that was made before the upgrade"
@@ -44,8 +52,11 @@ def _revision(connection: sa.Connection, script: ScriptDirectory) -> str | None:
     return found
 
 
-def _config(connection: sa.Connection | None) -> Config:
+def _upgrade(transaction: sa.Connection) -> None:
+    from alembic import command  # noqa: PLC0415 - see `KNOWN`
+    from alembic.config import Config  # noqa: PLC0415
+
     config = Config()
     config.set_main_option("script_location", "productrecs.storage:migrations")
-    config.attributes["connection"] = connection
-    return config
+    config.attributes["connection"] = transaction
+    command.upgrade(config, "head")
