@@ -13,16 +13,17 @@ from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import apsw
-import psycopg
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.storage import apsw_dbapi
 
 GIVEN: Final = "{given}"
 """Stands in a text for rows that come as one parameter, a list: `FROM {given}`, and then
 `given.value ->> 0` for their first column."""
+
+BARE: Final = "productrecs.bare"
+"""Under which name a pooled connection keeps its `Bare`."""
 
 Row = tuple[Any, ...]
 _TOGETHER: Final = 1_000
@@ -55,71 +56,43 @@ class Bare(Protocol):
 
 
 def bare(transaction: sa.Connection) -> Bare:
-    """Return the driver under `transaction`.
-
-    Raises:
-        StorageError: when it is none of the two that we know.
-    """
-    driver = transaction.connection.driver_connection
-    if isinstance(driver, apsw_dbapi.Connection):
-        return _Sqlite(driver)
-    if isinstance(driver, psycopg.Connection):
-        return _Postgres(driver)
-    message = "the database must be reached through apsw or psycopg"
-    raise StorageError(message)
+    """Return the driver under `transaction`."""
+    found: Bare = transaction.info[BARE]
+    return found
 
 
-class _Sqlite:
+class SqliteBare:
+    """The driver under a transaction on SQLite; see `Bare`."""
+
     def __init__(self, driver: apsw_dbapi.Connection) -> None:
+        """Speak to an open connection."""
         self._driver = driver.apsw
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """Run one statement and return every row it gives."""
         with _translated():
-            return self._driver.execute(_sqlite(sql), _written(parameters)).fetchall()
+            return self._driver.execute(_sqlite(sql), written(parameters)).fetchall()
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
+        """Run one statement that gives no rows."""
         with _translated():
-            self._driver.execute(_sqlite(sql), _written(parameters))
+            self._driver.execute(_sqlite(sql), written(parameters))
 
     def mapped(
         self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
     ) -> dict[str, Any]:
+        """Return one column by another where that is wanted: a table's key and value."""
         rows = self.all(_sqlite_map(*columns), (store_id, list(wanted)))
         found: dict[str, Any] = json.loads(rows[0][0])
         return found
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
+        """Insert few rows with one statement, many with one that is run for each."""
         with _translated():
             if len(rows) <= _TOGETHER:
                 self._driver.execute(_sqlite_insert_together(table), (json.dumps(rows),))
             else:
                 self._driver.executemany(_sqlite_insert(table), rows)
-
-
-class _Postgres:
-    def __init__(self, driver: psycopg.Connection[Row]) -> None:
-        self._driver = driver
-
-    def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        return self._driver.execute(_postgres(sql), _written(parameters)).fetchall()
-
-    def run(self, sql: str, parameters: Sequence[object]) -> None:
-        self._driver.execute(_postgres(sql), _written(parameters))
-
-    def mapped(
-        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
-    ) -> dict[str, Any]:
-        rows = self._driver.execute(_postgres_map(*columns), (store_id, list(wanted)))
-        return dict(rows.fetchall())
-
-    def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
-        """COPY, which takes three times the rows of INSERT a second."""
-        if not rows:
-            return
-        sql = f'COPY "{table.name}" ({_names(table)}) FROM STDIN'
-        with self._driver.cursor() as cursor, cursor.copy(sql.encode()) as copy:
-            for row in rows:
-                copy.write_row(row)
 
 
 @contextmanager
@@ -130,11 +103,13 @@ def _translated() -> Iterator[None]:
         raise apsw_dbapi.translated(error) from error
 
 
-def _written(parameters: Sequence[object]) -> list[Any]:
+def written(parameters: Sequence[object]) -> list[Any]:
+    """Return parameters as the drivers take them: lists of rows as JSON."""
     return [json.dumps(one) if isinstance(one, list) else one for one in parameters]
 
 
-def _names(table: sa.Table) -> str:
+def names_of(table: sa.Table) -> str:
+    """Return the table's columns as an INSERT names them."""
     return ", ".join(f'"{column.name}"' for column in table.columns)
 
 
@@ -154,27 +129,13 @@ def _sqlite_map(table: str, key: str, value: str) -> str:
 @functools.cache
 def _sqlite_insert(table: sa.Table) -> str:
     marks = ", ".join("?" for _ in table.columns)
-    return f'INSERT INTO "{table.name}" ({_names(table)}) VALUES ({marks})'  # noqa: S608 - own names
+    return f'INSERT INTO "{table.name}" ({names_of(table)}) VALUES ({marks})'  # noqa: S608 - own names
 
 
 @functools.cache
 def _sqlite_insert_together(table: sa.Table) -> str:
     values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
     return (
-        f'INSERT INTO "{table.name}" ({_names(table)}) '  # noqa: S608 - own names
+        f'INSERT INTO "{table.name}" ({names_of(table)}) '  # noqa: S608 - own names
         f"SELECT {values} FROM json_each(?)"
     )
-
-
-@functools.cache
-def _postgres(sql: str) -> bytes:
-    given = "json_array_elements(?::json) AS given(value)"
-    return sql.replace(GIVEN, given).replace("?", "%s").encode()
-
-
-@functools.cache
-def _postgres_map(table: str, key: str, value: str) -> bytes:
-    return (
-        f"SELECT {key}, {value} FROM {table} "  # noqa: S608 - own names
-        f"WHERE store_id = %s AND {key} = ANY(%s)"
-    ).encode()

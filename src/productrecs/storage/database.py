@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-import psycopg
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageBusyError
-from productrecs.storage import apsw_dbapi
+from productrecs.core.errors import StorageBusyError, UnsafeStorageError
 from productrecs.storage.bare import bare
-from productrecs.storage.dialects import Dialect, HotReader, dialect_for
+from productrecs.storage.dialects import Dialect, HotReader, SqliteDialect
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
 
@@ -37,7 +35,7 @@ class Database:
         Raises:
             UnsafeStorageError: when this build of SQLite or the address is refused.
         """
-        return cls(dialect_for(url, folder))
+        return cls(_dialect_for(url, folder))
 
     @property
     def has_one_writer(self) -> bool:
@@ -110,5 +108,22 @@ class Database:
             if ours is None:
                 raise
             raise ours from error
-        except (apsw_dbapi.Error, psycopg.Error) as error:
+        except self.dialect.driver_error as error:
             raise self.dialect.translate(error) or error from error
+
+
+def _dialect_for(url: str | None, folder: Path) -> Dialect:
+    """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
+
+    Raises:
+        UnsafeStorageError: when the address names a database we do not know.
+    """
+    if not url:
+        return SqliteDialect(folder / "productrecs.db")
+    if url.startswith(("postgres://", "postgresql://", "postgresql+psycopg://")):
+        # Slow to import, and most installations have none.
+        from productrecs.storage.postgres import PostgresDialect  # noqa: PLC0415
+
+        return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])
+    message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"
+    raise UnsafeStorageError(message)

@@ -1,33 +1,34 @@
-"""Which database is it? The only file that knows, and the only one that may ask.
+"""Which database is it? Here SQLite; `postgres.py` is the other, and nobody else knows.
 
 SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power
 cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted
-content overwritten. PostgreSQL is left at its durable defaults, with limits on every wait.
+content overwritten.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import apsw
-import psycopg
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from productrecs.core.errors import (
-    StorageBusyError,
     StorageError,
-    StorageFullError,
     UnsafeStorageError,
 )
 from productrecs.storage import apsw_dbapi, sqlite_statistics
+from productrecs.storage.bare import BARE, SqliteBare
 from productrecs.storage.sqlite_connection import (
     LOCK_WAIT_MS,
     WAL_LIMIT_BYTES,
     prepare,
     storage_error,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 SAFE_SQLITE: Final = (3, 51, 3)
 
@@ -65,6 +66,10 @@ class Dialect(Protocol):
     def reads_on_the_loop(self) -> bool:
         """Whether a short read may run on the event loop (no network between)."""
 
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What the driver raises, whatever goes wrong."""
+
     def engine(self) -> sa.Engine:
         """Return the engine that `Database` builds on."""
 
@@ -90,24 +95,14 @@ class Dialect(Protocol):
         """Return our error for a driver's, or None where it is not about the storage."""
 
 
-def dialect_for(url: str | None, folder: Path) -> Dialect:
-    """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
-
-    Raises:
-        UnsafeStorageError: when the address names a database we do not know.
-    """
-    if not url:
-        return SqliteDialect(folder / "productrecs.db")
-    if url.startswith(("postgres://", "postgresql://", "postgresql+psycopg://")):
-        return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])
-    message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"
-    raise UnsafeStorageError(message)
-
-
-def upsert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def upsert(
+    connection: sa.Connection, table: sa.Table
+) -> "sqlite.Insert | postgresql.Insert":
     """Return an INSERT that has `on_conflict_do_update`, in the database's own words."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - slow, and often not needed
+
     return postgresql.insert(table)
 
 
@@ -137,6 +132,7 @@ class SqliteDialect:
     path: Path
     name: str = "sqlite"
     reads_on_the_loop: bool = True
+    driver_error: type[Exception] = apsw_dbapi.Error
 
     def engine(self) -> sa.Engine:
         """Return an engine whose every connection is opened safely."""
@@ -151,7 +147,7 @@ class SqliteDialect:
             max_overflow=16,
             pool_timeout=LOCK_WAIT_MS / 1000,
         )
-        sa.event.listen(engine, "connect", lambda connection, _record: prepare(connection))
+        sa.event.listen(engine, "connect", _prepare)
         return engine
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
@@ -200,6 +196,13 @@ class SqliteDialect:
         return storage_error(error)
 
 
+def _prepare(
+    connection: apsw_dbapi.Connection, record: sa.pool.ConnectionPoolEntry
+) -> None:
+    prepare(connection)
+    record.info[BARE] = SqliteBare(connection)
+
+
 class _SqliteHotReader:
     def __init__(self, connection: apsw_dbapi.Connection) -> None:
         self._connection = connection
@@ -213,104 +216,3 @@ class _SqliteHotReader:
 
     def close(self) -> None:
         self._connection.close()
-
-
-@dataclass(frozen=True)
-class PostgresDialect:
-    """A server, many writers, rows locked one by one."""
-
-    url: str
-    name: str = "postgresql"
-    reads_on_the_loop: bool = False
-
-    def engine(self) -> sa.Engine:
-        """Return an engine whose waits all have a limit."""
-        return sa.create_engine(
-            self.url,
-            pool_size=5,
-            max_overflow=15,
-            pool_pre_ping=True,
-            pool_timeout=LOCK_WAIT_MS / 1000,
-            connect_args={
-                "options": f"-c lock_timeout={LOCK_WAIT_MS}",
-                "connect_timeout": 5,
-            },
-        )
-
-    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
-        """SQLAlchemy begins by itself; rows are locked where they are written."""
-        if not synced:
-            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
-
-    def begin_read(self, connection: sa.Connection) -> None:
-        """See one state of the database for the whole transaction."""
-        connection.exec_driver_sql(
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        )
-
-    def hot_reader(self) -> HotReader:
-        """Open a connection that cannot write and reconnects when it was lost."""
-        return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
-
-    def lock_migrations(self, connection: sa.Connection) -> None:
-        """Hold one advisory lock until the transaction ends."""
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
-
-    def after_migration(self, connection: sa.Connection) -> None:
-        """It measures its tables by itself."""
-
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
-        """It checks its pages as it reads them."""
-        return []
-
-    def translate(self, error: BaseException) -> StorageError | None:
-        """Return our error for one of psycopg's."""
-        return _postgres_error(error) if isinstance(error, psycopg.Error) else None
-
-
-def _postgres_error(error: psycopg.Error) -> StorageError:
-    if isinstance(
-        error,
-        psycopg.errors.LockNotAvailable
-        | psycopg.errors.DeadlockDetected
-        | psycopg.errors.SerializationFailure
-        | psycopg.errors.TooManyConnections,
-    ):
-        return StorageBusyError("the database is busy; send the request again")
-    if isinstance(error, psycopg.errors.DiskFull):
-        return StorageFullError("the database's disk is full; nothing is lost")
-    if isinstance(error, psycopg.OperationalError):
-        return StorageBusyError("the database cannot be reached; send the request again")
-    return StorageError(f"the database refused: {error.__class__.__name__}")
-
-
-class _PostgresHotReader:
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
-
-    def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        try:
-            try:
-                return self._run(sql, parameters)
-            except psycopg.OperationalError:  # the server was restarted: once more, afresh
-                self.close()
-                return self._run(sql, parameters)
-        except psycopg.Error as error:
-            raise _postgres_error(error) from error
-
-    def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        if self._connection is None:
-            self._connection = psycopg.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=5,
-                options="-c default_transaction_read_only=on -c statement_timeout=5000",
-            )
-        query = sql.replace("?", "%s").encode()
-        return self._connection.execute(query, parameters).fetchall()
-
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None

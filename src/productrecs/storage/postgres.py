@@ -1,0 +1,174 @@
+"""How is it done on PostgreSQL? Imported only where `DATABASE_URL` names one.
+
+It is left at its durable defaults, with limits on every wait.
+"""
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+
+from productrecs.core.errors import StorageBusyError, StorageError, StorageFullError
+from productrecs.core.ids import StoreId
+from productrecs.storage.bare import BARE, GIVEN, Row, names_of, written
+from productrecs.storage.dialects import HotReader, Trouble
+from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
+
+
+@dataclass(frozen=True)
+class PostgresDialect:
+    """A server, many writers, rows locked one by one."""
+
+    url: str
+    name: str = "postgresql"
+    reads_on_the_loop: bool = False
+    driver_error: type[Exception] = psycopg.Error
+
+    def engine(self) -> sa.Engine:
+        """Return an engine whose waits all have a limit."""
+        engine = sa.create_engine(
+            self.url,
+            pool_size=5,
+            max_overflow=15,
+            pool_pre_ping=True,
+            pool_timeout=LOCK_WAIT_MS / 1000,
+            connect_args={
+                "options": f"-c lock_timeout={LOCK_WAIT_MS}",
+                "connect_timeout": 5,
+            },
+        )
+        sa.event.listen(engine, "connect", _prepare)
+        return engine
+
+    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
+        """SQLAlchemy begins by itself; rows are locked where they are written."""
+        if not synced:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+
+    def begin_read(self, connection: sa.Connection) -> None:
+        """See one state of the database for the whole transaction."""
+        connection.exec_driver_sql(
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        )
+
+    def hot_reader(self) -> HotReader:
+        """Open a connection that cannot write and reconnects when it was lost."""
+        return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
+
+    def lock_migrations(self, connection: sa.Connection) -> None:
+        """Hold one advisory lock until the transaction ends."""
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
+
+    def after_migration(self, connection: sa.Connection) -> None:
+        """It measures its tables by itself."""
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+        """It checks its pages as it reads them."""
+        return []
+
+    def translate(self, error: BaseException) -> StorageError | None:
+        """Return our error for one of psycopg's."""
+        return _postgres_error(error) if isinstance(error, psycopg.Error) else None
+
+
+def _postgres_error(error: psycopg.Error) -> StorageError:
+    if isinstance(
+        error,
+        psycopg.errors.LockNotAvailable
+        | psycopg.errors.DeadlockDetected
+        | psycopg.errors.SerializationFailure
+        | psycopg.errors.TooManyConnections,
+    ):
+        return StorageBusyError("the database is busy; send the request again")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StorageFullError("the database's disk is full; nothing is lost")
+    if isinstance(error, psycopg.OperationalError):
+        return StorageBusyError("the database cannot be reached; send the request again")
+    return StorageError(f"the database refused: {error.__class__.__name__}")
+
+
+class _PostgresHotReader:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            try:
+                return self._run(sql, parameters)
+            except psycopg.OperationalError:  # the server was restarted: once more, afresh
+                self.close()
+                return self._run(sql, parameters)
+        except psycopg.Error as error:
+            raise _postgres_error(error) from error
+
+    def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            self._connection = psycopg.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=5,
+                options="-c default_transaction_read_only=on -c statement_timeout=5000",
+            )
+        query = sql.replace("?", "%s").encode()
+        return self._connection.execute(query, parameters).fetchall()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _prepare(
+    connection: psycopg.Connection[Row], record: sa.pool.ConnectionPoolEntry
+) -> None:
+    record.info[BARE] = PostgresBare(connection)
+
+
+class PostgresBare:
+    """The driver under a transaction on PostgreSQL; see `Bare`."""
+
+    def __init__(self, driver: psycopg.Connection[Row]) -> None:
+        """Speak to an open connection."""
+        self._driver = driver
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """Run one statement and return every row it gives."""
+        return self._driver.execute(_postgres(sql), written(parameters)).fetchall()
+
+    def run(self, sql: str, parameters: Sequence[object]) -> None:
+        """Run one statement that gives no rows."""
+        self._driver.execute(_postgres(sql), written(parameters))
+
+    def mapped(
+        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
+    ) -> dict[str, Any]:
+        """Return one column by another where that is wanted: a table's key and value."""
+        rows = self._driver.execute(_postgres_map(*columns), (store_id, list(wanted)))
+        return dict(rows.fetchall())
+
+    def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
+        """COPY, which takes three times the rows of INSERT a second."""
+        if not rows:
+            return
+        sql = f'COPY "{table.name}" ({names_of(table)}) FROM STDIN'
+        with self._driver.cursor() as cursor, cursor.copy(sql.encode()) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+@functools.cache
+def _postgres(sql: str) -> bytes:
+    given = "json_array_elements(?::json) AS given(value)"
+    return sql.replace(GIVEN, given).replace("?", "%s").encode()
+
+
+@functools.cache
+def _postgres_map(table: str, key: str, value: str) -> bytes:
+    return (
+        f"SELECT {key}, {value} FROM {table} "  # noqa: S608 - own names
+        f"WHERE store_id = %s AND {key} = ANY(%s)"
+    ).encode()
