@@ -157,7 +157,7 @@ def test_every_route_has_a_row_here_and_in_the_description(merchant: Merchant) -
     described = merchant.client.ask("GET", "/openapi.json").json["paths"]
 
     assert set(TABLE) == routes_of_the_service()
-    assert set(TABLE) - {("GET", "/openapi.json")} == {
+    assert set(TABLE) == {
         (method.upper(), path) for path, methods in described.items() for method in methods
     }
 

@@ -6,7 +6,8 @@ a 5xx but an honest 503.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 import schemathesis
@@ -22,41 +23,103 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.api.routes import TABLE
+from tests.support.openapi import examples_of
 from tests.support.service import HOST, Merchant, Reply, Service
 from tests.trust.forms import violations
 
 if TYPE_CHECKING:
     from schemathesis.schemas import APIOperation
 
+MODES: Final = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 CHECKS: Final = [
     content_type_conformance,
     response_schema_conformance,
     status_code_conformance,
 ]
-# How many cases each way; what costs much to invent has fewer.
+
+
+class Cases(NamedTuple):
+    """How many requests are sent that the description allows, and that it forbids."""
+
+    allowed: int
+    forbidden: int
+
+    def times(self, factor: int) -> Cases:
+        """Return so many times as many."""
+        return Cases(self.allowed * factor, self.forbidden * factor)
+
+
+# Over 2,000 in all. To forbid in many ways what a large body holds takes a second a case;
+# tests/entrypoints/http/bodies and tests/trust/test_hostile.py send more of that.
 CASES: Final = {
-    ("GET", "/v1/recommendations"): 100,
-    ("GET", "/v1/trending"): 50,
-    ("GET", "/v1/search"): 50,
-    ("POST", "/v1/events"): 15,
-    ("POST", "/v1/items"): 20,
-    ("POST", "/v1/orders"): 40,
-    ("DELETE", "/v1/items/{item_id}"): 60,
+    ("GET", "/v1/recommendations"): Cases(220, 220),
+    ("GET", "/v1/trending"): Cases(120, 120),
+    ("GET", "/v1/search"): Cases(100, 100),
+    ("GET", "/v1/widget-config"): Cases(80, 80),
+    ("POST", "/v1/events"): Cases(60, 5),
+    ("POST", "/v1/items"): Cases(60, 5),
+    ("POST", "/v1/orders"): Cases(60, 20),
+    ("DELETE", "/v1/items/{item_id}"): Cases(50, 0),
+    ("POST", "/orders/upload"): Cases(50, 50),
+    ("GET", "/orders/upload/{upload_id}"): Cases(60, 0),
+    ("POST", "/integration/connect"): Cases(50, 50),
+    ("GET", "/integration/widget-config"): Cases(60, 60),
+    ("PUT", "/integration/widget-config"): Cases(30, 3),
+    ("PUT", "/integration/recommender-settings"): Cases(50, 50),
+    ("POST", "/integration/engines/init"): Cases(50, 50),
+    ("POST", "/mcp"): Cases(70, 70),
 }
-FEW: Final = 6
-OPERATIONS: Final = sorted(set(TABLE) - {("GET", "/openapi.json")})
+FEW: Final = Cases(6, 6)
+LONGEST_LIST: Final = 3
+OPERATIONS: Final = sorted(TABLE)
 
 
 @pytest.fixture(scope="module")
 def schema(service: Service) -> Any:
     """Return the service's description of itself, read."""
-    return schemathesis.openapi.from_dict(service.client().ask("GET", "/openapi.json").json)
+    return read(service.client().ask("GET", "/openapi.json").json)
+
+
+def read(description: dict[str, Any]) -> Any:
+    """Return a description to send from: keys are ours, and lists are short.
+
+    Inventing a long list costs a thousand times what a short one does; how long they may be
+    is tested where they are read.
+    """
+    found = schemathesis.openapi.from_dict(_with_short_lists(description))
+    found.config.generation.with_security_parameters = False
+    return found
+
+
+def undescribed(operation: dict[str, Any], status: int, body: bytes) -> list[str]:
+    """Return the code of a refusal that its operation does not show."""
+    try:
+        code = json.loads(body).get("code")
+    except (ValueError, AttributeError):
+        return []
+    shown = operation["responses"].get(str(status), {}).get("content", {})
+    known = [
+        value.get("code")
+        for media in shown.values()
+        for value in examples_of(media)
+        if isinstance(value, dict)
+    ]
+    return [f"{status} {code} is not shown"] if code and code not in known else []
+
+
+def _with_short_lists(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_short_lists(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    most = {"maxItems": LONGEST_LIST} if isinstance(value.get("maxItems"), int) else {}
+    return {name: _with_short_lists(one) for name, one in value.items()} | most
 
 
 def check(
-    operation: APIOperation[Any, Any, Any, Any], merchant: Merchant, port: int, cases: int
+    operation: APIOperation[Any, Any, Any, Any], merchant: Merchant, port: int, cases: Cases
 ) -> int:
-    """Send that many cases that the description allows, and that it forbids; count them."""
+    """Send that many cases, and look at every reply; return how many there were."""
     keys = {"x-pub-key": merchant.account.publishable, "x-api-key": merchant.account.secret}
     sent = 0
 
@@ -68,17 +131,22 @@ def check(
             (name, value) for name, values in response.headers.items() for value in values
         ]
         wrong = violations(Reply(response.status_code, headers, response.content))
+        wrong += undescribed(
+            operation.definition.raw, response.status_code, response.content
+        )
         assert wrong == [], (wrong, case.as_curl_command())
         case.validate_response(response, checks=CHECKS)
 
-    quietly = settings(
-        max_examples=cases,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    for mode in GenerationMode:
+    for mode, count in zip(MODES, cases, strict=True):
+        if count == 0:
+            continue
+        quietly = settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         try:
             quietly(given(operation.as_strategy(generation_mode=mode))(send))()
         except Unsatisfiable:
@@ -92,7 +160,13 @@ def test_the_description_of_a_route_holds_for_whatever_comes(
 ) -> None:
     cases = CASES.get((method, path), FEW)
 
-    assert check(schema[path][method], merchant, service.port, cases) > 0
+    sent = check(schema[path][method], merchant, service.port, cases)
+
+    assert sent >= (sum(cases) if (method, path) in CASES else 1)
+
+
+def test_over_two_thousand_cases_are_sent() -> None:
+    assert sum(map(sum, CASES.values())) > 2_000
 
 
 @pytest.mark.trust
@@ -100,9 +174,18 @@ def test_the_description_of_a_route_holds_for_whatever_comes(
 def test_the_description_of_a_route_holds_at_length(
     service: Service, merchant: Merchant, schema: Any, method: str, path: str
 ) -> None:
-    cases = 20 * CASES.get((method, path), FEW)
+    cases = CASES.get((method, path), FEW).times(20)
 
     assert check(schema[path][method], merchant, service.port, cases) > 0
+
+
+def test_control_a_code_that_is_not_shown_is_found() -> None:
+    example = {"code": "key_missing"}
+    operation = {"responses": {"401": {"content": {"a/b": {"example": example}}}}}
+
+    assert undescribed(operation, 401, b'{"code": "key_missing"}') == []
+    assert undescribed(operation, 401, b'{"code": "odd"}') == ["401 odd is not shown"]
+    assert undescribed(operation, 400, b'{"code": "key_missing"}') != []
 
 
 def test_control_a_description_that_lies_is_found(
@@ -112,8 +195,8 @@ def test_control_a_description_that_lies_is_found(
     responses = description["paths"]["/v1/trending"]["get"]["responses"]
     product = responses["200"]["content"]["application/json"]["schema"]
     product["properties"]["recommendations"]["minItems"] = 1  # it was never promised
-    forgetful = schemathesis.openapi.from_dict(description)["/v1/trending"]["GET"]
+    forgetful = read(description)["/v1/trending"]["GET"]
 
     with pytest.raises(FailureGroup) as found:
-        check(forgetful, merchant, service.port, cases=20)
+        check(forgetful, merchant, service.port, cases=Cases(20, 0))
     assert [type(failure) for failure in found.value.exceptions] == [JsonSchemaError]

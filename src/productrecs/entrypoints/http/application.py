@@ -81,6 +81,7 @@ class _Process:
             title="ProductRecs",
             version=INTERFACE_VERSION,
             summary="Recommendations for online stores, self-hosted.",
+            openapi_url=None,  # public/reference.py answers it
             docs_url=None,
             redoc_url=None,
             redirect_slashes=False,

@@ -10,7 +10,6 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
-import msgspec
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -20,6 +19,12 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 from productrecs.core.ids import random_text
+from productrecs.entrypoints.http.errors import (
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    Answer,
+    error_body,
+)
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 WHOLE: Final = "productrecs.whole"
@@ -134,7 +139,7 @@ class Connection(HttpToolsProtocol):
         # request that was refused unread comes all the same.
         self._head_bytes += len(data) if went_on else 1
         if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
-            self._refuse(431, "headers_too_large", "send fewer or shorter headers")
+            self._refuse(HEADERS_TOO_LARGE, "send fewer or shorter headers")
 
     def on_message_begin(self) -> None:
         """Note that a head has begun."""
@@ -168,7 +173,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, in the form that every refusal has."""
-        self._refuse(400, "bad_request", msg)
+        self._refuse(BAD_REQUEST, msg)
 
     def is_overdue(self, now: float, patience: Patience) -> bool:
         """Return whether the client has kept us waiting for longer than it may.
@@ -192,15 +197,16 @@ class Connection(HttpToolsProtocol):
             return _Wait(allowed, "body", self._requests)
         return None
 
-    def _refuse(self, status: int, code: str, detail: str) -> None:
+    def _refuse(self, why: Answer, detail: str) -> None:
         request_id = random_text(20)
-        answer = {"detail": detail, "code": code, "request_id": request_id}
-        body = msgspec.json.encode(answer)
+        body = error_body(detail, why.code, request_id)
         lines = (
             b"content-type: application/json",
             b"content-length: %d" % len(body),
             b"x-request-id: " + request_id.encode(),
+            b"access-control-allow-origin: *",  # of whichever store it would have been
+            b"cache-control: no-store",
             b"connection: close",
         )
-        self.transport.write(STATUS_LINE[status] + b"\r\n".join((*lines, b"", body)))
+        self.transport.write(STATUS_LINE[why.status] + b"\r\n".join((*lines, b"", body)))
         self.transport.close()

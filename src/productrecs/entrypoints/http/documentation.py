@@ -1,64 +1,14 @@
-"""What does /openapi.json say of replies and bodies that no pydantic model makes?"""
+"""What does a route say of itself in /openapi.json? Its replies, bodies and examples."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import BaseModel
 
-_PRODUCT: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["id", "title", "price", "image_url", "product_url"],
-    "properties": {
-        "id": {"type": "string"},
-        "title": {"type": "string"},
-        "price": {"type": ["number", "null"]},
-        "image_url": {"type": ["string", "null"]},
-        "product_url": {"type": ["string", "null"]},
-        "score": {"type": "number"},
-        "source": {
-            "type": "string",
-            "enum": ["buy", "browse", "complementary", "similar", "category", "trending"],
-        },
-    },
-}
-_RESULT: Final[dict[str, Any]] = {
-    **_PRODUCT,
-    "properties": {
-        **_PRODUCT["properties"],
-        "source": {"type": "string", "enum": ["search", "trending"]},
-    },
-}
-_ERROR: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["detail", "code", "request_id"],
-    "properties": {
-        "detail": {"type": "string"},
-        "code": {"type": "string"},
-        "request_id": {"type": "string"},
-    },
-}
-_PROBLEMS: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["detail"],
-    "properties": {
-        "detail": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["loc", "msg", "type"],
-                "properties": {
-                    "loc": {
-                        "type": "array",
-                        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-                    },
-                    "msg": {"type": "string"},
-                    "type": {"type": "string"},
-                    "input": {},
-                    "ctx": {"type": "object"},
-                },
-            },
-        }
-    },
-}
+from productrecs.entrypoints.http.refusals import SHOWN, codes_of
+
+REQUEST_ID: Final = "req_7Yt3kQ0vXn"
 _WORDS: Final = {
     400: "The request cannot be what was meant; `code` says why.",
     401: "No key, or not one that may do this.",
@@ -67,109 +17,163 @@ _WORDS: Final = {
     413: "The body is too large.",
     415: "The body is encoded, or of another type than is read here.",
     422: "The request does not fit its schema.",
+    431: "The head of the request is over 64 KiB; it is refused before it is read.",
     429: "Too many at a time; retry after the seconds in Retry-After.",
     503: "Not now; retry after the seconds in Retry-After.",
 }
-
-
-def _json(schema: dict[str, Any], example: object = None) -> dict[str, Any]:
-    shown = {} if example is None else {"example": example}
-    return {"application/json": {"schema": schema, **shown}}
-
-
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the documented error replies of a route."""
-    return {
-        status: {
-            "description": _WORDS[status],
-            "content": _json(_PROBLEMS if status == 422 else _ERROR),  # noqa: PLR2004 - HTTP
+UNFIT: Final = 422
+_PASSING: Final = frozenset({429, 503})
+_PROBLEM: Final = {
+    "detail": [
+        {
+            "loc": ["query", "num"],
+            "msg": "Input should be less than or equal to 20",
+            "type": "less_than_equal",
+            "input": "99",
+            "ctx": {"le": 20},
         }
-        for status in statuses
+    ]
+}
+Responses = dict[int | str, dict[str, Any]]
+
+
+def errors(*answers: int | str) -> Responses:
+    """Return the documented errors of a route: statuses, or codes where they are few.
+
+    A status alone stands for the codes that any route may give with it.
+    """
+    found: dict[int, list[str]] = {}
+    for answer in answers:
+        status, codes = codes_of(answer)
+        found.setdefault(status, []).extend(codes)
+    return {status: _error(status, codes) for status, codes in sorted(found.items())}
+
+
+def _error(status: int, codes: list[str]) -> dict[str, Any]:
+    refusal: dict[str, Any] = {"description": _WORDS[status]}
+    if status == UNFIT:
+        return refusal | {"content": _json(ref("ValidationError"), _PROBLEM)}
+    examples = {
+        code: {
+            "summary": SHOWN[code].summary,
+            "value": {
+                "detail": SHOWN[code].detail,
+                "code": code,
+                "request_id": REQUEST_ID,
+            },
+        }
+        for code in codes
     }
+    content = {"application/json": {"schema": ref("Error"), "examples": examples}}
+    headers = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return (
+        refusal
+        | {"content": content}
+        | ({"headers": headers} if status in _PASSING else {})
+    )
 
 
 def reply(
-    description: str, schema: dict[str, Any], example: object = None, status: int = 200
-) -> dict[int | str, dict[str, Any]]:
+    description: str, schema: Mapping[str, Any], example: object, status: int = 200
+) -> Responses:
     """Return the documented reply of a route that succeeds with `status`."""
     return {status: {"description": description, "content": _json(schema, example)}}
 
 
-def answers(**properties: dict[str, Any]) -> dict[str, Any]:
+def answers(**properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object that has all of `properties`."""
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def body(
-    model: type[BaseModel] | list[type[BaseModel]],
+    model: type[BaseModel],
+    examples: Mapping[str, object],
     *,
-    text: bool,
+    text: bool = False,
+    many: bool = False,
     required: bool = True,
-    example: object = None,
 ) -> dict[str, Any]:
     """Return the documented body of a route that reads it itself.
 
-    `text` adds text/plain, which spares a browser the preflight.
+    `examples` are values by what they show. `text` adds text/plain, which spares a browser
+    the preflight; `many` allows an array of up to 500.
     """
-    models = model if isinstance(model, list) else [model]
-    schemas = [_inlined(one.model_json_schema()) for one in models]
-    schema = schemas[0]
-    if len(models) > 1:
-        many = {"type": "array", "items": schemas[0], "minItems": 1, "maxItems": 500}
-        schema = {"anyOf": [schemas[0], many]}
-    content = _json(schema, example)
-    if text:
-        content["text/plain"] = {"schema": schema}
-    return {"requestBody": {"required": required, "content": content}}
-
-
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    definitions = schema.pop("$defs", {})
-
-    def resolve(value: Any) -> Any:
-        if isinstance(value, dict):
-            name = str(value.get("$ref", "")).removeprefix("#/$defs/")
-            found = definitions.get(name)
-            return resolve(found) if found else {k: resolve(v) for k, v in value.items()}
-        return [resolve(one) for one in value] if isinstance(value, list) else value
-
-    inlined: dict[str, Any] = resolve(schema)
-    return inlined
-
-
-RECOMMENDATIONS_REPLY: Final = reply(
-    "The products, best first.",
-    answers(recommendations={"type": "array", "items": _PRODUCT}),
-)
-SEARCH_REPLY: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The products, best first.",
-        "headers": {
-            "X-Search-Relaxed": {
-                "description": "What had to be given up to find enough: `spelling` where "
-                "a word that no product has was read as another, `words` where some "
-                "products hold only some of the words. Absent otherwise.",
-                "schema": {"type": "string", "enum": ["spelling", "words"]},
-            }
-        },
-        "content": _json(
-            answers(results={"type": "array", "items": _RESULT}),
-            {
-                "results": [
-                    {
-                        "id": "tent-2",
-                        "title": "Two-person tent",
-                        "price": 189.0,
-                        "image_url": "/img/tent-2.jpg",
-                        "product_url": "/p/tent-2",
-                        "score": 14.2,
-                        "source": "search",
-                    }
-                ]
-            },
-        ),
+    schema: dict[str, Any] = ref(title(model))
+    if many:
+        listed = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
+        schema = {"anyOf": [schema, listed]}
+    shown = {
+        name.replace(" ", "-"): {"summary": name, "value": value}
+        for name, value in examples.items()
     }
+    content = {"application/json": {"schema": schema, "examples": shown}}
+    said: dict[str, Any] = {"required": required, "content": content}
+    if text:
+        content["text/plain"] = {"schema": schema, "examples": shown}
+        said["description"] = (
+            "JSON text. As `text/plain` it is read alike, and a browser sends it to "
+            "another origin without asking first."
+        )
+    return {"requestBody": said}
+
+
+def ref(name: str) -> dict[str, Any]:
+    """Return a reference to one of the schemas that several places share."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def title(model: type[BaseModel]) -> str:
+    """Return the name of a model in the description."""
+    return str(model.model_config.get("title") or model.__name__)
+
+
+def _json(schema: Mapping[str, Any], example: object) -> dict[str, Any]:
+    return {"application/json": {"schema": schema, "example": example}}
+
+
+PRODUCT_EXAMPLE: Final = MappingProxyType(
+    {
+        "id": "stove",
+        "title": "Gas stove",
+        "price": 39.5,
+        "image_url": "https://shop.example.com/i/stove.jpg",
+        "product_url": "https://shop.example.com/p/stove",
+    }
+)
+
+
+def recommendations_reply(source: str) -> Responses:
+    """Return the documented reply of a list of products, one of them from `source`."""
+    shown = {**PRODUCT_EXAMPLE, "score": 0.87, "source": source}
+    return reply(
+        "The products, best first.",
+        answers(recommendations={"type": "array", "items": ref("Product")}),
+        {"recommendations": [shown]},
+    )
+
+
+_RESULT_EXAMPLE: Final = {**PRODUCT_EXAMPLE, "score": 14.2, "source": "search"}
+_RELAXED: Final = {
+    "description": "What had to be given up to find enough: `spelling` where a word that "
+    "no product has was read as another, `words` where some products hold only some of "
+    "the words. Absent otherwise.",
+    "schema": {"type": "string", "enum": ["spelling", "words"]},
+    "example": "spelling",
 }
+
+
+def search_reply() -> Responses:
+    """Return the documented reply of a search."""
+    found = reply(
+        "The products, best first.",
+        answers(results={"type": "array", "items": ref("Result")}),
+        {"results": [_RESULT_EXAMPLE]},
+    )
+    found[200]["headers"] = {"X-Search-Relaxed": _RELAXED}
+    return found
+
+
 OK_REPLY: Final = {"type": "boolean", "const": True}
+OK_EXAMPLE: Final = {"ok": True}
 NULLABLE_TEXT: Final = {"type": ["string", "null"]}
 NULLABLE_TIME: Final = {"type": ["string", "null"], "format": "date-time"}

@@ -102,6 +102,9 @@ ROUTER_CODES: Final[Mapping[int, Answer]] = MappingProxyType(
         405: Answer(405, "method_not_allowed"),
     }
 )
+# What the server itself refuses, before there is a request.
+BAD_REQUEST: Final = Answer(400, "bad_request")
+HEADERS_TOO_LARGE: Final = Answer(431, "headers_too_large")
 INTERNAL: Final = Answer(500, "internal")
 INTERNAL_WORDS: Final = (
     "something went wrong on our side; the request id finds it in our log"

@@ -49,10 +49,10 @@ _SAID: Final = {
             store_url=NULLABLE_TEXT,
             first_connected_at={"type": "string", "format": "date-time"},
         ),
-        example={"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
+        {"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
     )
     | errors(401, 413, 415, 422, 503),
-    openapi_extra=body(ConnectBody, text=False, required=False, example=_SAID),
+    openapi_extra=body(ConnectBody, {"a plugin": _SAID}, required=False),
     response_class=Response,
 )
 async def connect(request: Request) -> Response:

@@ -53,14 +53,13 @@ class TrainedEngine(StrEnum):
     responses=reply(
         "Every engine and whether it is ready or waits for something to learn from.",
         answers(ok=OK_REPLY, engines=answers(**dict.fromkeys(ENGINES, _STATE))),
-        example={"ok": True, "engines": dict.fromkeys(ENGINES, WAITING)},
+        {"ok": True, "engines": dict.fromkeys(ENGINES, WAITING)},
     )
     | errors(401, 413, 415, 422, 503),
     openapi_extra=body(
         EnginesInitBody,
-        text=False,
+        {"all of it": {"store_url": "https://shop.example.com", "currency": "EUR"}},
         required=False,
-        example={"store_url": "https://shop.example.com", "currency": "EUR"},
     ),
     response_class=Response,
 )
@@ -99,7 +98,7 @@ async def init_engines(request: Request) -> Response:
     responses=reply(
         "Queued, together with a push that is queued already.",
         answers(ok=OK_REPLY, job_id=_JOB_ID),
-        example={"ok": True, "job_id": "job_9nVbW2kQm4TzLx7p"},
+        {"ok": True, "job_id": "job_9nVbW2kQm4TzLx7p"},
         status=202,
     )
     | errors(401, 503),
@@ -127,7 +126,7 @@ async def sync_engines(request: Request) -> Response:
             engine={"type": "string", "enum": [one.value for one in TrainedEngine]},
             job_id=_JOB_ID,
         ),
-        example={"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
+        {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
     )
     | errors(401, 422, 503),
     response_class=Response,
@@ -136,10 +135,16 @@ async def train(
     request: Request,
     engine: Annotated[
         TrainedEngine,
-        Query(description="What must be fresh; one training makes all of them so."),
+        Query(
+            description="What must be fresh; one training makes all of them so.",
+            examples=["both"],
+        ),
     ] = TrainedEngine.BOTH,
 ) -> Response:
-    """Queue a training; without it, engines are at most a minute behind."""
+    """Queue a training; without it, engines are at most a minute behind.
+
+    Nobody needs to call this: it is for the impatient, and for tests.
+    """
     exchange: Exchange = request.scope["productrecs"]
     job_id = await _enqueue(exchange, "train")
     content = _encode({"ok": True, "engine": engine, "job_id": job_id})

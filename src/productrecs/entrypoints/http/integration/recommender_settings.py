@@ -29,7 +29,7 @@ _REPLY: Final = reply(
         rec_num={"type": "integer", "minimum": 1, "maximum": 20},
         allow_repeat_recommendations={"type": "boolean"},
     ),
-    example=_EXAMPLE,
+    _EXAMPLE,
 )
 
 
@@ -57,7 +57,7 @@ async def read_recommender_settings(request: Request) -> Response:
     operation_id="change_recommender_settings",
     summary="Change the recommender's settings",
     responses=_REPLY | errors(401, 413, 415, 422, 503),
-    openapi_extra=body(RecommenderSettingsBody, text=False, example=_EXAMPLE),
+    openapi_extra=body(RecommenderSettingsBody, {"both": _EXAMPLE}),
     response_class=Response,
 )
 async def change_recommender_settings(request: Request) -> Response:

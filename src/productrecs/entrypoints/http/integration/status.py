@@ -62,7 +62,7 @@ _EXAMPLE: Final = {
             jobs=answers(queued=_COUNT, running=_COUNT, failed=_COUNT),
             images=answers(indexed=_COUNT, pending=_COUNT, failed=_COUNT),
         ),
-        example=_EXAMPLE,
+        _EXAMPLE,
     )
     | errors(401, 503),
     response_class=Response,

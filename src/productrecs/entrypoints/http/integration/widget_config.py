@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["integration"])
 
-_CHANGE: Final = {"settings": {"layout": "grid", "columns": 3}, "scoped": True}
-_SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE, "custom_css": None}
+_CHANGE: Final = {
+    "settings": {"layout": "grid", "columns": 3},
+    "custom_css": ".card { border-radius: 8px }",
+    "scoped": True,
+}
+_SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
 
 
 @router.get(
@@ -33,7 +37,7 @@ _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE, "custom_css": None}
     responses=reply(
         "What was set, without defaults; nothing of a type that was never set.",
         CONFIG_SCHEMA,
-        example=_SAVED,
+        _SAVED,
     )
     | errors(401, 422, 503),
     response_class=Response,
@@ -41,7 +45,12 @@ _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE, "custom_css": None}
 async def read_widget_config(
     request: Request,
     type_: Annotated[
-        str, Query(alias="type", description="Which widget: recs, fbt, cart, search, ...")
+        str,
+        Query(
+            alias="type",
+            description="Which widget: recs, fbt, cart, search, ...",
+            examples=["recs"],
+        ),
     ] = DEFAULT_TYPE,
 ) -> Response:
     """Return what the merchant set; `GET /v1/widget-config` fills in the defaults."""
@@ -64,10 +73,12 @@ async def read_widget_config(
     responses=reply(
         "All that is set of the widget now, without defaults.",
         CONFIG_SCHEMA,
-        example=_SAVED,
+        _SAVED,
     )
-    | errors(400, 401, 413, 415, 422, 503),
-    openapi_extra=body(WidgetConfigBody, text=False, example=_CHANGE),
+    | errors(
+        *("too_many_widget_types", "widget_config_too_large", 401, 413, 415, 422, 503)
+    ),
+    openapi_extra=body(WidgetConfigBody, {"a grid of three": _CHANGE}),
     response_class=Response,
 )
 async def change_widget_config(
@@ -78,6 +89,7 @@ async def change_widget_config(
             alias="type",
             pattern=f"^$|{TYPE_PATTERN}",
             description="Which widget: recs, fbt, cart, search, or a name of your own.",
+            examples=["recs"],
         ),
     ] = DEFAULT_TYPE,
 ) -> Response:

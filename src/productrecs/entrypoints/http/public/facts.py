@@ -8,7 +8,13 @@ from pydantic import BaseModel
 
 from productrecs.entrypoints.http.authentication import ROUTES, Credential
 from productrecs.entrypoints.http.bodies import EVENT_LIMIT, EVENTS_LIMIT, KIB, MIB
-from productrecs.entrypoints.http.errors import ANSWERS, INTERNAL, ROUTER_CODES
+from productrecs.entrypoints.http.errors import (
+    ANSWERS,
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    INTERNAL,
+    ROUTER_CODES,
+)
 from productrecs.entrypoints.http.public.health import NOT_READY
 from productrecs.entrypoints.http.schemas.events import (
     MAX_EVENT_ID,
@@ -45,7 +51,8 @@ _KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
 
 def codes() -> dict[str, int]:
     """Return every code that an error's body may have, with its status, in their order."""
-    known = [*ANSWERS.values(), *ROUTER_CODES.values(), NOT_READY, INTERNAL]
+    of_the_server = (BAD_REQUEST, HEADERS_TOO_LARGE, NOT_READY, INTERNAL)
+    known = [*ANSWERS.values(), *ROUTER_CODES.values(), *of_the_server]
     return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
 
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.entrypoints.http.documentation import errors
 from productrecs.entrypoints.http.public.facts import FACTS
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["documentation"])
 
+PAGE_EXAMPLE: Final = "<!doctype html>..."
+Slug = Annotated[
+    str,
+    Path(
+        description="The guide's short name, as /llms.txt lists it.",
+        examples=["quickstart"],
+    ),
+]
 LIBRARY: Final = Library(FACTS)
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PLAIN: Final = "text/plain; charset=utf-8"
@@ -28,11 +36,14 @@ _PLAIN: Final = "text/plain; charset=utf-8"
     "/llms.txt",
     operation_id="llms_txt",
     summary="List the guides for language models",
-    responses=content("text/plain", "The index of the guides."),
+    responses=content("text/plain", "The index of the guides.", "# ProductRecs\n\n> ..."),
     response_class=Response,
 )
 async def llms_txt(request: Request) -> Response:
-    """Return the index of the guides, with absolute addresses (llmstxt.org)."""
+    """Return the index of the guides, with absolute addresses (llmstxt.org).
+
+    Each guide stands in it with its title, its address and what it is for.
+    """
     return document(request, index(base_url(request)), _PLAIN)
 
 
@@ -40,11 +51,15 @@ async def llms_txt(request: Request) -> Response:
     "/docs-md/{slug}.md",
     operation_id="guide_markdown",
     summary="Return a guide as markdown",
-    responses=content("text/markdown", "The guide.") | errors(404),
+    responses=content("text/markdown", "The guide.", "# Quick start\n\n...")
+    | errors("guide_unknown"),
     response_class=Response,
 )
-async def guide_markdown(request: Request, slug: str) -> Response:
-    """Return one guide as raw markdown; its examples name this service's address."""
+async def guide_markdown(request: Request, slug: Slug) -> Response:
+    """Return one guide as raw markdown; its examples name this service's address.
+
+    An `ETag` spares sending it again.
+    """
     reply = document(request, LIBRARY.markdown(slug, base_url(request)), _MARKDOWN)
     reply.headers["link"] = '</llms.txt>; rel="index"'
     return reply
@@ -54,11 +69,11 @@ async def guide_markdown(request: Request, slug: str) -> Response:
     "/guides",
     operation_id="guides",
     summary="List the guides for people",
-    responses=content("text/html", "The list of the guides."),
+    responses=content("text/html", "The list of the guides.", PAGE_EXAMPLE),
     response_class=Response,
 )
 async def guides(request: Request) -> Response:
-    """Return a page that lists the guides."""
+    """Return a page that lists the guides; `/llms.txt` is the same for programs."""
     groups = dict.fromkeys(guide.group for guide in GUIDES)
     lists = "".join(
         f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
@@ -75,11 +90,11 @@ async def guides(request: Request) -> Response:
     "/guides/{slug}",
     operation_id="guide_page",
     summary="Return a guide as a page",
-    responses=content("text/html", "The guide.") | errors(404),
+    responses=content("text/html", "The guide.", PAGE_EXAMPLE) | errors("guide_unknown"),
     response_class=Response,
 )
-async def guide_page(request: Request, slug: str) -> Response:
-    """Return one guide as a page for people."""
+async def guide_page(request: Request, slug: Slug) -> Response:
+    """Return one guide as a page for people, with an outline and links to the others."""
     guide = LIBRARY.guide(slug)
     rendered = await asyncio.to_thread(_rendered, slug)
     here = "".join(

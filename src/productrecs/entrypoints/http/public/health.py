@@ -7,7 +7,13 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.entrypoints.http.context import Context, Exchange
-from productrecs.entrypoints.http.documentation import OK_REPLY, answers, errors, reply
+from productrecs.entrypoints.http.documentation import (
+    OK_EXAMPLE,
+    OK_REPLY,
+    answers,
+    errors,
+    reply,
+)
 from productrecs.entrypoints.http.errors import Answer
 
 router = APIRouter(tags=["public"])
@@ -36,11 +42,14 @@ def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> lis
     "/health/live",
     operation_id="live",
     summary="Tell whether the process runs",
-    responses=reply("It runs.", answers(ok=OK_REPLY)),
+    responses=reply("It runs.", answers(ok=OK_REPLY), OK_EXAMPLE),
     response_class=Response,
 )
 async def live() -> Response:
-    """Answer 200 as long as the process can answer at all."""
+    """Answer 200 as long as the process can answer at all.
+
+    For a supervisor that starts again what does not answer.
+    """
     return Response(b'{"ok":true}', media_type="application/json")
 
 
@@ -48,11 +57,14 @@ async def live() -> Response:
     "/health/ready",
     operation_id="ready",
     summary="Tell whether requests may come",
-    responses=reply("They may.", answers(ok=OK_REPLY)) | errors(503),
+    responses=reply("They may.", answers(ok=OK_REPLY), OK_EXAMPLE) | errors("not_ready"),
     response_class=Response,
 )
 async def ready(request: Request) -> Response:
-    """Answer 200 when requests may come, else 503 with the reasons."""
+    """Answer 200 when requests may come, else 503 with the reasons.
+
+    For whatever sends requests here: a proxy, a container's health check.
+    """
     exchange: Exchange = request.scope["productrecs"]
     reasons = exchange.readiness()
     if not reasons:

@@ -55,7 +55,9 @@ ADDRESSES: Final = {
 }
 
 _SELF: Final = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
-_TEXT: Final = {"text/html": {"schema": {"type": "string"}}}
+_TEXT: Final = {
+    "text/html": {"schema": {"type": "string"}, "example": "<!doctype html>..."}
+}
 _JSON: Final = {"application/json": {"schema": {"type": "object"}, "example": _SELF}}
 _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     200: {
@@ -69,11 +71,14 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     "/",
     operation_id="index",
     summary="Say what this is, and where everything is",
-    responses=_REPLY | errors(503),
+    responses=_REPLY | errors("not_ready"),
     response_class=Response,
 )
 async def index(request: Request) -> Response:
-    """Answer 200 when ready: a page when the caller prefers HTML, else JSON."""
+    """Answer 200 when ready: a page when the caller prefers HTML, else JSON.
+
+    Both lead to the guides, the reference, this description and the health.
+    """
     exchange: Exchange = request.scope["productrecs"]
     if reasons := exchange.readiness():
         return not_ready(exchange, reasons)

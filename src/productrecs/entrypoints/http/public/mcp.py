@@ -43,14 +43,34 @@ _REQUEST: Final[dict[str, Any]] = {
     },
 }
 _CALL: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-_RPC: Final = {"application/json": {"schema": _REPLY}}
+_TOOLS: Final = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {"tools": [{"name": "list_docs"}, {"name": "read_doc"}]},
+}
+
+
+def _rpc(example: object) -> dict[str, Any]:
+    return {"application/json": {"schema": _REPLY, "example": example}}
+
+
+def _failed(code: int, message: str) -> dict[str, Any]:
+    error = {"code": code, "message": message}
+    return _rpc({"jsonrpc": "2.0", "id": None, "error": error})
+
 
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "A JSON-RPC result, or an error.", "content": _RPC},
+    200: {"description": "A JSON-RPC result, or an error.", "content": _rpc(_TOOLS)},
     202: {"description": "A notification was taken; there is no answer to it."},
-    400: {"description": "It is no JSON-RPC, or of no known version.", "content": _RPC},
-    404: {"description": "There is no such method.", "content": _RPC},
-    **errors(403, 413, 415),
+    400: {
+        "description": "It is no JSON-RPC, or of no known version.",
+        "content": _failed(_NOT_JSON, "not JSON: it is empty"),
+    },
+    404: {
+        "description": "There is no such method.",
+        "content": _failed(-32601, "there is no such method"),
+    },
+    **errors("origin_refused", 413, 415),
 }
 
 
@@ -68,7 +88,10 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     response_class=Response,
 )
 async def mcp(request: Request) -> Response:
-    """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`."""
+    """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`.
+
+    Stateless: nothing need be opened first, whichever revision of the protocol is spoken.
+    """
     base = base_url(request)
     check_origin(request.headers.get("origin"), base)
     body = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)

@@ -7,11 +7,12 @@ from html import escape
 from importlib import resources
 from string import Template
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 
 from productrecs import __version__
+from productrecs.entrypoints.http.documentation import Responses
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.context import Exchange
@@ -91,10 +92,10 @@ def has_already(sent: str | None, tag: str) -> bool:
     ]
 
 
-def content(kind: str, description: str) -> dict[int | str, dict[str, Any]]:
+def content(kind: str, description: str, example: str) -> Responses:
     """Return the documented reply of a route whose body is text of this kind."""
-    schema = {"schema": {"type": "string"}}
-    return {200: {"description": description, "content": {kind: schema}}}
+    shown = {"schema": {"type": "string"}, "example": example}
+    return {200: {"description": description, "content": {kind: shown}}}
 
 
 def wants_html(request: Request) -> bool:

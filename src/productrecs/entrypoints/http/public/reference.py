@@ -4,16 +4,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
 from starlette.exceptions import HTTPException
 
-from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.description import described_by
+from productrecs.entrypoints.http.documentation import errors, reply
 from productrecs.entrypoints.http.public.pages import (
     FOR_EVER,
     INTERACTIVE,
     REVALIDATE,
+    base_url,
     content,
     digest,
     document,
@@ -22,6 +25,14 @@ from productrecs.entrypoints.http.public.pages import (
 )
 
 router = APIRouter(tags=["documentation"])
+
+
+_BEGINNING: Final = {
+    "openapi": "3.1.0",
+    "info": {"title": "ProductRecs", "version": "3.0.0"},
+    "paths": {},
+}
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class _Asset(NamedTuple):
@@ -53,7 +64,7 @@ and in words in <a href="/guides">the guides</a>.</p></main></noscript></div></d
     "/docs",
     operation_id="reference",
     summary="Read and try the interface",
-    responses=content("text/html", "A page."),
+    responses=content("text/html", "A page.", "<!doctype html>..."),
     response_class=Response,
 )
 async def reference(request: Request) -> Response:
@@ -67,13 +78,30 @@ async def reference(request: Request) -> Response:
 
 
 @router.get(
+    "/openapi.json",
+    operation_id="openapi",
+    summary="Describe the interface for programs",
+    responses=reply("An OpenAPI 3.1 document.", {"type": "object"}, _BEGINNING),
+    response_class=Response,
+)
+async def openapi(request: Request) -> Response:
+    """Return this description; it names the address under which it was asked for."""
+    described = described_by(request.app, base_url(request))
+    return document(request, _encode(described), "application/json")
+
+
+@router.get(
     "/docs/{asset}",
     operation_id="reference_asset",
     summary="Return a file that the pages need",
-    responses=content("*/*", "A style, a script or an icon.") | errors(404),
+    responses=content("*/*", "A style, a script or an icon.", "body {}")
+    | errors("not_found"),
     response_class=Response,
 )
-async def reference_asset(request: Request, asset: str) -> Response:
+async def reference_asset(
+    request: Request,
+    asset: Annotated[str, Path(description="The file's name.", examples=["pages.css"])],
+) -> Response:
     """Return one of the files of the pages; one asked for by its digest never changes."""
     if asset not in ASSETS:
         message = f"there is no such file; there are {', '.join(ASSETS)}"

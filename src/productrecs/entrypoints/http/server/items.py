@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
@@ -38,6 +38,24 @@ register_url_convertor("text", _AnyText())
 router = APIRouter(tags=["server"])
 
 BODY_LIMIT: Final = 32 << 20
+_EXAMPLES: Final = {
+    "two products": {
+        "items": [
+            {
+                "id": "tent",
+                "sku": "T-2",
+                "title": "Tent for two",
+                "price": 149,
+                "stock_qty": 7,
+                "categories": ["Camping", "Camping > Tents"],
+                "product_url": "https://shop.example.com/p/tent",
+                "image_url": "https://shop.example.com/i/tent.jpg",
+            },
+            {"id": "rope", "title": "Rope, 60 m", "price": "89.00"},
+        ]
+    },
+    "a new price": {"items": [{"id": "tent", "price": 129}]},
+}
 _encode: Final = msgspec.json.Encoder().encode
 _LARGE: Final = 128 << 10
 _COUNT: Final = {"type": "integer"}
@@ -51,13 +69,18 @@ CatalogChange = Callable[[StoreLog, int], Pushed | None]
     responses=reply(
         "All of it is stored.",
         answers(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
+        {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
-    | errors(400, 401, 413, 415, 422, 503),
-    openapi_extra=body(ItemsPush, text=False),
+    | errors("too_many_items", 401, 413, 415, 422, 503),
+    openapi_extra=body(ItemsPush, _EXAMPLES),
     response_class=Response,
 )
 async def push_items(request: Request) -> Response:
-    """Store up to 1000 items; fields that an item does not carry keep their values."""
+    """Store up to 1000 items; fields that an item does not carry keep their values.
+
+    New ids are created, known ones updated, all of them or none. `null` returns a field to
+    its default. Every reply shows it within a second.
+    """
     exchange: Exchange = request.scope["productrecs"]
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     patches = await _read(data)
@@ -78,12 +101,28 @@ async def push_items(request: Request) -> Response:
     "/v1/items/{item_id:text}",
     operation_id="delete_item",
     summary="Delete an item of the catalog",
-    responses=reply("It is gone.", answers(ok=OK_REPLY, id={"type": "string"}))
-    | errors(400, 401, 404, 503),
+    responses=reply(
+        "It is gone.",
+        answers(ok=OK_REPLY, id={"type": "string"}),
+        {"ok": True, "id": "tent"},
+    )
+    | errors("bad_path", 401, "item_unknown", 503),
     response_class=Response,
 )
-async def delete_item(request: Request, item_id: str) -> Response:
-    """Take an item out of the catalog; its orders and events stay for statistics."""
+async def delete_item(
+    request: Request,
+    item_id: Annotated[
+        str,
+        Path(
+            description="The item's id, percent-encoded; it may hold `/`.",
+            examples=["tent"],
+        ),
+    ],
+) -> Response:
+    """Take an item out of the catalog; its orders and events stay for statistics.
+
+    It is never shown again, whatever is training meanwhile. Pushed again, it counts as new.
+    """
     exchange: Exchange = request.scope["productrecs"]
     named = item_in_path(request.scope["raw_path"]) or item_id
     if "\0" in named:

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["server"])
 
 BODY_LIMIT: Final = 1 << 20
+_EXAMPLE: Final = {
+    "order_id": "A-1001",
+    "user_id": "c-7",
+    "session_id": "s_4fQ9xZ",
+    "currency": "EUR",
+    "items": [
+        {"item_id": "tent", "quantity": 1, "price": 149},
+        {"item_id": "rope", "quantity": 2, "price": 89, "total": 160},
+    ],
+}
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -43,13 +53,18 @@ _encode: Final = msgspec.json.Encoder().encode
             items_ingested={"type": "integer"},
             duplicate={"type": "boolean"},
         ),
+        {"ok": True, "order_id": "A-1001", "items_ingested": 2, "duplicate": False},
     )
     | errors(401, 413, 415, 422, 503),
-    openapi_extra=body(OrderBody, text=True),
+    openapi_extra=body(OrderBody, {"an order": _EXAMPLE}, text=True),
     response_class=Response,
 )
 async def sync_order(request: Request) -> Response:
-    """Store an order with its lines; a repeat within seven days changes nothing."""
+    """Store an order with its lines; a repeat within seven days changes nothing.
+
+    Each line counts as a purchase. Send it from your server with the secret key; a page may
+    send it with the publishable key.
+    """
     exchange: Exchange = request.scope["productrecs"]
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     order = parse_order(parse_json(data))

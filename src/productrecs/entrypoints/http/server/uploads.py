@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.core.errors import StorageBrokenError
 from productrecs.core.ids import StoreId
@@ -58,7 +58,7 @@ _ACCEPTED: Final = reply(
         upload_id={"type": "string"},
         status={"type": "string", "const": UploadStatus.QUEUED.value},
     ),
-    example={"upload_id": _EXAMPLE_ID, "status": "queued"},
+    {"upload_id": _EXAMPLE_ID, "status": "queued"},
     status=202,
 )
 _TOLD: Final = reply(
@@ -73,7 +73,7 @@ _TOLD: Final = reply(
         rows_skipped=_COUNT,
         errors=_ERRORS,
     ),
-    example={
+    {
         "upload_id": _EXAMPLE_ID,
         "status": "done",
         "rows": 12_000,
@@ -82,6 +82,10 @@ _TOLD: Final = reply(
         "rows_skipped": 1,
         "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
     },
+)
+_REFUSALS: Final = errors(
+    *("missing_columns", "upload_stalled", 401, 413, 415, "not_a_form", 422),
+    *("too_many_uploads", 503),
 )
 _FORM: Final[dict[str, Any]] = {
     "requestBody": {
@@ -117,7 +121,7 @@ _FORM: Final[dict[str, Any]] = {
     operation_id="upload_orders",
     summary="Upload an order history",
     status_code=202,
-    responses=_ACCEPTED | errors(400, 401, 413, 415, 422, 429, 503),
+    responses=_ACCEPTED | _REFUSALS,
     openapi_extra=_FORM,
     response_class=Response,
 )
@@ -151,10 +155,16 @@ async def upload_orders(request: Request) -> Response:
     "/orders/upload/{upload_id}",
     operation_id="get_upload",
     summary="Ask how an upload goes",
-    responses=_TOLD | errors(401, 404, 503),
+    responses=_TOLD | errors(401, "upload_unknown", 503),
     response_class=Response,
 )
-async def get_upload(request: Request, upload_id: str) -> Response:
+async def get_upload(
+    request: Request,
+    upload_id: Annotated[
+        str,
+        Path(description="What the upload was answered with.", examples=[_EXAMPLE_ID]),
+    ],
+) -> Response:
     """Tell what became of an upload so far: each row is imported, updates or is skipped."""
     exchange: Exchange = request.scope["productrecs"]
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id

@@ -35,6 +35,8 @@ CONFIG_SCHEMA: Final[dict[str, Any]] = answers(
 _EXAMPLE: Final = {
     "type": "recs",
     **msgspec.to_builtins(WidgetConfig().resolved(DEFAULT_TYPE, StoreSettings())),
+    "custom_css": ".card { border-radius: 8px }",
+    "scoped": True,
 }
 
 
@@ -42,17 +44,26 @@ _EXAMPLE: Final = {
     "/v1/widget-config",
     operation_id="widget_config",
     summary="Tell how a widget should look",
-    responses=reply("Every setting, defaults included.", CONFIG_SCHEMA, example=_EXAMPLE)
+    responses=reply("Every setting, defaults included.", CONFIG_SCHEMA, _EXAMPLE)
     | errors(401, 422, 503),
     response_class=Response,
 )
 async def declared_config(
     request: Request,
     type_: Annotated[
-        str, Query(alias="type", description="Which widget: recs, fbt, cart, search, ...")
+        str,
+        Query(
+            alias="type",
+            description="Which widget: recs, fbt, cart, search, ...",
+            examples=["recs"],
+        ),
     ] = DEFAULT_TYPE,
 ) -> Response:
-    """Return a widget's look; an unknown or never set type has the defaults."""
+    """Return a widget's look; an unknown or never set type has the defaults.
+
+    The currency, the locale and the number of products come from the store's settings
+    where the widget has none of its own.
+    """
     exchange: Exchange = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.shops.open(store)

@@ -11,6 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import parse_json, read_event_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import (
+    OK_EXAMPLE,
     OK_REPLY,
     answers,
     body,
@@ -32,6 +33,38 @@ router = APIRouter(tags=["widget"])
 
 OK: Final = b'{"ok":true}'
 _MOST_WARNINGS: Final = 20
+_EXAMPLES: Final = {
+    "a view": {"event": "detail-page-view", "item_id": "tent", "session_id": "s_4fQ9xZ"},
+    "a purchase": {
+        "event": "buy",
+        "item_id": "tent",
+        "order_id": "A-1001",
+        "value": 149,
+        "currency": "EUR",
+        "quantity": 1,
+        "user_id": "c-7",
+        "session_id": "s_4fQ9xZ",
+        "event_id": "A-1001-tent",
+    },
+    "an impression and a click": [
+        {
+            "event": "rec-impression",
+            "item_ids": ["stove", "rope"],
+            "sources": ["buy", "category"],
+            "positions": [1, 2],
+            "widget": "recs",
+            "session_id": "s_4fQ9xZ",
+        },
+        {
+            "event": "rec-click",
+            "item_id": "stove",
+            "source": "buy",
+            "position": 1,
+            "widget": "recs",
+            "session_id": "s_4fQ9xZ",
+        },
+    ],
+}
 _encode: Final = msgspec.json.Encoder().encode
 Groups = list[list[NewEvent]]
 
@@ -49,13 +82,18 @@ Groups = list[list[NewEvent]]
                 "warnings": {"type": "array", "items": {"type": "string"}},
             }
         },
+        OK_EXAMPLE,
     )
     | errors(401, 413, 415, 422, 503),
-    openapi_extra=body([EventBody, EventBody], text=True),
+    openapi_extra=body(EventBody, _EXAMPLES, text=True, many=True),
     response_class=Response,
 )
 async def declared_events(request: Request) -> Response:
-    """Record one event, or an array of up to 500, in the order in which they happened."""
+    """Record one event, or an array of up to 500, in the order in which they happened.
+
+    The reply comes once it is on the disk. `event_id` makes a retry harmless for seven
+    days. What looks odd and was kept all the same is told in `warnings`.
+    """
     exchange: Exchange = request.scope["productrecs"]
     data = await read_event_body(request.receive, request.scope["headers"])
     content = await receive(exchange.context, exchange.known_caller.store, data)

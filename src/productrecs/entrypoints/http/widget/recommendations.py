@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
-from productrecs.entrypoints.http.documentation import RECOMMENDATIONS_REPLY, errors
+from productrecs.entrypoints.http.documentation import errors, recommendations_reply
 from productrecs.entrypoints.http.replies import Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
@@ -34,7 +34,12 @@ _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
 
 Num = Annotated[
     int | None,
-    Query(ge=1, le=MOST, description="How many products; the store's setting when absent."),
+    Query(
+        ge=1,
+        le=MOST,
+        description="How many products; the store's setting when absent.",
+        examples=[4],
+    ),
 ]
 
 
@@ -42,7 +47,7 @@ Num = Annotated[
     "/v1/recommendations",
     operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
-    responses=RECOMMENDATIONS_REPLY | errors(401, 422, 503),
+    responses=recommendations_reply("buy") | errors(401, 422, 503),
     response_class=Response,
 )
 async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
@@ -50,18 +55,34 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     num: Num = None,
     source: Annotated[
         Source,
-        Query(description="Which engines answer; `buy` is never padded."),
+        Query(description="Which engines answer; `buy` is never padded.", examples=["mix"]),
     ] = Source.MIX,
-    item_id: Annotated[str | None, Query(description="The product page's item.")] = None,
-    item_ids: Annotated[
-        str | None, Query(description="The basket's items, comma-separated, up to 50.")
+    item_id: Annotated[
+        str | None, Query(description="The product page's item.", examples=["tent"])
     ] = None,
-    user_id: Annotated[str | None, Query(description="The shopper's identity.")] = None,
+    item_ids: Annotated[
+        str | None,
+        Query(
+            description="The basket's items, comma-separated, up to 50.",
+            examples=["tent,rope"],
+        ),
+    ] = None,
+    user_id: Annotated[
+        str | None, Query(description="The shopper's identity.", examples=["s_4fQ9xZ"])
+    ] = None,
     customer_id: Annotated[
-        str | None, Query(description="The customer id: the first identity when given.")
+        str | None,
+        Query(
+            description="The customer id: the first identity when given.", examples=["c-7"]
+        ),
     ] = None,
 ) -> Response:
-    """Return products that fit the call, each with the `source` that supplied it."""
+    """Return products that fit the call, each with the `source` that supplied it.
+
+    `item_id` is the page's product, `item_ids` the cart's; with neither it is about the
+    shopper, and without one about what sells. `buy` answers only what was really bought
+    together, `browse` goes by the shopper's own history, `similar` needs `item_id`.
+    """
     exchange: Exchange = request.scope["productrecs"]
     asked = RecommendationRequest(
         source=source,
@@ -80,17 +101,21 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     "/v1/trending",
     operation_id="trending",
     summary="List what sells right now, the same for everybody",
-    responses=RECOMMENDATIONS_REPLY | errors(401, 422, 503),
+    responses=recommendations_reply("trending") | errors(401, 422, 503),
     response_class=Response,
 )
 async def declared_trending(
     request: Request,
     num: Num = None,
     user_id: Annotated[
-        str | None, Query(description="The session id; never changes the list.")
+        str | None,
+        Query(description="The session id; never changes the list.", examples=["s_4fQ9xZ"]),
     ] = None,
 ) -> Response:
-    """Return the products that trend by the store's metric and look-back window."""
+    """Return the products that trend by the store's metric and look-back window.
+
+    By orders over 30 days, unless the store's settings say otherwise. It is never personal.
+    """
     del user_id  # asked for by the holdout alone
     exchange: Exchange = request.scope["productrecs"]
     store = exchange.known_caller.store

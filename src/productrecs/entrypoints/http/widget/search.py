@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
-from productrecs.entrypoints.http.documentation import SEARCH_REPLY, errors
+from productrecs.entrypoints.http.documentation import errors, search_reply
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.shop import Shop
@@ -42,7 +42,7 @@ def _absent_if_blank(value: object) -> object:
     "/v1/search",
     operation_id="search",
     summary="Find products by words, as they are typed",
-    responses=SEARCH_REPLY | errors(401, 422, 503),
+    responses=search_reply() | errors(401, 422, 503, "search_rebuilding"),
     response_class=Response,
 )
 async def declared_search(
@@ -50,14 +50,17 @@ async def declared_search(
     q: Annotated[
         str,
         Query(
-            description="What the shopper typed; cut at 256 characters. Empty: what trends."
+            description="What was typed; cut at 256 characters. Empty: what trends.",
+            examples=["tent for two"],
         ),
     ] = "",
-    num: Annotated[int, Query(ge=1, le=MOST, description="How many products.")] = DEFAULT,
+    num: Annotated[
+        int, Query(ge=1, le=MOST, description="How many products.", examples=[6])
+    ] = DEFAULT,
     in_stock: Annotated[  # noqa: FBT002 - a query parameter
         bool,
         BeforeValidator(_absent_if_blank),
-        Query(description="Only what can be bought."),
+        Query(description="Only what can be bought.", examples=[True]),
     ] = False,
 ) -> Response:
     """Return the products that the words mean, best first.

@@ -1,0 +1,142 @@
+"""Which refusals does the description show? An example of each code."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.entrypoints.http.errors import ANSWERS, HEADERS_TOO_LARGE, ROUTER_CODES
+
+
+class Shown(NamedTuple):
+    """A refusal as an example: when it comes, and the words that come with it."""
+
+    summary: str
+    detail: str
+
+
+SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
+    {
+        "bad_path": Shown(
+            "The path is no percent-encoded UTF-8",
+            "the item id in the path is not UTF-8; percent-encode it as UTF-8",
+        ),
+        "too_many_items": Shown(
+            "More than 1000 items",
+            "1001 items in one push; send at most 1000 at a time",
+        ),
+        "too_many_widget_types": Shown(
+            "More than 50 types",
+            "a store may have 50 types of widgets; use one that it has",
+        ),
+        "widget_config_too_large": Shown(
+            "Settings of over 64 KiB",
+            "the settings of one widget may be 200 and take 65536 bytes; set those you do "
+            "not need to null",
+        ),
+        "missing_columns": Shown(
+            "A header without its columns",
+            "the CSV has no column item_id; its first line names them: "
+            "order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
+        ),
+        "upload_stalled": Shown(
+            "Too slow",
+            "the file came to a halt on its way; send it again",
+        ),
+        "client_closed": Shown(
+            "Broken off",
+            "the client closed the connection before its body was complete",
+        ),
+        "key_missing": Shown(
+            "No key",
+            "no key came; send the publishable key (pk_...) as the parameter `key`",
+        ),
+        "key_invalid": Shown("A key that nobody has", "no store has this key"),
+        "secret_key_required": Shown(
+            "A publishable key where a secret one is needed",
+            "this needs the secret key (sk_...) as the header X-API-Key",
+        ),
+        "secret_key_in_address": Shown(
+            "A secret key as the parameter `key`",
+            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "and replace it now with `productrecs keys rotate`",
+        ),
+        "origin_refused": Shown(
+            "A page of another origin",
+            "pages of other origins may not ask here; programs send no Origin",
+        ),
+        "item_unknown": Shown(
+            "No such item",
+            "the catalog has no item of this id; nothing was deleted",
+        ),
+        "guide_unknown": Shown(
+            "No such guide",
+            "there is no guide of this name; try quickstart, items, orders",
+        ),
+        "upload_unknown": Shown(
+            "No such upload",
+            "this store has no upload of this id; POST /orders/upload gives one",
+        ),
+        "not_found": Shown("No such file", "there is no such file"),
+        "body_too_large": Shown("Too large", "the body may be at most 1048576 bytes"),
+        "body_encoded": Shown(
+            "A compressed body",
+            "send the body without Content-Encoding, not compressed",
+        ),
+        "not_a_form": Shown(
+            "No form",
+            "send the file as multipart/form-data, in a part named 'file'",
+        ),
+        "too_many_uploads": Shown(
+            "Twenty wait already",
+            "20 uploads of this store wait or run; send this one when they are done",
+        ),
+        "overloaded": Shown("Too much at once", "too much waits to be written; try again"),
+        "search_rebuilding": Shown(
+            "The index was damaged", "the search index is being built anew; try again"
+        ),
+        "storage_busy": Shown("The database is busy", "the database is busy; try again"),
+        "storage_full": Shown("The disk is full", "the disk is full; nothing was stored"),
+        "storage_broken": Shown(
+            "The disk failed", "the disk failed to make a write durable; try again"
+        ),
+        "storage_unavailable": Shown(
+            "The database is away", "the database cannot be reached; try again"
+        ),
+        "headers_too_large": Shown(
+            "A head of over 64 KiB", "send fewer or shorter headers"
+        ),
+        "not_ready": Shown(
+            "It has only just started",
+            "not ready: still reading the stores into memory",
+        ),
+    }
+)
+
+_STATUS: Final[Mapping[str, int]] = MappingProxyType(
+    {one.code: one.status for one in (*ANSWERS.values(), *ROUTER_CODES.values())}
+    | {"not_ready": 503, HEADERS_TOO_LARGE.code: HEADERS_TOO_LARGE.status}
+)
+# What a status stands for where a route names no codes.
+_USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
+    {
+        401: ("key_missing", "key_invalid"),
+        413: ("body_too_large",),
+        415: ("body_encoded",),
+        422: (),
+        503: (
+            *("overloaded", "storage_busy", "storage_full", "storage_broken"),
+            "storage_unavailable",
+        ),
+    }
+)
+
+
+def codes_of(answer: int | str) -> tuple[int, tuple[str, ...]]:
+    """Return a status with the codes that stand for it, or a code with its status.
+
+    Raises:
+        KeyError: when nobody answers so.
+    """
+    if isinstance(answer, str):
+        return _STATUS[answer], (answer,)
+    return answer, _USUAL[answer]

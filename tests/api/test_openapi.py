@@ -1,0 +1,234 @@
+"""/openapi.json says all that a client needs, truly, and linters find nothing wrong.
+
+The long search for what it does not say is in `tests/trust/test_description.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from productrecs.entrypoints.http.public.facts import codes
+from tests.api.routes import EITHER, NOBODY, PUBLISHABLE, SECRET, TABLE, UPLOAD, form
+from tests.support.openapi import Operation, examples_of, faults, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.service import Merchant, Service
+
+Document = dict[str, Any]
+ALLOWED = {
+    NOBODY: set[str](),
+    PUBLISHABLE: {"publishableKey", "publishableKeyHeader"},
+    SECRET: {"bearer", "secretKey"},
+    EITHER: {"bearer", "secretKey", "publishableKey", "publishableKeyHeader"},
+}
+
+
+@pytest.fixture(scope="module")
+def document(service: Service) -> Document:
+    """Return the service's description of itself."""
+    found: Document = service.client().ask("GET", "/openapi.json").json
+    return found
+
+
+def test_linters_find_nothing(document: Document) -> None:
+    assert faults(document) == []
+
+
+def test_each_operation_wants_the_keys_that_it_takes(document: Document) -> None:
+    for one in operations(document):
+        method = one.name.split(" ", maxsplit=1)[0]
+        wanted = {name for way in one.it["security"] for name in way}
+
+        assert wanted == ALLOWED[TABLE[method, one.path].wants], one.name
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["bearer"] == {**schemes["bearer"], "type": "http", "scheme": "bearer"}
+    assert {(one.get("in"), one.get("name")) for one in schemes.values()} == {
+        ("query", "key"),
+        ("header", "X-Pub-Key"),
+        ("header", "X-API-Key"),
+        (None, None),
+    }
+
+
+def test_what_browsers_post_may_be_plain_text(document: Document) -> None:
+    plain = {
+        one.path
+        for one in operations(document)
+        if "text/plain" in one.it.get("requestBody", {}).get("content", {})
+    }
+
+    assert plain == {
+        path for (method, path), row in TABLE.items() if row.widget and method == "POST"
+    }
+
+
+def test_every_refusal_that_is_shown_has_its_own_status(document: Document) -> None:
+    known = codes()
+    shown = [
+        (int(status), value["code"])
+        for one in operations(document)
+        for status, response in one.it["responses"].items()
+        for media in response.get("content", {}).values()
+        for value in examples_of(media)
+        if isinstance(value, dict) and "code" in value
+    ]
+
+    assert [(status, code) for status, code in shown if known[code] != status] == []
+    assert len({code for _, code in shown}) > 15
+
+
+def test_it_names_the_address_under_which_it_was_asked_for(service: Service) -> None:
+    headers = {"host": "recs.example", "x-forwarded-proto": "https"}
+    reply = service.client().ask("GET", "/openapi.json", headers=headers)
+
+    assert [one["url"] for one in reply.json["servers"]] == ["https://recs.example"]
+    again = headers | {"if-none-match": reply.header("etag") or ""}
+    assert service.client().ask("GET", "/openapi.json", headers=again).status == 304
+
+
+# ------------------------------------------------------------- the examples, really sent
+
+
+def targets(operation: Operation) -> list[str]:
+    """Return the address of an operation with the examples of its parameters."""
+    path, query = operation.path, dict[str, Any]()
+    for parameter in operation.it.get("parameters", []):
+        example = parameter["schema"]["examples"][0]
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", quote(str(example)))
+        else:
+            query[parameter["name"]] = example
+    each = [f"{path}?{urlencode({name: value})}" for name, value in query.items()]
+    return [f"{path}?{urlencode(query)}", *each] if query else [path]
+
+
+def bodies(operation: Operation) -> list[tuple[bytes | None, dict[str, str]]]:
+    """Return the bodies of an operation's examples, with their content types."""
+    content = operation.it.get("requestBody", {}).get("content", {})
+    found: list[tuple[bytes | None, dict[str, str]]] = []
+    for kind, media in content.items():
+        for value in examples_of(media):
+            if kind == "multipart/form-data":
+                found.append((form(value["file"]), dict(UPLOAD)))
+            else:
+                found.append((json.dumps(value).encode(), {"content-type": kind}))
+    return found or [(None, {})]
+
+
+def test_every_example_is_answered_as_it_says(
+    document: Document, merchant: Merchant
+) -> None:
+    keys = {
+        "x-pub-key": merchant.account.publishable,
+        "x-api-key": merchant.account.secret,
+    }
+    assert merchant.push({"id": "tent"}, {"id": "rope"}).status == 200
+    wrong = []
+    for one in operations(document):
+        method = one.name.split(" ", maxsplit=1)[0]
+        wants = TABLE[method, one.path].wants
+        sent = {} if wants == NOBODY else keys
+        if wants == PUBLISHABLE:
+            sent = {"x-pub-key": merchant.account.publishable}
+        for target in targets(one):
+            for body, headers in bodies(one):
+                assert merchant.push({"id": "tent"}).status == 200  # it may be deleted
+                reply = merchant.client.ask(method, target, body, headers | sent)
+                if reply.status >= 400 and "{upload_id}" not in one.path:
+                    wrong.append(f"{method} {target}: {reply.status} {reply.body[:200]!r}")
+
+    assert wrong == []
+
+
+# ------------------------------------------------------------------ controls: what is red
+
+MUTATIONS: dict[str, tuple[Callable[[Document], object], str]] = {
+    "another version": (lambda d: d["info"].update(version="1"), "3.0.0"),
+    "no contact": (lambda d: d["info"].pop("contact"), "no contact"),
+    "no servers": (lambda d: d.pop("servers"), "no servers"),
+    "not OpenAPI": (lambda d: d["info"].pop("title"), '"title" is a required property'),
+    "an unknown tag": (
+        lambda d: d["paths"]["/"]["get"].update(tags=["odd"]),
+        "tags used and declared differ",
+    ),
+    "a tag without words": (lambda d: d["tags"][0].pop("description"), "no description"),
+    "an id twice": (
+        lambda d: d["paths"]["/"]["get"].update(operationId="live"),
+        "is not unique",
+    ),
+    "no id": (lambda d: d["paths"]["/"]["get"].pop("operationId"), "no operationId"),
+    "no summary": (lambda d: d["paths"]["/"]["get"].pop("summary"), "a summary"),
+    "no description": (
+        lambda d: d["paths"]["/"]["get"].pop("description"),
+        "a description",
+    ),
+    "no key named": (lambda d: d["paths"]["/"]["get"].pop("security"), "which key"),
+    "an unknown key": (
+        lambda d: d["paths"]["/v1/items"]["post"].update(security=[{"magic": []}]),
+        "nowhere told of",
+    ),
+    "no 401": (
+        lambda d: d["paths"]["/v1/items"]["post"]["responses"].pop("401"),
+        "never answers 401",
+    ),
+    "no refusal": (
+        lambda d: d["paths"]["/health/live"]["get"]["responses"].pop("431"),
+        "never refuses",
+    ),
+    "no request id": (
+        lambda d: d["paths"]["/"]["get"]["responses"]["200"].pop("headers"),
+        "no X-Request-Id",
+    ),
+    "no example of a reply": (
+        lambda d: d["paths"]["/v1/trending"]["get"]["responses"]["200"]["content"][
+            "application/json"
+        ].pop("example"),
+        "its 200 (application/json) has no example",
+    ),
+    "no example of a body": (
+        lambda d: d["paths"]["/v1/events"]["post"]["requestBody"]["content"][
+            "text/plain"
+        ].pop("examples"),
+        "its body (text/plain) has no example",
+    ),
+    "an example that lies": (
+        lambda d: d["paths"]["/v1/orders"]["post"]["responses"]["200"]["content"][
+            "application/json"
+        ]["example"].update(items_ingested="two"),
+        'is not of type "integer"',
+    ),
+    "a parameter without an example": (
+        lambda d: d["paths"]["/v1/trending"]["get"]["parameters"][0]["schema"].pop(
+            "examples"
+        ),
+        "has no example",
+    ),
+    "a parameter without words": (
+        lambda d: d["paths"]["/v1/trending"]["get"]["parameters"][0].pop("description"),
+        "has no description",
+    ),
+    "a schema that nobody names": (
+        lambda d: d["components"]["schemas"].update(Odd={"type": "object"}),
+        "Odd is in components and nobody names it",
+    ),
+    "a path in capitals": (
+        lambda d: d["paths"].update({"/V1/Items": d["paths"].pop("/v1/items")}),
+        "not in small letters",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_control_a_fault_is_found(document: Document, name: str) -> None:
+    spoil, expected = MUTATIONS[name]
+    broken = copy.deepcopy(document)
+    spoil(broken)
+
+    assert any(expected in fault for fault in faults(broken)), faults(broken)

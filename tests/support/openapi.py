@@ -1,0 +1,213 @@
+"""What is wrong with a description of an interface? The rules of OpenAPI's linters, ours.
+
+The document itself is judged by the specification's own schema. Beyond that stands what
+linters ask (Spectral's `spectral:oas`, Redocly's `recommended-strict`), and what we ask: an
+example of every request and reply, each fit for its schema.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jsonschema_rs import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Schema = dict[str, Any]
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_SEGMENT: Final = re.compile(r"[a-z0-9.-]*|\{[a-z_]+\}(\.md)?")
+_REF: Final = re.compile(r'"\$ref": "#/components/(\w+)/([^"]+)"')
+_SHORTEST_DESCRIPTION: Final = 60
+_LONGEST_SUMMARY: Final = 80
+
+
+class Operation(NamedTuple):
+    """One operation, by how people name it, such as `GET /v1/trending`."""
+
+    name: str
+    path: str
+    it: Schema
+
+
+def operations(document: Schema) -> Iterator[Operation]:
+    """Yield every operation of a description."""
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if method in methods:
+                yield Operation(f"{method.upper()} {path}", path, methods[method])
+
+
+def faults(document: Schema) -> list[str]:
+    """Return everything that is wrong with a description; nothing when it is right."""
+    wrong = [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()]
+    if wrong:
+        return wrong
+    found = [fault for rule in _OF_THE_WHOLE for fault in rule(document)]
+    for operation in operations(document):
+        found += [
+            f"{operation.name}: {fault}"
+            for rule in _OF_AN_OPERATION
+            for fault in rule(document, operation)
+        ]
+    return found
+
+
+# ------------------------------------------------------------------------- the document
+
+
+def _head(document: Schema) -> Iterator[str]:
+    info = document["info"]
+    if info.get("version") != "3.0.0":
+        yield "info: the interface's version is 3.0.0"
+    for name in ("description", "license", "contact"):
+        if not info.get(name):
+            yield f"info: no {name}"
+    if not document.get("servers"):
+        yield "no servers"
+    for server in document.get("servers", ()):
+        if server["url"].endswith("/") or "example.com" in server["url"]:
+            yield f"a server that is none: {server['url']}"
+
+
+def _tags(document: Schema) -> Iterator[str]:
+    declared = [tag["name"] for tag in document.get("tags", ())]
+    used = {tag for operation in operations(document) for tag in operation.it["tags"]}
+    for tag in document.get("tags", ()):
+        if not tag.get("description"):
+            yield f"the tag {tag['name']} has no description"
+    for name, times in Counter(declared).items():
+        if times > 1:
+            yield f"the tag {name} is declared twice"
+    if used != set(declared):
+        yield f"tags used and declared differ: {sorted(used ^ set(declared))}"
+
+
+def _paths(document: Schema) -> Iterator[str]:
+    for path in document["paths"]:
+        if path != "/" and path.endswith("/"):
+            yield f"{path} ends with a slash"
+        if not all(_SEGMENT.fullmatch(part) for part in path.split("/")):
+            yield f"{path} is not in small letters and hyphens"
+
+
+def _components(document: Schema) -> Iterator[str]:
+    named = set(_REF.findall(json.dumps(document)))
+    known = {
+        (kind, name)
+        for kind, members in document["components"].items()
+        for name in members
+        if kind != "securitySchemes"
+    }
+    yield from (f"{name} is in components and nobody names it" for _, name in known - named)
+    yield from (f"{name} is named and not in components" for _, name in named - known)
+
+
+# ------------------------------------------------------------------------- one operation
+
+
+def _words(_: Schema, operation: Operation) -> Iterator[str]:
+    summary, description = (
+        operation.it.get("summary", ""),
+        operation.it.get("description", ""),
+    )
+    if not _NAME.fullmatch(operation.it.get("operationId", "")):
+        yield "no operationId of small letters"
+    if len(operation.it.get("tags", ())) != 1:
+        yield "not one tag"
+    if not 0 < len(summary) <= _LONGEST_SUMMARY or summary.endswith("."):
+        yield "a summary is a short phrase"
+    if len(description) < _SHORTEST_DESCRIPTION or description.strip(".") == summary:
+        yield "a description says more than the summary"
+
+
+def _security(document: Schema, operation: Operation) -> Iterator[str]:
+    known = document["components"].get("securitySchemes", {})
+    if "security" not in operation.it:
+        yield "it does not say which key it wants"
+        return
+    for wanted in operation.it["security"]:
+        yield from (f"the key {name} is nowhere told of" for name in wanted.keys() - known)
+    if operation.it["security"] and "401" not in operation.it.get("responses", {}):
+        yield "it wants a key and never answers 401"
+
+
+def _parameters(document: Schema, operation: Operation) -> Iterator[str]:
+    given = operation.it.get("parameters", [])
+    in_path = {one["name"] for one in given if one["in"] == "path"}
+    if in_path != set(re.findall(r"\{(\w+)\}", operation.path)):
+        yield "the parameters of its path are others"
+    for parameter in given:
+        if not parameter.get("description"):
+            yield f"the parameter {parameter['name']} has no description"
+        examples = parameter["schema"].get("examples", [])
+        if not examples:
+            yield f"the parameter {parameter['name']} has no example"
+        for example in examples:
+            yield from _unfit(document, parameter["schema"], example)
+
+
+def _replies(_: Schema, operation: Operation) -> Iterator[str]:
+    statuses = operation.it.get("responses", {})
+    if not any(status.startswith("2") for status in statuses):
+        yield "it never succeeds"
+    if not any(status.startswith("4") for status in statuses):
+        yield "it never refuses"
+    for status, response in statuses.items():
+        if not response.get("description"):
+            yield f"{status} has no description"
+        if "X-Request-Id" not in response.get("headers", {}):
+            yield f"{status} has no X-Request-Id"
+        if status in {"429", "503"} and "Retry-After" not in response["headers"]:
+            yield f"{status} has no Retry-After"
+
+
+def _examples(document: Schema, operation: Operation) -> Iterator[str]:
+    bodies = {"its body": operation.it.get("requestBody", {})} | {
+        f"its {status}": response
+        for status, response in operation.it.get("responses", {}).items()
+    }
+    for whose, said in bodies.items():
+        for kind, media in said.get("content", {}).items():
+            if {"example", "examples"} <= media.keys():
+                yield f"{whose} ({kind}) has both an example and examples"
+            values = examples_of(media)
+            if not values:
+                yield f"{whose} ({kind}) has no example"
+            for value in values:
+                for fault in _unfit(document, media["schema"], value):
+                    yield f"{whose} ({kind}): {fault}"
+
+
+def examples_of(media: Schema) -> list[Any]:
+    """Return the values of a body's examples."""
+    several = [one["value"] for one in media.get("examples", {}).values()]
+    return several + ([media["example"]] if "example" in media else [])
+
+
+def _unfit(document: Schema, schema: Schema, value: object) -> Iterator[str]:
+    """Yield why an example is none of its schema."""
+    whole = {**schema, "components": document["components"]}
+    for error in Draft202012Validator(whole).iter_errors(value):
+        place = "/".join(map(str, error.instance_path))
+        yield f"the example {json.dumps(value)[:60]} at /{place}: {error.message[:200]}"
+
+
+_OF_THE_WHOLE: Final[tuple[Callable[[Schema], Iterator[str]], ...]] = (
+    _head,
+    _tags,
+    _paths,
+    _components,
+)
+_OF_AN_OPERATION: Final[tuple[Callable[[Schema, Operation], Iterator[str]], ...]] = (
+    _words,
+    _security,
+    _parameters,
+    _replies,
+    _examples,
+)
