@@ -182,6 +182,7 @@ def test_the_index_is_a_page_for_browsers_and_json_for_programs(service: Service
         ("/guides/items", "text/html; charset=utf-8"),
         ("/docs", "text/html; charset=utf-8"),
         ("/docs/icon.svg", "image/svg+xml"),
+        ("/openapi.json", "application/json"),
     ],
 )
 def test_what_is_known_already_is_not_sent_again(
@@ -218,7 +219,7 @@ def test_what_is_asked_for_by_its_content_may_be_kept_for_ever(service: Service)
 
 
 def test_only_pages_may_be_kept(merchant: Merchant) -> None:
-    for path in ("/openapi.json", "/health/ready", "/docs-md/nothing.md"):
+    for path in ("/health/ready", "/docs-md/nothing.md"):
         assert merchant.client.ask("GET", path).header("cache-control") == "no-store"
     assert merchant.trending().header("cache-control") == "no-store"
     assert merchant.trending(num="3", user_id="%").header("cache-control") == "no-store"

@@ -1,0 +1,90 @@
+"""How does a test look at a page as a shopper would? In the system's Chromium, unseen.
+
+`launched` gives a browser that reaches this machine only: names below `.example` lead to
+it, and no other name leads anywhere. `watched` notes what a page asked for and what it
+complained of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, ConsoleMessage, Page
+
+MISSING: Final = (
+    "Chromium is not installed, so nothing ran in a browser: apt-get install chromium"
+)
+WAIT_MS: Final = 30_000
+"""How long an expectation may take to come true: other tests run beside it."""
+
+_PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_NAMES: Final = (
+    *("MAP *.example 127.0.0.1", "MAP * ~NOTFOUND"),
+    *("EXCLUDE 127.0.0.1", "EXCLUDE localhost"),
+)
+_ARGUMENTS: Final = (
+    "--no-sandbox",  # tests run as root in containers, where Chromium has none
+    "--disable-dev-shm-usage",  # /dev/shm is small there
+    "--disable-gpu",
+    f"--host-resolver-rules={', '.join(_NAMES)}",
+)
+
+
+def find_chromium() -> str | None:
+    """Return the program of the system's Chromium, or None."""
+    found = (shutil.which(name) for name in _PROGRAMS)
+    return next((program for program in found if program), None)
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
+    """Give a running browser, without a window; `find_chromium` has found it.
+
+    A browser belongs to one module: while it runs, nothing else in this process can run an
+    event loop.
+    """
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=list(_ARGUMENTS), timeout=2 * WAIT_MS
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Watch:
+    """What a page did: the addresses it asked for, and what its console says is wrong."""
+
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def hosts(self) -> set[str]:
+        """Return the hosts, with their ports, that were asked for anything."""
+        parts = map(urlsplit, self.asked)
+        return {one.netloc for one in parts if one.scheme not in {"data", "blob", "about"}}
+
+
+def watched(page: Page) -> Watch:
+    """Note from now on what `page` does."""
+    watch = Watch()
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            watch.complaints.append(f"{message.type}: {message.text}")
+
+    page.on("request", lambda request: watch.asked.append(request.url))
+    page.on("console", listen)
+    page.on("pageerror", lambda error: watch.complaints.append(f"uncaught: {error}"))
+    page.set_default_timeout(WAIT_MS)
+    return watch
