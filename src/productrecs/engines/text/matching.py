@@ -34,9 +34,9 @@ def queries_for(interpreter: Interpreter, slots: Sequence[Slot]) -> Queries:
     parts = [build.slot(slot) for slot in slots]
     if len(slots) == 1:
         return Queries(parts[0], None)
-    joins = [interpreter.joined(*pair) for pair in pairwise(slots)]
+    joins = [interpreter.together(*pair) for pair in pairwise(slots)]
     liked = [(Occur.Should, query) for query in build.liked(slots)]
-    wholes = [build.reading(one) if one else None for one in joins]
+    wholes = [_best(build.readings(some)) if some else None for some in joins]
     every = [(Occur.Must, query) for query in _each(parts, wholes)]
     some = [(Occur.Should, query) for query in (*parts, *wholes) if query is not None]
     return Queries(
@@ -74,7 +74,11 @@ class _Builder:
 
     def slot(self, slot: Slot) -> Query:
         """Return the query that any reading of a word satisfies, the best one counting."""
-        return _best([self.reading(one) for one in slot.readings])
+        return _best(self.readings(slot.readings))
+
+    def readings(self, readings: Sequence[Reading]) -> list[Query]:
+        """Return a query for each reading."""
+        return [self.reading(one) for one in readings]
 
     def reading(self, reading: Reading) -> Query:
         """Return the query for one reading in all fields, their shares summed up."""

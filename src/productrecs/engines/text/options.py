@@ -19,6 +19,7 @@ class Weights:
     unfinished: float = 0.8
     unfinished_mistyped: float = 0.5
     apart: float = 0.45  # bookcase found as "book case"
+    synonym: float = 0.9
     together: float = 1.4  # "book case" found as bookcase: one word for two
 
 

@@ -15,6 +15,7 @@ from productrecs.engines.text.words import is_code
 ONE_FROM: Final = 5
 TWO_FROM: Final = 9
 _MOST_FOUND: Final = 64
+_LEAST_START: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,30 @@ class Near:
     word: str
     distance: int
     same_start: bool
+
+
+def is_meant(typed: str, word: str, *, is_typing: bool) -> bool:
+    """Return whether `word` may be what was typed, mistyped or, still typing, begun."""
+    if is_typing and len(typed) >= _LEAST_START and word.startswith(typed):
+        return True
+    if is_code(typed) or is_code(word) or typed[:1] != word[:1]:
+        return False
+    allowed = 0 if len(word) < ONE_FROM else 1 if len(word) < TWO_FROM else 2
+    return abs(len(typed) - len(word)) <= allowed and distance(typed, word) <= allowed
+
+
+def distance(one: str, other: str) -> int:
+    """Return how many edits are between two words; a swap of neighbours is one."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 class Vocabulary:

@@ -18,9 +18,11 @@ VERBS: Final = {
     "import-orders": "imports:import_orders",
     "keys": "keys:keys",
     "origins": "origins:origins",
+    "search-rules": "search_rules:search_rules",
     "serve": "serve:serve",
     "settings": "settings:settings",
     "store": "store:store",
+    "synonyms": "search_rules:synonyms",
     "train": "train:train",
     "worker": "worker:worker",
 }

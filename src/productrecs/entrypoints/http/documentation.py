@@ -162,6 +162,13 @@ _RELAXED: Final = {
 }
 
 
+_REDIRECT: Final = {
+    "description": "Where the merchant sends who searches for this. Absent otherwise.",
+    "schema": {"type": "string"},
+    "example": "/help/shipping",
+}
+
+
 def search_reply() -> Responses:
     """Return the documented reply of a search."""
     found = reply(
@@ -169,7 +176,7 @@ def search_reply() -> Responses:
         answers(results={"type": "array", "items": ref("Result")}),
         {"results": [_RESULT_EXAMPLE]},
     )
-    found[200]["headers"] = {"X-Search-Relaxed": _RELAXED}
+    found[200]["headers"] = {"X-Search-Relaxed": _RELAXED, "X-Search-Redirect": _REDIRECT}
     return found
 
 

@@ -9,7 +9,10 @@ from productrecs.tenancy.accounts.store import Store
 _ANYONE: Final = (b"access-control-allow-origin", b"*")
 _EXPOSED: Final = (
     b"access-control-expose-headers",
-    b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, X-Search-Relaxed",
+    (
+        b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, "
+        b"X-Search-Relaxed, X-Search-Redirect"
+    ),
 )
 _VARY: Final = (b"vary", b"Origin")
 

@@ -22,6 +22,7 @@ from productrecs.entrypoints.http.replies import ReplyCache
 from productrecs.entrypoints.http.searching import SearchReplies
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.shop import Shop
+from productrecs.features.search.merchandising import Merchandising
 from productrecs.features.widgets.config import WidgetConfig
 from productrecs.records.catalog.view import CatalogView
 from productrecs.records.orders.history import Histories
@@ -38,7 +39,9 @@ POLL_SECONDS: Final = 0.2
 STALE_AFTER_SECONDS: Final = 5.0
 MEMORY_BUDGET: Final = 1 << 30
 PRELOADED: Final = 20
-_HEAD_SQL: Final = "SELECT catalog_seq, model_id FROM store_heads WHERE store_id = ?"
+_HEAD_SQL: Final = (
+    "SELECT catalog_seq, model_id, search_seq FROM store_heads WHERE store_id = ?"
+)
 
 
 # Requests leave next to no cycles behind, and each look for them holds up every reply.
@@ -68,6 +71,7 @@ class OpenShop:
     shop: Shop
     histories: Histories
     index: ServedIndex
+    said: Merchandising = field(default_factory=Merchandising)  # of search
     replies: ReplyCache = field(default_factory=ReplyCache)
     searches: SearchReplies = field(default_factory=SearchReplies)
     used: int = 0  # when it was last asked for, on a scale of its own
@@ -183,9 +187,11 @@ class Shops:
         rows = reader.all(_HEAD_SQL, (store_id,))
         if not rows:
             return
-        catalog_seq, model_id = rows[0]
+        catalog_seq, model_id, search_seq = rows[0]
         opened.shop.catalog.refresh(reader, int(catalog_seq))
         opened.index.refresh()
+        if opened.said.seq != search_seq:
+            opened.said = Merchandising.load(reader, store_id, int(search_seq))
         serving = opened.shop.models.model_id
         if model_id and model_id not in {serving, opened.refused_model}:
             self._swap(store_id, opened, model_id)

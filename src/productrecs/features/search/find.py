@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.features.search.merchandising import Merchandising, address_of, items_of
 from productrecs.features.search.request import Hit, Results, SearchRequest
-from productrecs.records.catalog.view import CatalogView
+from productrecs.features.search.rules import Action, SearchRule
+from productrecs.records.catalog.view import CatalogView, Mask
 from productrecs.training.search.served import ServedIndex
 from productrecs.training.trained_models import Ranks
 
@@ -23,6 +25,7 @@ class Searchable:
     index: ServedIndex
     ranks: Ranks  # per item number its place in what trends
     trending: int  # how many items trend
+    said: Merchandising
 
     def popularity(self, item: int) -> float:
         """Return how well an item sells, from 0 for not at all to 1 for the best."""
@@ -35,19 +38,55 @@ class Searchable:
 def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     """Return up to `request.num` products, best first, their scores falling.
 
-    All are visible at `now_ms`, with `in_stock` they can be bought too. What is named by
-    its id or sku comes first; sales decide between products that fit alike.
+    All are visible at `now_ms`, with `in_stock` they can be bought too. What the merchant
+    pinned for the query comes first, then what is named by its id or sku; sales decide
+    between products that fit alike.
 
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
     """
-    visible = shop.catalog.visible(now_ms, hide_sold_out=request.in_stock)
+    language = shop.index.language
+    rules = shop.said.rules_for(request.query, language, now_ms, shop.catalog.zone)
+    visible = _shown(shop, request, rules, now_ms)
     wanted = max(_CANDIDATES * request.num, _LEAST_CANDIDATES)
-    found = shop.index.find(request.query, wanted, visible)
+    synonyms = shop.said.synonyms_in(language)
+    found = shop.index.find(request.query, wanted, visible, synonyms)
     hits = [
         Hit(item, score * (1.0 + _POPULARITY * shop.popularity(item)))
         for item, score in zip(found.items, found.scores, strict=True)
     ]
     named, others = hits[: found.exact], hits[found.exact :]
     others.sort(key=lambda hit: (-hit.score, hit.item))
-    return Results([*named, *others][: request.num], found.relaxed)
+    pinned = _pinned(shop, rules, visible)
+    ranked = _with_pins(pinned, [*named, *others])[: request.num]
+    return Results(ranked, found.relaxed, address_of(rules))
+
+
+def _shown(
+    shop: Searchable, request: SearchRequest, rules: list[SearchRule], now_ms: int
+) -> Mask:
+    """Return what may be shown, without what is hidden from this query."""
+    visible = shop.catalog.visible(now_ms, hide_sold_out=request.in_stock)
+    hidden = [shop.catalog.number(one) for one in items_of(rules, Action.HIDE)]
+    numbers = [one for one in hidden if one is not None and one < len(visible)]
+    if not numbers:
+        return visible
+    left = visible.copy()
+    left[numbers] = False
+    return left
+
+
+def _pinned(shop: Searchable, rules: list[SearchRule], visible: Mask) -> list[int]:
+    numbers = (shop.catalog.number(one) for one in items_of(rules, Action.PIN))
+    known = (one for one in numbers if one is not None and one < len(visible))
+    return [one for one in dict.fromkeys(known) if visible[one]]
+
+
+def _with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
+    """Return the pinned products and then the others, scores falling."""
+    if not pinned:
+        return hits
+    top = max((hit.score for hit in hits), default=0.0) + 1.0
+    first = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
+    held = set(pinned)
+    return [*first, *(hit for hit in hits if hit.item not in held)]

@@ -30,6 +30,7 @@ class Results:
 
     hits: list[Hit]
     relaxed: Relaxed
+    address: str | None = None  # where the merchant sends who asks this
 
 
 def cut(query: str) -> str:

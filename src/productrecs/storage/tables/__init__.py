@@ -15,6 +15,7 @@ from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
+from productrecs.storage.tables.search import search_rules, synonyms
 from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 
@@ -29,10 +30,12 @@ __all__ = [
     "models",
     "order_receipts",
     "purchase_lines",
+    "search_rules",
     "shopper_links",
     "store_connections",
     "store_heads",
     "stores",
+    "synonyms",
     "uploads",
     "widget_configs",
 ]

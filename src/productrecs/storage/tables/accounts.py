@@ -29,6 +29,7 @@ store_heads = sa.Table(
     sa.Column("catalog_size", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("next_number", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("model_id", sa.String(64)),
+    sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
 )
 

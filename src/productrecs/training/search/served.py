@@ -7,6 +7,8 @@ from typing import Final
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.engines.text.index import Found, Mask, SearchIndex
+from productrecs.engines.text.interpret import NO_SYNONYMS, Synonyms
+from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import FORMAT
 from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
 
@@ -18,6 +20,7 @@ def folder_of_index(root: Path, store_id: StoreId) -> IndexFolder:
 
 _log = logging.getLogger(__name__)
 
+_NO_LANGUAGE: Final = Language("")
 _NOTHING: Final = Found([], [])
 
 
@@ -37,9 +40,9 @@ class ServedIndex:
         return self._stamp
 
     @property
-    def language(self) -> str | None:
-        """The language that words are stemmed in; None while there is no index."""
-        return self._index.language.code if self._index else None
+    def language(self) -> Language:
+        """The language that words are stemmed in; while there is no index, none."""
+        return self._index.language if self._index else _NO_LANGUAGE
 
     def refresh(self) -> None:
         """Read on if another commit was published; what cannot be read is passed over."""
@@ -56,7 +59,9 @@ class ServedIndex:
             _log.exception("a damaged search index was refused; the last good one serves")
         self._stamp = stamp
 
-    def find(self, query: str, limit: int, visible: Mask) -> Found:
+    def find(
+        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+    ) -> Found:
         """Return what `query` finds, see `SearchIndex.find`; nothing without an index.
 
         Raises:
@@ -66,7 +71,7 @@ class ServedIndex:
         if index is None:
             return _NOTHING
         try:
-            return index.find(query, limit, visible)
+            return index.find(query, limit, visible, synonyms)
         except BrokenIndexError:
             self._folder.note_damage(generation)
             raise

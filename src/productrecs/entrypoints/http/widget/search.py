@@ -24,6 +24,8 @@ DEFAULT: Final = 12
 _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
 _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
+_RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
+
 Header = tuple[bytes, bytes]
 
 
@@ -98,24 +100,38 @@ async def answer_search(
     moment = _moment(opened, now_ms)
     kept = opened.searches.get(moment, asked)
     if kept is not None:
-        return SearchReply(kept[1:], _headers(_FLAGS[kept[0]]))
+        return _unpacked(kept)
     if not asked.query.strip():
-        body, relaxed = _trending(opened.shop, asked, now_ms), Relaxed.NOTHING
+        reply = SearchReply(_trending(opened.shop, asked, now_ms))
     else:
-        body, relaxed = await context.searching.run(lambda: _found(opened, asked, now_ms))
-    if is_same(moment, _moment(opened, context.clock())):
-        opened.searches.put(moment, asked, bytes([_FLAGS.index(relaxed)]) + body)
-    return SearchReply(body, _headers(relaxed))
+        reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
+    # Rules begin and end by the clock, which makes no other moment.
+    if not opened.said.rules and is_same(moment, _moment(opened, context.clock())):
+        opened.searches.put(moment, asked, _packed(reply))
+    return reply
 
 
-_FLAGS: Final = tuple(Relaxed)
+def _packed(reply: SearchReply) -> bytes:
+    """Return a reply without redirects as bytes, to keep it."""
+    told = reply.headers[0][1] if reply.headers else b""
+    return told + b"\n" + reply.body
 
 
-def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> tuple[bytes, Relaxed]:
-    catalog, models = opened.shop.catalog, opened.shop.models
-    shop = Searchable(catalog, opened.index, models.ranks, len(models.trending))
+def _unpacked(kept: bytes) -> SearchReply:
+    told, _, body = kept.partition(b"\n")
+    return SearchReply(body, ((_RELAXED, told),) if told else ())
+
+
+def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> SearchReply:
+    catalog, models, said = opened.shop.catalog, opened.shop.models, opened.said
+    shop = Searchable(catalog, opened.index, models.ranks, len(models.trending), said)
     found = find(shop, asked, now_ms)
-    return search_body(found.hits, catalog.cards), found.relaxed
+    headers: list[Header] = []
+    if found.relaxed is not Relaxed.NOTHING:
+        headers.append((_RELAXED, found.relaxed.value.encode()))
+    if found.address is not None:
+        headers.append((_REDIRECT, found.address.encode()))
+    return SearchReply(search_body(found.hits, catalog.cards), headers)
 
 
 def _trending(shop: Shop, asked: SearchRequest, now_ms: int) -> bytes:
@@ -127,10 +143,5 @@ def _moment(opened: OpenShop, now_ms: int) -> Moment:
     shop = opened.shop
     shown = shop.catalog.visible(now_ms, hide_sold_out=False)
     buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
-    return (shown, buyable, shop.models, shop.settings, opened.index.version)
-
-
-def _headers(relaxed: Relaxed) -> Sequence[Header]:
-    if relaxed is Relaxed.NOTHING:
-        return ()
-    return ((b"x-search-relaxed", relaxed.value.encode()),)
+    version = opened.index.version
+    return (shown, buyable, shop.models, shop.settings, version, opened.said)

@@ -1,0 +1,82 @@
+"""What did the merchant say of this query? Synonyms and rules in memory, by their stems."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.interpret import NO_SYNONYMS, Synonyms, Words
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.words import words_of
+from productrecs.features.search.repository import read_rules, read_synonyms
+from productrecs.features.search.rules import Action, SearchRule, Synonym
+from productrecs.storage.dialects import HotReader
+
+
+@dataclass(frozen=True, slots=True)
+class Merchandising:
+    """One state of what a merchant said; replaced whole."""
+
+    seq: int = 0
+    synonyms: Mapping[int, Synonym] = field(default_factory=dict)
+    rules: Mapping[int, SearchRule] = field(default_factory=dict)
+    _read: dict[str, tuple[Synonyms, dict[Words, list[SearchRule]]]] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def load(cls, reader: HotReader, store_id: StoreId, seq: int) -> "Merchandising":
+        """Return what is said now; `seq` is the counter that was read before."""
+        if seq == 0:
+            return cls()
+        return cls(seq, read_synonyms(reader, store_id), read_rules(reader, store_id))
+
+    def synonyms_in(self, language: Language) -> Synonyms:
+        """Return the synonyms by stems of a language."""
+        return self._in(language)[0]
+
+    def rules_for(
+        self, query: str, language: Language, now_ms: int, zone: tzinfo
+    ) -> list[SearchRule]:
+        """Return the rules in force for a query, whatever form its words have."""
+        if not self.rules:
+            return []
+        found = self._in(language)[1].get(key_of(query, language), [])
+        return [rule for rule in found if rule.is_on(now_ms, zone)]
+
+    def _in(self, language: Language) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
+        known = self._read.get(language.code)
+        if known is None:
+            by_query: dict[Words, list[SearchRule]] = {}
+            for rule in self.rules.values():
+                by_query.setdefault(key_of(rule.query, language), []).append(rule)
+            known = self._read[language.code] = (self._synonyms(language), by_query)
+        return known
+
+    def _synonyms(self, language: Language) -> Synonyms:
+        if not self.synonyms:
+            return NO_SYNONYMS
+        found: dict[Words, list[Words]] = {}
+        for one in self.synonyms.values():
+            texts = [tuple(words_of(text)) for text in one.texts]
+            for source in texts[:1] if one.one_way else texts:
+                others = [other for other in texts if other and other != source]
+                key = tuple(language.stems(source))
+                if key:
+                    found.setdefault(key, []).extend(others)
+        return {key: tuple(dict.fromkeys(others)) for key, others in found.items()}
+
+
+def key_of(query: str, language: Language) -> Words:
+    """Return what two spellings of one query have in common: the stems of its words."""
+    return tuple(language.stems(language.without_fillers(words_of(query))))
+
+
+def items_of(rules: list[SearchRule], action: Action) -> list[str]:
+    """Return the item ids of the rules of one kind, in the rules' order."""
+    return [item for rule in rules if rule.action is action for item in rule.items]
+
+
+def address_of(rules: list[SearchRule]) -> str | None:
+    """Return where the newest redirect leads; None without one."""
+    return next((one.address for one in reversed(rules) if one.address), None)

@@ -1,0 +1,86 @@
+"""Do words find what the merchant said that they mean too, begun and mistyped as well?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex
+from productrecs.engines.text.schema import ProductText
+from productrecs.engines.text.vocabulary import distance, is_meant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = ("Blue couch", "Grey sofa", "Cell phone", "Mobile case", "Oak table", "Love seat")
+VISIBLE = np.ones(len(TITLES), dtype=np.bool_)
+SAID = {
+    ("sofa",): (("couch",), ("love", "seat")),
+    ("couch",): (("sofa",), ("love", "seat")),
+    ("cell", "phone"): (("mobile",),),
+    ("davenport",): (("sofa",),),  # the catalog has no such word
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
+    folder: Path = tmp_path_factory.mktemp("index")
+    with IndexWriter(folder, "en") as writer:
+        writer.put(ProductText(number, title) for number, title in enumerate(TITLES))
+        writer.commit()
+    return SearchIndex(folder, "en")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("sofa ", [1, 0, 5]),
+        ("sofas", [1, 0, 5]),
+        ("couch ", [0, 1, 5]),
+        ("cuoch", [0, 1, 5]),
+        ("blue sofa", [0, 1, 5]),
+        ("cell phone", [2, 3]),
+        ("davenport", [1]),
+        ("davenprot", [1]),
+        ("daven", [1]),
+        ("table ", [4]),
+    ],
+)
+def test_a_word_finds_its_synonyms_after_itself(
+    index: SearchIndex, query: str, found: list[int]
+) -> None:
+    items = index.find(query, 6, VISIBLE, SAID).items
+
+    assert items[0] == found[0]
+    assert set(items) == set(found)
+
+
+def test_control_nobody_said_so(index: SearchIndex) -> None:
+    assert index.find("sofa ", 6, VISIBLE).items == [1]
+    assert index.find("davenport", 6, VISIBLE).items == []
+
+
+def test_a_synonym_is_no_guess(index: SearchIndex) -> None:
+    assert index.find("davenport", 6, VISIBLE, SAID).relaxed is Relaxed.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [
+        ("a", "a", 0),
+        ("ab", "ba", 1),
+        ("kitten", "sitting", 3),
+        ("", "ab", 2),
+        ("ca", "abc", 3),
+    ],
+)
+def test_a_swap_of_neighbours_is_one_edit(one: str, other: str, edits: int) -> None:
+    assert distance(one, other) == distance(other, one) == edits
+
+
+def test_short_words_and_codes_are_never_mistyped() -> None:
+    assert not is_meant("seta", "seat", is_typing=False)
+    assert not is_meant("ps34", "ps345", is_typing=False)
+    assert is_meant("ps34", "ps345", is_typing=True)
