@@ -1,21 +1,41 @@
-"""Is a key ever written down? Not in a log, not in the database, not in a backup of it."""
+"""Is a key, or who a shopper is, ever written down where it should not be?
+
+A secret key is nowhere: not in a log, not in the database, not in any other file. The ids
+of shoppers are in the database, which is what it is for, and in no log and no other file.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from tests.api.routes import TABLE, with_query
-from tests.support.service import Service
+from tests.api.routes import TABLE, upload, with_query
+from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.service import Merchant
+
+BROKEN: Final = Path(__file__).parent / "broken"
+DATABASE: Final = "productrecs.db"
+# As odd as no other text is; the mail address is what shops should not send, and do.
+SHOPPERS: Final = (
+    "customer-zq81x",
+    "s_zq82xSession",
+    "zq83x@mail.example",
+    "zq84x-of-the-file",
+    "zq85x-in-an-address",
+)
+CUSTOMER, SESSION, MAIL, OF_A_FILE, IN_AN_ADDRESS = SHOPPERS
 
 
 def everything_on_disk(folder: Path) -> dict[str, bytes]:
-    """Return the content of every file below a folder."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Return the content of every file below a folder, by its place in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def use_every_way(merchant: Merchant) -> None:
@@ -35,6 +55,48 @@ def use_every_way(merchant: Merchant) -> None:
             merchant.client.ask(method, target, b"{" + account.secret.encode(), headers)
 
 
+def let_shoppers_in(service: Service, merchant: Merchant) -> None:
+    """Name shoppers in every way there is, right and wrong, and let the engines learn."""
+    assert merchant.push({"id": "a"}, {"id": "b"}).status == 200
+    for who in SHOPPERS:
+        view = {"event": "detail-page-view", "item_id": "a", "user_id": who}
+        assert merchant.track(view, view | {"session_id": SESSION}).status == 200
+        assert merchant.track(view | {"event": "odd"}).status == 422
+        assert merchant.order(f"o-{who}", "a", "b", user_id=who).status == 200
+        assert merchant.order(f"p-{who}", {"item_id": {}}, user_id=who).status == 422
+        assert merchant.recommend(user_id=who, customer_id=who).status == 200
+        assert merchant.recommend(user_id=who, num="many").status == 422
+        assert merchant.client.ask("GET", f"/v1/nothing/{who}?user_id={who}").status == 404
+        assert merchant.client.ask("GET", f"/v1/trending?user_id={who}").status == 401
+    rows = f"order_id,item_id,customer_id\nA,a,{OF_A_FILE}\nB,{'x' * 300},{OF_A_FILE}\n"
+    upload_id = upload(merchant, rows)
+    address = f"/orders/upload/{upload_id}"
+
+    def is_done() -> bool:
+        reply = merchant.client.ask("GET", address, None, merchant.server)
+        return bool(reply.json["status"] == "done")
+
+    eventually(is_done, 60)
+    events = service.folder.parent / "past.jsonl"
+    line = {"event": "detail-page-view", "item_id": "a", "timestamp": "2026-01-01"}
+    events.write_text(
+        "".join(json.dumps(line | {"user_id": who}) + "\n" for who in SHOPPERS)
+    )
+    service.run("import-events", merchant.account.domain, str(events))
+    service.train(merchant)
+    service.run("doctor")
+
+
+def places(written: dict[str, bytes], word: str) -> set[str]:
+    """Return the files in which a word stands."""
+    return {path for path, content in written.items() if word.encode() in content}
+
+
+def is_database(path: str) -> bool:
+    """Return whether a file is the database, or its log of writes."""
+    return path.startswith(DATABASE)
+
+
 def test_no_secret_key_is_ever_written_down(data_folder: Path) -> None:
     with Service(data_folder).prepare() as service:
         merchant = service.register()
@@ -43,10 +105,35 @@ def test_no_secret_key_is_ever_written_down(data_folder: Path) -> None:
         service.stop()
         written = everything_on_disk(data_folder)
 
-    publishable, secret = (
-        key.encode() for key in (merchant.account.publishable, merchant.account.secret)
-    )
-    assert [path for path, content in written.items() if secret in content] == []
-    assert publishable not in written[str(service.log_path)]
+    log = str(service.log_path.relative_to(data_folder))
+    assert places(written, merchant.account.secret) == set()
+    assert log not in places(written, merchant.account.publishable)
     # Whatever is written would have been found: the other key is kept as it is.
-    assert any(publishable in content for content in written.values())
+    assert places(written, merchant.account.publishable) != set()
+
+
+def test_a_shoppers_ids_are_in_the_database_and_nowhere_else(data_folder: Path) -> None:
+    with Service(data_folder).prepare() as service:
+        merchant = service.register()
+        let_shoppers_in(service, merchant)
+        service.stop()
+        written = everything_on_disk(data_folder)
+
+    for who in SHOPPERS:
+        found = places(written, who)
+        assert {path for path in found if not is_database(path)} == set(), who
+        assert found != set(), who  # what is stored is found
+    assert any(path.startswith("models") for path in written)
+
+
+def test_control_a_log_that_names_a_shopper_is_found(data_folder: Path) -> None:
+    with Service(data_folder, broken=BROKEN / "chatty_log").prepare() as service:
+        merchant = service.register()
+        view = {"event": "detail-page-view", "item_id": "a", "user_id": CUSTOMER}
+        assert merchant.track(view, view | {"session_id": SESSION}).status == 200
+        service.stop()
+        written = everything_on_disk(data_folder)
+
+    log = str(service.log_path.relative_to(data_folder))
+    assert log in places(written, CUSTOMER)
+    assert log in places(written, SESSION)

@@ -224,3 +224,4 @@ def test_what_is_not_http_is_refused_in_words(toy: Toy) -> None:
     assert head.startswith(b"HTTP/1.1 400")
     assert answer["code"] == "bad_request"
     assert answer["request_id"].encode() in head
+    assert b"access-control-allow-origin: *" in head

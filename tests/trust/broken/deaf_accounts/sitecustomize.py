@@ -1,0 +1,12 @@
+"""A service whose processes read the accounts once: what a rotated key must not meet."""
+
+from __future__ import annotations
+
+from productrecs.tenancy.accounts.directory import AccountDirectory
+
+
+def _nothing_new(*_: object) -> bool:
+    return False
+
+
+setattr(AccountDirectory, "refresh", _nothing_new)  # noqa: B010 - the fault itself

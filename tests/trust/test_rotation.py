@@ -1,0 +1,66 @@
+"""A replaced secret key is dead within a second, in whichever process it is tried."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.service import Account, Merchant, Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BROKEN: Final = Path(__file__).parent / "broken"
+WORKERS: Final = 3
+SECONDS: Final = 1.0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give a service of three processes."""
+    service = Service(tmp_path_factory.mktemp("rotation"), workers=WORKERS).prepare()
+    with service:
+        yield service
+
+
+def rotated(service: Service, merchant: Merchant) -> Merchant:
+    """Return the store with its new key, as whoever runs the service makes it."""
+    told = json.loads(service.run("keys", "rotate", merchant.account.domain, "--json"))
+    old = merchant.account
+    new = Account(old.store_id, old.domain, old.publishable, told["secret_key"])
+    return Merchant(new, merchant.client)
+
+
+def statuses(everywhere: list[Merchant]) -> set[int]:
+    """Return what every process answers to a push."""
+    return {one.push({"id": "a"}).status for one in everywhere}
+
+
+def test_a_rotated_secret_is_refused_by_every_worker_within_a_second(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    everywhere = service.everywhere(merchant)
+    assert len(everywhere) == WORKERS
+    assert statuses(everywhere) == {200}
+
+    now = rotated(service, merchant)
+
+    assert eventually(lambda: statuses(everywhere) == {401}, 5) <= SECONDS
+    assert statuses([now.through(one.client) for one in everywhere]) == {200}
+
+
+def test_control_a_process_that_does_not_look_again_is_noticed(data_folder: Path) -> None:
+    service = Service(data_folder, broken=BROKEN / "deaf_accounts").prepare()
+    merchant = service.register()
+    with service:
+        assert merchant.push({"id": "a"}).status == 200
+
+        rotated(service, merchant)
+        time.sleep(SECONDS)
+
+        assert merchant.push({"id": "a"}).status == 200  # the old key lives on
