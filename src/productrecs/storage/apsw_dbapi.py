@@ -101,7 +101,6 @@ class Cursor:
         """Open a cursor on `connection`."""
         self._connection = connection
         self._cursor = connection.apsw.cursor()
-        self._cursor.exec_trace = self._remember_columns
         self.description: Sequence[Sequence[Any]] | None = None
         self.rowcount = -1
 
@@ -121,23 +120,25 @@ class Cursor:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Self:
         """Run one statement."""
         self.description, self.rowcount = None, -1
+        # Only meanwhile: else the two cursors hold each other, and a result that nobody
+        # reads to its end holds its connection at an old state until a collection comes.
+        self._cursor.exec_trace = self._remember_columns
         try:
             self._cursor.execute(sql, tuple(parameters))
         except apsw.Error as error:
             raise translated(error) from error
+        finally:
+            self._cursor.exec_trace = None
         self._settle()
         return self
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Self:
         """Run one statement for each row of parameters."""
-        self._cursor.exec_trace = None
         before = self._connection.apsw.total_changes()
         try:
             self._cursor.executemany(sql, rows)
         except apsw.Error as error:
             raise translated(error) from error
-        finally:
-            self._cursor.exec_trace = self._remember_columns
         self.description = None
         self.rowcount = self._connection.apsw.total_changes() - before
         return self

@@ -120,7 +120,7 @@ class AccountRepository:
         """Delete the store and every row of it, in every table."""
         # Whoever changes the store holds its row first: so no two wait for each other.
         held = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)
-        self._connection.execute(held.with_for_update())
+        self._connection.execute(held.with_for_update()).all()
         for table in metadata.sorted_tables:
             if "store_id" in table.c:
                 self._connection.execute(table.delete().where(table.c.store_id == store_id))

@@ -1,0 +1,66 @@
+"""A result that nobody read to its end does not hold its connection at an old state."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import system_ms
+from productrecs.storage.database import Database
+from productrecs.storage.tables import stores
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    all_stores,
+    delete_store,
+    register,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def _no_collections() -> Iterator[None]:
+    """Let no collection help, as while a catalog is read into memory."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def elsewhere(sqlite_database: Database, data_folder: Path) -> Iterator[Database]:
+    """Give the same database as another process has it."""
+    del sqlite_database
+    opened = Database.open(None, data_folder)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.usefixtures("_no_collections")
+def test_what_another_process_writes_is_seen_by_whoever_reads_next(
+    sqlite_database: Database, elsewhere: Database
+) -> None:
+    for domain in ("a.example", "b.example"):
+        register(elsewhere, Registration(domain), system_ms)
+    with sqlite_database.transaction() as transaction:
+        transaction.execute(sa.select(stores.c.store_id))  # and nobody asks for its rows
+
+    register(elsewhere, Registration("c.example"), system_ms)
+
+    assert len(all_stores(sqlite_database)) == 3
+
+
+@pytest.mark.usefixtures("_no_collections")
+def test_after_a_deletion_others_see_what_comes_next(
+    sqlite_database: Database, elsewhere: Database
+) -> None:
+    store, _ = register(sqlite_database, Registration("a.example"), system_ms)
+    delete_store(sqlite_database, store)
+
+    register(elsewhere, Registration("b.example"), system_ms)
+
+    assert [one.domain for one in all_stores(sqlite_database)] == ["b.example"]
