@@ -33,6 +33,11 @@ class Settings:
     base_url: str | None = None
 
     @property
+    def database_file(self) -> Path:
+        """Where the embedded database is, unless `database_url` names a server."""
+        return self.data / "productrecs.db"
+
+    @property
     def clock(self) -> Clock:
         """The business clock: the machine's, or the frozen one of a replay."""
         return system_ms if self.now_ms is None else frozen_at(self.now_ms)

@@ -184,7 +184,7 @@ class Crowd:
         """What all of them sent."""
         told = History()
         for shopper in self.shoppers:
-            told.note(shopper.history.operations.values())
+            told.note(list(shopper.history.operations.values()))  # it may be busy
         return told
 
 

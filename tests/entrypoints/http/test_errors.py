@@ -24,6 +24,7 @@ ELSEWHERE = (
     "productrecs.entrypoints.worker.",
     "productrecs.settings",
     "productrecs.features.search.rules",  # the command line changes them
+    "productrecs.storage.backup.",
     "productrecs.storage.model_files",
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.records.catalog.item",  # likewise

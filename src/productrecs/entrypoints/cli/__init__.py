@@ -11,6 +11,7 @@ from productrecs.core.errors import ProductRecsError
 # verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
 VERBS: Final = {
     "api": "api:api",
+    "backup": "backup:backup",
     "demo": "demo:demo",
     "doctor": "doctor.command:doctor",
     "import-events": "imports:import_events",
@@ -18,6 +19,7 @@ VERBS: Final = {
     "import-orders": "imports:import_orders",
     "keys": "keys:keys",
     "origins": "origins:origins",
+    "restore": "backup:restore",
     "search-rules": "search_rules:search_rules",
     "serve": "serve:serve",
     "settings": "settings:settings",

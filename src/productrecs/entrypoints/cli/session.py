@@ -73,6 +73,26 @@ def opened(data: Path | None) -> Iterator[Services]:
         services.close()
 
 
+@contextlib.contextmanager
+def found(data: Path | None) -> Iterator[Services]:
+    """Give the services of data that are there, as they are: nothing is made or migrated.
+
+    Raises:
+        SettingsError: when the environment holds an impossible value.
+        DataFolderError: when there is no database.
+        UnsafeStorageError: when it must not be opened.
+    """
+    settings = chosen_settings(data)
+    if settings.database_url is None and not settings.database_file.exists():
+        message = f"there is no database in {settings.data}; name its folder with --data"
+        raise DataFolderError(message)
+    services = build_services(settings)
+    try:
+        yield services
+    finally:
+        services.close()
+
+
 def print_json(value: object) -> None:
     """Print one JSON value to standard output, on one line."""
     click.echo(json.dumps(value, ensure_ascii=False))

@@ -78,7 +78,9 @@ class UploadDuties:
 
     def sweep(self, _job: Job, _progress: Progress) -> None:
         """Delete files that nobody needs: of clients and processes that died."""
-        count = self._folder.sweep(files_needed(self._services.database))
+        with self._services.database.reading() as connection:
+            needed = files_needed(connection)
+        count = self._folder.sweep(needed)
         if count:
             _log.info("uploads swept away", extra={"files": count})
 

@@ -37,6 +37,21 @@ def migrate(database: Database) -> bool:
     return True
 
 
+def is_current(database: Database) -> bool:
+    """Return whether `database` has this program's schema; nothing is changed.
+
+    Raises:
+        UnsafeStorageError: when the database belongs to a newer program.
+    """
+    with database.reading() as connection:
+        return _revision(connection) == KNOWN[-1]
+
+
+def knows(revision: str) -> bool:
+    """Return whether this program can migrate a database of the schema `revision`."""
+    return revision in KNOWN
+
+
 def _revision(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table("alembic_version"):
         return None

@@ -127,11 +127,10 @@ def stores_with_uploads(database: Database) -> list[StoreId]:
         return [StoreId(one) for one in connection.execute(query.distinct()).scalars()]
 
 
-def files_needed(database: Database) -> set[str]:
+def files_needed(connection: sa.Connection) -> set[str]:
     """Return the ids of all uploads, of whatever store, whose file is still needed."""
     query = sa.select(uploads.c.upload_id).where(uploads.c.status.in_(_UNFINISHED))
-    with database.reading() as connection:
-        return set(connection.execute(query).scalars())
+    return set(connection.execute(query).scalars())
 
 
 def _counts(report: HistoryReport) -> dict[str, Any]:

@@ -1,0 +1,8 @@
+"""How is everything saved in one file while it is written to, and put back?
+
+A backup is a tar (compressed where its name ends in `.gz` or `.tgz`): `manifest.json`, the
+database as one SQLite file, whatever else must be kept, and `SHA256SUMS` of them all. It is
+the same from SQLite and from PostgreSQL, and either can be filled from it. Beside
+`dialects.py` this folder is the only place that knows which database it is: a file is
+copied page by page, a server row by row.
+"""

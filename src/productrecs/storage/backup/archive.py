@@ -1,0 +1,222 @@
+"""How is a backup written and read as one file? A tar with a checksum of every member.
+
+The manifest comes first, so that a backup is refused before gigabytes of it are unpacked;
+`SHA256SUMS` comes last, in the form of `sha256sum -c`, so that one pass writes everything
+and a file that was cut off has none. Nothing is unpacked under a name of the archive's own.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from productrecs.storage.backup.manifest import (
+    Manifest,
+    damaged,
+    not_a_backup,
+    read_manifest,
+)
+
+Advance = Callable[[int], None]
+"""Is told how many bytes more are done."""
+
+_MANIFEST: Final = "manifest.json"
+_SUMS: Final = "SHA256SUMS"
+_BLOCK: Final = 1 << 20
+_SYNC_EVERY: Final = 8 << 20  # never so much unwritten that another's commit waits for it
+_SMALL: Final = 16 << 20  # more than any manifest or list of sums
+_LEVEL: Final = 3
+_GZIP: Final = b"\x1f\x8b"
+_BROKEN: Final = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
+
+
+def is_compressed(name: str) -> bool:
+    """Return whether a backup of this name is compressed."""
+    return name.endswith((".gz", ".tgz"))
+
+
+def write_archive(
+    path: Path,
+    manifest: Manifest,
+    members: Mapping[str, BinaryIO],
+    advance: Advance,
+    *,
+    compressed: bool,
+) -> None:
+    """Write a new, durable file at `path` that only its owner may read.
+
+    `members` holds a file for each name of the manifest's sizes.
+
+    Raises:
+        OSError: when the disk is full or fails.
+    """
+    with _created(path) as file, _packing(file, compressed=compressed) as packed:
+        sums = _Sums()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            tar.copybufsize = _BLOCK  # type: ignore[attr-defined]  # not in the stubs
+            content = manifest.to_json()
+            _add(tar, _MANIFEST, len(content), sums.noting(_MANIFEST, io.BytesIO(content)))
+            for name, size in manifest.sizes.items():
+                watched = _Reading(members[name], _syncing(file, advance))
+                _add(tar, name, size, sums.noting(name, watched))
+            listed = sums.listed()
+            _add(tar, _SUMS, len(listed), io.BytesIO(listed))
+
+
+def read_archive(
+    path: Path, unpacked: Path | None, accept: Callable[[Manifest], None], advance: Advance
+) -> Manifest:
+    """Unpack a backup into the folder `unpacked`, if any; return what it says of itself.
+
+    `accept` sees that before anything is unpacked, and may refuse. What was unpacked
+    counts only when this returns: then every byte was as it was written.
+
+    Raises:
+        NotABackupError: when the file is something else.
+        NewerBackupError: when this program does not know its format.
+        DamagedBackupError: when it is not as it was made.
+        OSError: when the file cannot be read, or the disk is full.
+    """
+    with path.open("rb") as file, _unpacking(file) as plain:
+        try:
+            tar = tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
+            head = _small(tar, _MANIFEST)
+        except _BROKEN as error:
+            raise not_a_backup() from error
+        manifest, sums = read_manifest(head), _Sums()
+        sums.note(_MANIFEST, head)
+        accept(manifest)
+        try:
+            for name, size in manifest.sizes.items():
+                content = sums.noting(name, _member(tar, name, size))
+                _unpack(content, None if unpacked is None else unpacked / name, advance)
+            if _small(tar, _SUMS) != sums.listed():
+                raise damaged("a checksum differs")
+            while plain.read(_BLOCK):  # what was compressed ends with a checksum of its own
+                pass
+        except _BROKEN as error:
+            raise damaged(str(error) or "it ends too early") from error
+    return manifest
+
+
+class _Reading(io.RawIOBase):
+    """A file of which every block that is read is also shown to `on_block`."""
+
+    def __init__(self, file: BinaryIO, on_block: Callable[[bytes], object]) -> None:
+        self._file = file
+        self._on_block = on_block
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self._on_block(block)
+        return block
+
+
+class _Sums:
+    """The SHA-256 of each member, in the order in which they are read."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, hashlib._Hash] = {}
+
+    def note(self, name: str, content: bytes) -> None:
+        self._found[name] = hashlib.sha256(content)
+
+    def noting(self, name: str, file: BinaryIO | _Reading) -> BinaryIO:
+        """Return `file`, whose digest is known once it has been read."""
+        found = self._found[name] = hashlib.sha256()
+        return cast("BinaryIO", _Reading(cast("BinaryIO", file), found.update))
+
+    def listed(self) -> bytes:
+        lines = (f"{sha256.hexdigest()}  {name}\n" for name, sha256 in self._found.items())
+        return "".join(lines).encode()
+
+
+def _add(tar: tarfile.TarFile, name: str, size: int, content: BinaryIO) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o600
+    tar.addfile(member, content)
+
+
+def _small(tar: tarfile.TarFile, name: str) -> bytes:
+    found = tar.next()
+    if found is None or found.name != name or not found.isfile() or found.size > _SMALL:
+        message = f"{name} is missing"
+        raise tarfile.ReadError(message)
+    return _content(tar, found).read()
+
+
+def _member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
+    found = tar.next()
+    if found is None or (found.name, found.size) != (name, size) or not found.isfile():
+        message = f"{name} is missing"
+        raise tarfile.ReadError(message)
+    return _content(tar, found)
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
+    content = tar.extractfile(member)
+    assert content is not None, "a file has content"  # noqa: S101 - `isfile` was asked
+    return cast("BinaryIO", content)
+
+
+def _unpack(content: BinaryIO, path: Path | None, advance: Advance) -> None:
+    if path is None:
+        while block := content.read(_BLOCK):
+            advance(len(block))
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _created(path) as file:
+        watch = _syncing(file, advance)
+        while block := content.read(_BLOCK):
+            file.write(block)
+            watch(block)
+
+
+def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
+    """Return what to call with each block: it has `file` written out now and then."""
+    unsynced = 0
+
+    def watch(block: bytes) -> None:
+        nonlocal unsynced
+        advance(len(block))
+        unsynced += len(block)
+        if unsynced >= _SYNC_EVERY:
+            os.fdatasync(file.fileno())
+            unsynced = 0
+
+    return watch
+
+
+@contextlib.contextmanager
+def _created(path: Path) -> Iterator[BinaryIO]:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _packing(file: BinaryIO, *, compressed: bool) -> Iterator[BinaryIO]:
+    if not compressed:
+        yield file
+        return
+    with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
+        yield cast("BinaryIO", packed)
+
+
+@contextlib.contextmanager
+def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
+    is_packed = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    if not is_packed:
+        yield file
+        return
+    with gzip.GzipFile(fileobj=file, mode="rb") as plain:
+        yield cast("BinaryIO", plain)

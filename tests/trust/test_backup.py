@@ -1,0 +1,147 @@
+"""Does a backup of a busy service hold all that was acknowledged before it began, once?"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import frozen_at, iso
+from productrecs.core.errors import StorageError
+from tests.support.service import Merchant, Service, eventually
+from tests.support.uploads import ended, upload
+from tests.trust.history import History, Outcome, Verdict
+from tests.trust.load import ITEMS, Crowd, receipts, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+AT_LEAST = 300  # events and orders between two backups
+
+
+@pytest.fixture
+def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
+    """Give a running service, on each database."""
+    with Service(data_folder, database_url).prepare() as service:
+        yield service
+
+
+@pytest.fixture
+def sqlite_service(data_folder: Path) -> Iterator[Service]:
+    """Give a running service on SQLite."""
+    with Service(data_folder).prepare() as service:
+        yield service
+
+
+@pytest.fixture
+def merchant(service: Service) -> Merchant:
+    """Return a store with products."""
+    merchant = service.register()
+    merchant.push(*({"id": f"item-{n}", "price": n} for n in range(ITEMS)))
+    return merchant
+
+
+def allowed_later(before: History, after: History) -> History:
+    """Return `before`, and what was sent since as what may be there or not."""
+    told = History(dict(before.operations))
+    for key, sent in after.operations.items():
+        if key not in told.operations:
+            told.operations[key] = replace(sent, outcome=Outcome.INFO)
+    return told
+
+
+def judged(told: History, folder: Path, store_id: str) -> Verdict:
+    """Compare what a restored folder holds with what was told."""
+    copy = Service(folder)
+    with copy.database() as database:
+        rows = stored(database, store_id)
+        has_receipt = receipts(database, store_id)
+    assert has_receipt == {key for key in rows if key.startswith("o-")}
+    return told.judge(rows)
+
+
+def take(merchant: Merchant, crowd: Crowd, copy: Callable[[], Path]) -> Verdict:
+    """Copy the data while the crowd shops; return how what is in it compares."""
+    with crowd.busy():
+        enough = crowd.count + AT_LEAST
+        eventually(lambda: crowd.count >= enough, 60)
+        before = crowd.history
+        folder = copy()
+    told = allowed_later(before, crowd.history)
+    return judged(told, folder, merchant.account.store_id)
+
+
+@pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.trust)])
+def test_backups_of_a_busy_service_lack_nothing_and_hold_no_half_order(
+    service: Service, merchant: Merchant, tmp_path: Path, times: int
+) -> None:
+    crowd = Crowd(service, merchant, size=6, seed=5)
+
+    for number in range(times):
+        folder = tmp_path / f"restored-{number}"
+
+        def copy(folder: Path = folder, number: int = number) -> Path:
+            file = str(tmp_path / f"backup-{number}.tar")
+            service.run("backup", file)
+            Service(folder).run("restore", file)
+            return folder
+
+        verdict = take(merchant, crowd, copy)
+        assert verdict.is_clean, f"backup {number}: {verdict}"
+        shutil.rmtree(folder)
+
+    assert len(crowd.history.having(Outcome.OK)) >= AT_LEAST * times // 2
+
+
+def test_control_a_copy_of_the_busy_file_is_not_whole(
+    sqlite_service: Service, tmp_path: Path
+) -> None:
+    merchant = sqlite_service.register()
+    crowd = Crowd(sqlite_service, merchant, size=6, seed=6)
+    folder = tmp_path / "copy"
+
+    def copy() -> Path:
+        folder.mkdir()
+        shutil.copy(sqlite_service.folder / "productrecs.db", folder)
+        return folder
+
+    try:
+        verdict = take(merchant, crowd, copy)
+    except (StorageError, AssertionError):  # it cannot even be read, or an order is torn
+        return
+
+    assert verdict.lost
+
+
+def recommended(merchant: Merchant) -> list[list[str]]:
+    asked = [{"item_id": f"item-{n}", "num": 20} for n in range(0, ITEMS, 5)]
+    return [merchant.recommend(**one).ids for one in asked] + [merchant.trending().ids]
+
+
+def test_a_restored_service_goes_on_where_the_backup_was(
+    data_folder: Path, database_url: str | None, tmp_path: Path
+) -> None:
+    # What is older weighs less: at one moment, so that both learn the same.
+    first = Service(data_folder, database_url, command="api", now=iso(NOON)).prepare()
+    with first:  # without a worker: what is uploaded waits
+        merchant = first.register()
+        merchant.push(*({"id": f"item-{n}", "price": n} for n in range(ITEMS)))
+        for n in range(60):
+            merchant.order(f"o-{n}", *(f"item-{(n * k) % ITEMS}" for k in (1, 2, 3)))
+        first.train(merchant, frozen_at(NOON))
+        eventually(lambda: len(set(map(str, recommended(merchant)))) > 5)
+        before = recommended(merchant)
+        handed_in = upload(merchant, "order_id,item_id\nold,not-in-the-catalog\n")
+        first.run("backup", str(tmp_path / "backup.tar.gz"))
+
+    second = Service(tmp_path / "other", now=iso(NOON))
+    second.run("restore", str(tmp_path / "backup.tar.gz"))
+    with second:
+        merchant = merchant.through(second.client())
+        eventually(lambda: recommended(merchant) == before, 30, pause=0.2)
+        assert merchant.order("o-1", "item-1").json["duplicate"]
+        assert ended(merchant, handed_in.json["upload_id"])["lines_imported"] == 1
