@@ -31,6 +31,10 @@ class Settings:
     workers: int = 1
     log_format: str = "auto"
     base_url: str | None = None
+    connections: int = 4_096
+    connections_per_address: int = 200
+    metrics_token: str | None = None
+    metrics_stores: int = 0
 
     @property
     def database_file(self) -> Path:
@@ -45,11 +49,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One line of the list of knobs."""
+    """One line of the list of knobs.
+
+    What `is_secret` is shown to nobody, and may lie in a file: NAME_FILE is its path.
+    """
 
     environment: str
     default: str
     meaning: str
+    is_secret: bool = False
 
 
 KNOBS: Final = (
@@ -60,6 +68,7 @@ KNOBS: Final = (
         "DATABASE_URL",
         "",
         "a PostgreSQL address; empty keeps all in SQLite under the folder",
+        is_secret=True,
     ),
     Knob("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
     Knob("PRODUCTRECS_PORT", "8000", "the port to listen on; 0 takes a free one"),
@@ -69,9 +78,34 @@ KNOBS: Final = (
         "",
         "the address that shops and browsers use; empty takes it from each request",
     ),
+    Knob(
+        "PRODUCTRECS_CONNECTIONS",
+        "4096",
+        "how many connections an API process keeps open; 0: any number",
+    ),
+    Knob(
+        "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
+        "200",
+        "how many of them one public address may have; 0: any number",
+    ),
+    Knob(
+        "PRODUCTRECS_METRICS_TOKEN",
+        "",
+        "who sends it as a bearer token may read /metrics; empty lets nobody",
+        is_secret=True,
+    ),
+    Knob(
+        "PRODUCTRECS_METRICS_STORES",
+        "0",
+        "how many stores, the oldest first, have series of their own in /metrics",
+    ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
     Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
 )
+
+
+_FILE: Final = "_FILE"
+_LEAST_TOKEN: Final = 20
 
 
 def from_environment(environment: Mapping[str, str], data: Path | None = None) -> Settings:
@@ -87,14 +121,50 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         raise SettingsError(message)
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
-        database_url=environment.get("DATABASE_URL") or None,
+        database_url=_secret(environment, "DATABASE_URL"),
         now_ms=_moment(environment.get("PRODUCTRECS_NOW")),
         host=environment.get("PRODUCTRECS_HOST") or defaults.host,
         port=_whole(environment, "PRODUCTRECS_PORT", defaults.port),
         workers=_whole(environment, "PRODUCTRECS_WORKERS", defaults.workers),
         log_format=log_format,
         base_url=_address(environment.get("PRODUCTRECS_BASE_URL")),
+        connections=_whole(environment, "PRODUCTRECS_CONNECTIONS", defaults.connections),
+        connections_per_address=_whole(
+            environment,
+            "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
+            defaults.connections_per_address,
+        ),
+        metrics_token=_token(environment, "PRODUCTRECS_METRICS_TOKEN"),
+        metrics_stores=_whole(
+            environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
+        ),
     )
+
+
+def _secret(environment: Mapping[str, str], name: str) -> str | None:
+    """Return a value that may also lie in a file, which `NAME_FILE` names."""
+    value, path = environment.get(name), environment.get(f"{name}{_FILE}")
+    if not path:
+        return value or None
+    if value:
+        message = f"{name} and {name}{_FILE} are both set; unset one of them"
+        raise SettingsError(message)
+    try:
+        return Path(path).read_text("utf-8").strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{name}{_FILE} is {path!r}, which cannot be read: {error}"
+        raise SettingsError(message) from error
+
+
+def _token(environment: Mapping[str, str], name: str) -> str | None:
+    value = _secret(environment, name)
+    if value is not None and (len(value) < _LEAST_TOKEN or not value.isascii()):
+        message = (
+            f"{name} can be guessed: it needs {_LEAST_TOKEN} letters and digits at least; "
+            "make one with: openssl rand -hex 32"
+        )
+        raise SettingsError(message)
+    return value
 
 
 def _moment(text: str | None) -> int | None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import ROUTES
+from tests.support.service import OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _COUNT: Final = itertools.count()
 PUBLISHABLE, EITHER, SECRET, NOBODY = "publishable", "either", "secret", "none"
+INSTALLATION = "operator"
 UPLOAD: Final = {"content-type": "multipart/form-data; boundary=cut"}
 
 
@@ -131,6 +133,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/integration/status"): Row(SECRET, _always("/integration/status")),
         ("GET", "/health/live"): Row(NOBODY, _always("/health/live")),
         ("GET", "/health/ready"): Row(NOBODY, _always("/health/ready")),
+        ("GET", "/metrics"): Row(INSTALLATION, lambda _: Call("/metrics", None, OPERATOR)),
         ("GET", "/openapi.json"): Row(NOBODY, _always("/openapi.json")),
         ("GET", "/docs"): Row(NOBODY, _always("/docs")),
         ("GET", "/docs/{asset}"): Row(NOBODY, _always("/docs/pages.css")),

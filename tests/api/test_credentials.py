@@ -23,6 +23,7 @@ from productrecs.tenancy.accounts.registration import find_store, rotate_secret
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,
+    INSTALLATION,
     NOBODY,
     PUBLISHABLE,
     SECRET,
@@ -30,7 +31,14 @@ from tests.api.routes import (
     routes_of_the_service,
     with_query,
 )
-from tests.support.service import Account, Merchant, Service, eventually, raw_request
+from tests.support.service import (
+    METRICS_TOKEN,
+    Account,
+    Merchant,
+    Service,
+    eventually,
+    raw_request,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,10 +50,19 @@ Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers
 OK, MISSING, INVALID = "ok", "key_missing", "key_invalid"
 NEEDS_SECRET, IN_ADDRESS = "secret_key_required", "secret_key_in_address"
+NO_OPERATOR = "metrics_token_invalid"
 
 
-def _expected(publishable: str, either: str, secret: str) -> dict[str, str]:
-    return {PUBLISHABLE: publishable, EITHER: either, SECRET: secret, NOBODY: OK}
+def _expected(
+    publishable: str, either: str, secret: str, operator: str = OK
+) -> dict[str, str]:
+    return {
+        PUBLISHABLE: publishable,
+        EITHER: either,
+        SECRET: secret,
+        NOBODY: OK,
+        INSTALLATION: operator,  # its token comes too, unless a bearer takes its place
+    }
 
 
 # name: (what is sent, what each kind of route answers)
@@ -84,7 +101,7 @@ CREDENTIALS: Final[Mapping[str, tuple[Callable[[Account], Sent], dict[str, str]]
             ),
             "publishable as a bearer": (
                 lambda a: ("", {"authorization": f"Bearer {a.publishable}"}),
-                _expected(MISSING, NEEDS_SECRET, NEEDS_SECRET),
+                _expected(MISSING, NEEDS_SECRET, NEEDS_SECRET, NO_OPERATOR),
             ),
             "secret as X-API-Key": (
                 lambda a: ("", {"x-api-key": a.secret}),
@@ -92,15 +109,15 @@ CREDENTIALS: Final[Mapping[str, tuple[Callable[[Account], Sent], dict[str, str]]
             ),
             "secret as a bearer": (
                 lambda a: ("", {"authorization": f"Bearer {a.secret}"}),
-                _expected(MISSING, OK, OK),
+                _expected(MISSING, OK, OK, NO_OPERATOR),
             ),
             "secret as a bearer in small letters": (
                 lambda a: ("", {"authorization": f"bearer {a.secret}"}),
-                _expected(MISSING, OK, OK),
+                _expected(MISSING, OK, OK, NO_OPERATOR),
             ),
             "secret as Basic": (
                 lambda a: ("", {"authorization": f"Basic {a.secret}"}),
-                _expected(MISSING, MISSING, MISSING),
+                _expected(MISSING, MISSING, MISSING, NO_OPERATOR),
             ),
             "secret as X-Pub-Key": (
                 lambda a: ("", {"x-pub-key": a.secret}),
@@ -257,7 +274,7 @@ def test_a_wrong_key_is_refused_before_a_hundred_megabytes_are_sent(
 def services(data_folder: Path) -> Services:
     """Give the services of one process, over a migrated SQLite."""
     Service(data_folder).prepare()
-    return build_services(Settings(data=data_folder))
+    return build_services(Settings(data=data_folder, metrics_token=METRICS_TOKEN))
 
 
 def test_a_right_matrix_holds_inside_one_process_too(services: Services) -> None:

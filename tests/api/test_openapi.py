@@ -13,8 +13,18 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from productrecs.entrypoints.http.public.facts import codes
-from tests.api.routes import EITHER, NOBODY, PUBLISHABLE, SECRET, TABLE, UPLOAD, form
+from tests.api.routes import (
+    EITHER,
+    INSTALLATION,
+    NOBODY,
+    PUBLISHABLE,
+    SECRET,
+    TABLE,
+    UPLOAD,
+    form,
+)
 from tests.support.openapi import Operation, examples_of, faults, operations
+from tests.support.service import OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +37,7 @@ ALLOWED = {
     PUBLISHABLE: {"publishableKey", "publishableKeyHeader"},
     SECRET: {"bearer", "secretKey"},
     EITHER: {"bearer", "secretKey", "publishableKey", "publishableKeyHeader"},
+    INSTALLATION: {"operatorToken"},
 }
 
 
@@ -135,6 +146,8 @@ def test_every_example_is_answered_as_it_says(
         method = one.name.split(" ", maxsplit=1)[0]
         wants = TABLE[method, one.path].wants
         sent = {} if wants == NOBODY else keys
+        if wants == INSTALLATION:
+            sent = OPERATOR
         if wants == PUBLISHABLE:
             sent = {"x-pub-key": merchant.account.publishable}
         for target in targets(one):

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import uuid
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
@@ -38,19 +39,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOST: Final = "127.0.0.1"
+METRICS_TOKEN: Final = "the-operators-token-of-the-tests"
+OPERATOR: Final = {"authorization": f"Bearer {METRICS_TOKEN}"}
 START_SECONDS: Final = 60.0
 _PROGRAM: Final = (sys.executable, "-m", "productrecs")
 # A test run that is killed leaves no service behind (util-linux; elsewhere it may).
 _DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 STOP_SECONDS: Final = 40.0
 # Below the ports that the system gives to outgoing connections; each process of a test run
-# looks in a stretch of its own.
-_PORTS: Final = itertools.cycle(
-    range(
-        20_000 + 500 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]),
-        20_500 + 500 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]),
-    )
-)
+# looks in a stretch of its own, and runs in other checkouts look elsewhere.
+_STRETCH: Final = (
+    zlib.crc32(str(ROOT).encode()) + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+) % 25
+_PORTS: Final = itertools.cycle(range(20_000 + 500 * _STRETCH, 20_500 + 500 * _STRETCH))
 
 
 class ServiceError(RuntimeError):
@@ -440,6 +441,7 @@ class Service:
         ours = ("PRODUCTRECS_", "DATABASE_URL")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         environment["PRODUCTRECS_LOG_FORMAT"] = "json"
+        environment["PRODUCTRECS_METRICS_TOKEN"] = METRICS_TOKEN
         if self.database_url is not None:
             environment["DATABASE_URL"] = self.database_url
         if self.now is not None:

@@ -30,7 +30,7 @@ from tests.api.routes import (
     routes_of_the_service,
     upload,
 )
-from tests.support.service import Merchant, Reply, Service, eventually
+from tests.support.service import OPERATOR, Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,6 +195,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/integration/status"): _plain("/integration/status"),
     ("GET", "/health/live"): _plain("/health/live"),
     ("GET", "/health/ready"): _plain("/health/ready"),
+    ("GET", "/metrics"): lambda _: [Call("/metrics", None, OPERATOR)],
     ("GET", "/openapi.json"): _plain("/openapi.json"),
     ("GET", "/docs"): _plain("/docs"),
     ("GET", "/docs/{asset}"): _plain("/docs/pages.css"),

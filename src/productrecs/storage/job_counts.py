@@ -1,4 +1,6 @@
-"""How much of a store's background work waits, runs, or failed?"""
+"""How much background work waits, runs, or failed?"""
+
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,3 +18,28 @@ def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[State, int]
     )
     found = {State(state): int(count) for state, count in connection.execute(query)}
     return dict.fromkeys(State, 0) | found
+
+
+class Backlog(NamedTuple):
+    """The jobs of one kind, of all stores, and since when the first of them is due."""
+
+    kind: str
+    counts: dict[State, int]
+    due_since: int | None  # None when none is due
+
+
+def backlogs(connection: sa.Connection, now_ms: int) -> list[Backlog]:
+    """Return what waits, runs or was given up, by kind; `now_ms` is the machine's time."""
+    query = (
+        sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))
+        .where(jobs.c.state.in_([State.QUEUED, State.RUNNING, State.DEAD]))  # has an index
+        .group_by(jobs.c.kind, jobs.c.state)
+        .order_by(jobs.c.kind)
+    )
+    found: dict[str, Backlog] = {}
+    for kind, state, count, first in connection.execute(query):
+        backlog = found.get(kind) or Backlog(kind, {}, None)
+        backlog.counts[State(state)] = int(count)
+        is_due = state == State.QUEUED and first <= now_ms
+        found[kind] = backlog._replace(due_since=int(first)) if is_due else backlog
+    return list(found.values())

@@ -25,6 +25,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
+from productrecs.storage.job_totals import Ending, note_end
 from productrecs.storage.tables import jobs
 
 INSTALLATION: Final = StoreId("*")
@@ -78,6 +79,7 @@ class Job:
     payload: Mapping[str, Any]
     attempts: int
     token: str
+    claimed_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,10 @@ class JobQueue:
         """Close the job; return False, changing nothing, when the lease was lost."""
         values = {"state": State.DONE, "finished_at": self._clock(), "error": None} | _FREE
         with self._database.transaction() as transaction:
-            return _update(transaction, job, values)
+            is_held = _update(transaction, job, values)
+            if is_held:
+                self._note(transaction, job, Ending.DONE)
+        return is_held
 
     def fail(self, job: Job, error: BaseException, *, final: bool = False) -> State | None:
         """Put the job back for another attempt, or bury it after the last; return which.
@@ -220,6 +225,10 @@ class JobQueue:
             for state, kept in ((State.DONE, DONE_KEPT_MS), (State.DEAD, DEAD_KEPT_MS))
         )
 
+    def _note(self, transaction: sa.Connection, job: Job, ending: Ending) -> None:
+        now = self._clock()
+        note_end(transaction, job.kind, ending, now - job.claimed_at, now)
+
     def _moments(self) -> dict[str, int]:
         now = self._clock()
         # A lease further off than this was written before the clock was set back.
@@ -246,6 +255,7 @@ class JobQueue:
             payload=json.loads(row["payload"]),
             attempts=row["attempts"] + 1,
             token=random_text(16),
+            claimed_at=now,
         )
         values = {
             "state": State.RUNNING,
@@ -263,7 +273,9 @@ class JobQueue:
         if attempts is None:
             return None
         now = self._clock()
-        if final or attempts >= self.policy.attempts:
+        is_last = final or attempts >= self.policy.attempts
+        self._note(transaction, job, Ending.DEAD if is_last else Ending.RETRIED)
+        if is_last:
             dead = {"state": State.DEAD, "finished_at": now, "error": error} | _FREE
             _update(transaction, job, dead)
             return State.DEAD

@@ -11,6 +11,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 
 _PAGE: Final = 50_000
+_LOOKED_AT: Final = 1_000
 TAUGHT_BY: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.ADD_TO_CART,
@@ -63,7 +64,29 @@ def standings(connection: sa.Connection) -> list[Standing]:
         models.c.settings_hash,
         models.c.trained_at,
     ).select_from(store_heads.outerjoin(models, serving))
+    query = query.order_by(store_heads.c.store_id)
     return [Standing(*row) for row in connection.execute(query)]
+
+
+class Freshness(NamedTuple):
+    """When a store's model was trained, if it has one, and how far it lags behind."""
+
+    store_id: StoreId
+    trained_at: int | None
+    behind_ms: int  # how long the oldest live fact waits to be learned; 0 when none does
+
+
+def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
+    """Return how fresh the model of every store of the installation is."""
+    return [_freshness(connection, row, now_ms) for row in standings(connection)]
+
+
+def _freshness(connection: sa.Connection, row: Standing, now_ms: int) -> Freshness:
+    behind_ms, applied = 0, row.applied_seq or 0
+    if applied < row.seq:
+        first = TrainingRepository(connection, row.store_id).first_unlearned(applied)
+        behind_ms = 0 if first is None else max(0, now_ms - first)
+    return Freshness(row.store_id, row.trained_at, behind_ms)
 
 
 class TrainingRepository:
@@ -147,6 +170,35 @@ class TrainingRepository:
         )
         row = self._transaction.execute(query).first()
         return None if row is None else TrainedModel(*row)
+
+    def first_unlearned(self, applied_seq: int) -> int | None:
+        """Return when the oldest live fact was received that no model knows yet.
+
+        None when there is none among the next thousand: the rest comes with an import.
+        """
+        moments = [
+            moment
+            for facts in (events, purchase_lines)
+            if (moment := self._first_live(facts, applied_seq)) is not None
+        ]
+        return min(moments, default=None)
+
+    def _first_live(self, facts: sa.Table, applied_seq: int) -> int | None:
+        following = (
+            sa.select(facts.c.store_id, facts.c.seq, facts.c.ts, facts.c.imported)
+            .where(facts.c.store_id == self._store_id, facts.c.seq > applied_seq)
+            .order_by(facts.c.seq)
+            .limit(_LOOKED_AT)
+            .subquery()
+        )
+        query = (
+            sa.select(following.c.ts)
+            .where(following.c.store_id == self._store_id, following.c.imported.is_(False))
+            .order_by(following.c.seq)
+            .limit(1)
+        )
+        found: int | None = self._transaction.execute(query).scalar()
+        return found
 
     def serve(self, model: TrainedModel) -> None:
         """Let `model` serve from now on, unless one that knows more does already."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import uvicorn
 
-from productrecs.entrypoints.http.connections import Draining, Patience
+from productrecs.entrypoints.http.connections import Draining, Patience, State
 from productrecs.entrypoints.http.serving import Application, ServerOptions, run_server
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -27,8 +27,9 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 PATIENCE = Patience(head=1, body=1, reading=1)
 
 
-def application(draining: Draining) -> Application:
+def application(state: State) -> Application:
     """Return the toy application."""
+    draining = state.draining
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -80,7 +81,7 @@ def main(number: int, *, plain: bool) -> None:
     """Serve until SIGTERM."""
     listener = socket.socket(fileno=number)
     if plain:
-        config = uvicorn.Config(application(Draining()), log_level="critical")
+        config = uvicorn.Config(application(State(Draining())), log_level="critical")
         _Plain(config).run(sockets=[listener])
         return
     options = ServerOptions(drain_seconds=0.5, patience=PATIENCE)

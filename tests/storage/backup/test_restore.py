@@ -327,7 +327,8 @@ def test_a_manifest_that_does_not_fit_is_refused(
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"hello", gzip.compress(b"hello"), b"SQLite format 3\0" + bytes(9_999)]
+    "content",
+    [b"", b"hello", gzip.compress(b"hello", mtime=0), b"SQLite format 3\0" + bytes(9_999)],
 )
 def test_another_file_is_no_backup(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)

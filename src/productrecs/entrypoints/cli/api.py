@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.board import Place
+from productrecs.entrypoints.cli.lifeline import Lifeline, place_option
 from productrecs.entrypoints.cli.listening import (
     address_of,
     listen,
@@ -22,13 +23,15 @@ from productrecs.settings import Settings
 @listening_options
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
-def api(
+@place_option
+def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
     port: int | None,
     data: Path | None,
     workers: int | None,
     fd: int | None,
     lifeline: int | None,
+    place: Place | None,
 ) -> None:
     """Answer requests only; run `productrecs worker` beside it, once or more.
 
@@ -36,16 +39,22 @@ def api(
     """
     settings = settings_of(host, port, data, workers)
     if fd is not None and lifeline is not None:
-        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline))
+        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline), place)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
         _serve(settings, listen(settings.host, settings.port), None)
 
 
-def _serve(settings: Settings, listener: socket.socket, lifeline: Lifeline | None) -> None:
+def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    lifeline: Lifeline | None,
+    place: Place | None = None,
+) -> None:
     # Imported here, since a supervisor of several processes needs none of it.
     from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415
+    from productrecs.entrypoints.http.admission import Limits  # noqa: PLC0415
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
     from productrecs.entrypoints.http.serving import (  # noqa: PLC0415
         ServerOptions,
@@ -63,8 +72,16 @@ def _serve(settings: Settings, listener: socket.socket, lifeline: Lifeline | Non
 
     with opened(settings.data) as services:
         run_server(
-            lambda draining: create_application(services, draining),
+            lambda state: create_application(
+                services, state.draining, place, state.admission
+            ),
             listener,
-            ServerOptions(parent=None if lifeline is None else lifeline.number),
+            ServerOptions(
+                parent=None if lifeline is None else lifeline.number,
+                limits=Limits(
+                    settings.connections or sys.maxsize,
+                    settings.connections_per_address or sys.maxsize,
+                ),
+            ),
             on_ready,
         )

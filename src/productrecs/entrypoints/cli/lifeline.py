@@ -8,10 +8,28 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+import click
+
+from productrecs.entrypoints.board import Board, Place
 
 READY: Final = b"+"
 STOP: Final = b"."
+
+
+def place_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the hidden option that says in which row of which board it counts."""
+
+    def opened(
+        _context: click.Context, _option: click.Parameter, said: str | None
+    ) -> Place | None:
+        if said is None:
+            return None
+        board, _, place = said.partition(":")
+        return Place(Board(int(board)), int(place))
+
+    return click.option("--place", callback=opened, hidden=True)(command)
 
 
 class Lifeline:

@@ -1,11 +1,13 @@
 """`productrecs serve`: the API, the background and the timetable, in one command."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from productrecs.entrypoints.board import Board
 from productrecs.entrypoints.cli.listening import (
     address_of,
     listen,
@@ -56,7 +58,7 @@ def supervise(
     if with_worker:
         roles += background_roles(settings)
     supervisor = Supervisor(
-        roles,
+        with_places(roles),
         on_ready=lambda: announce(address),
         on_stop=listener.close,
     )
@@ -68,6 +70,19 @@ def supervise_background(settings: Settings) -> int:
     configure_logging(settings.log_format)
     roles = background_roles(settings)
     return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()
+
+
+def with_places(roles: Sequence[Role]) -> list[Role]:
+    """Return the roles, each with its row on one board, so that any answers for all."""
+    board = Board.make([role.name for role in roles])
+    return [
+        replace(
+            role,
+            command=(*role.command, "--place", f"{board.number}:{place}"),
+            inherits=(*role.inherits, board.number),
+        )
+        for place, role in enumerate(roles)
+    ]
 
 
 def background_roles(settings: Settings) -> list[Role]:

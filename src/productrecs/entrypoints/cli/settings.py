@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli.session import (
     opened,
     print_json,
 )
-from productrecs.settings import KNOBS
+from productrecs.settings import KNOBS, Knob
 from productrecs.tenancy.accounts.registration import change_settings, find_store
 from productrecs.tenancy.accounts.settings import SETTINGS, StoreSettings
 from productrecs.tenancy.accounts.store import Store
@@ -85,9 +85,7 @@ def _rows(found: Store) -> dict[str, _Row]:
 def _knobs() -> dict[str, _Row]:
     return {
         knob.environment: {
-            "value": _public(
-                knob.environment, os.environ.get(knob.environment) or knob.default
-            ),
+            "value": _public(knob, os.environ.get(knob.environment) or knob.default),
             "default": knob.default,
             "meaning": knob.meaning,
         }
@@ -95,6 +93,8 @@ def _knobs() -> dict[str, _Row]:
     }
 
 
-def _public(name: str, value: str) -> str:
-    """Return a knob's value; of an address that may hold a password, that it is set."""
-    return "(set)" if value and name == "DATABASE_URL" else value
+def _public(knob: Knob, value: str) -> str:
+    """Return a knob's value; of one that is secret, only that it is set."""
+    if not knob.is_secret:
+        return value
+    return "(set)" if value or os.environ.get(f"{knob.environment}_FILE") else ""

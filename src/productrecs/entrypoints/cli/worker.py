@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
-from productrecs.entrypoints.cli.lifeline import Lifeline
+from productrecs.entrypoints.board import UNCOUNTED, Place
+from productrecs.entrypoints.cli.lifeline import Lifeline, place_option
 from productrecs.entrypoints.cli.listening import settings_of
 from productrecs.entrypoints.cli.serve import supervise_background
 from productrecs.entrypoints.cli.session import data_option, opened
@@ -27,7 +28,10 @@ LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
 @data_option
 @click.option("--lane", type=click.Choice([LEARNING, INDEXES, UPLOADS]), hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
-def worker(data: Path | None, lane: str | None, lifeline: int | None) -> None:
+@place_option
+def worker(
+    data: Path | None, lane: str | None, lifeline: int | None, place: Place | None
+) -> None:
     """Run background jobs and their timetable; any number may run beside one another.
 
     Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
@@ -35,6 +39,8 @@ def worker(data: Path | None, lane: str | None, lifeline: int | None) -> None:
     if lane is None:
         sys.exit(supervise_background(settings_of(data=data)))
     os.nice(NICENESS)
+    if place is not None:
+        place.board.take(place.number, UNCOUNTED)
     with opened(data) as services:
         configure_logging(services.settings.log_format)
         working = _build(lane, services)

@@ -16,7 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.board import Place
 from productrecs.entrypoints.http.activity import RecentActivity
+from productrecs.entrypoints.http.admission import Admission
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.errors import (
     INTERNAL,
@@ -34,7 +36,14 @@ from productrecs.entrypoints.http.integration import (
     status,
     widget_config,
 )
-from productrecs.entrypoints.http.public import guides, health, index, mcp, reference
+from productrecs.entrypoints.http.public import (
+    guides,
+    health,
+    index,
+    mcp,
+    metrics,
+    reference,
+)
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,
@@ -43,6 +52,7 @@ from productrecs.entrypoints.http.schemas.problems import (
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
+from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
 from productrecs.entrypoints.http.widget import config, events, recommendations, search
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.warming import warm_up
@@ -54,27 +64,39 @@ _log = logging.getLogger(__name__)
 INTERFACE_VERSION: Final = "3.0.0"
 _LAST_WORDS_SECONDS: Final = 0.3
 _EX_SOFTWARE: Final = 70
+_LOOK_SECONDS: Final = 1.0
 _SWITCH_SECONDS: Final = 0.0005
 
 
-def create_application(services: Services, draining: object) -> Application:
+def create_application(
+    services: Services,
+    draining: object,
+    place: Place | None = None,
+    admission: Admission | None = None,
+) -> Application:
     """Return the ASGI application of one process.
 
-    `draining` becomes true when the process is about to stop.
+    `draining` becomes true when the process is about to stop; it counts in `place`, also
+    whom `admission` lets in.
     """
-    process = _Process(services, draining)
+    traffic = Traffic(place or Place.alone("api"))
+    process = _Process(services, draining, traffic, admission or Admission())
     return process.gate
 
 
 class _Process:
     """One API process from its start to its end."""
 
-    def __init__(self, services: Services, draining: object) -> None:
+    def __init__(
+        self, services: Services, draining: object, traffic: Traffic, admission: Admission
+    ) -> None:
         self._services = services
         self._draining = draining
+        self._traffic = traffic
+        self._admission = admission
         self._context: Context | None = None
         self._preloaded = False
-        self.gate = Gate(self._declared(), self._reasons, draining)
+        self.gate = Gate(self._declared(), self._reasons, draining, traffic)
 
     def _declared(self) -> FastAPI:
         application = FastAPI(
@@ -101,6 +123,7 @@ class _Process:
             engines.router,
             status.router,
             health.router,
+            metrics.router,
             reference.router,
             guides.router,
             mcp.router,
@@ -131,6 +154,7 @@ class _Process:
             write_catalog=items.CatalogWriting(services),
             write_uploads=uploads.UploadWriting(services),
             activity=RecentActivity(services),
+            traffic=self._traffic,
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             searching=Searching(),
@@ -139,12 +163,14 @@ class _Process:
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
+        looking = asyncio.create_task(self._look_at_itself(context))
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             yield
         finally:
             preloading.cancel()
             warming.cancel()
+            looking.cancel()
             await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
@@ -161,6 +187,18 @@ class _Process:
                 "a store could not be read ahead; it will be on its first request"
             )
         self._preloaded = True
+
+    async def _look_at_itself(self, context: Context) -> None:
+        """Note what stands, for whichever process is asked for the figures of all."""
+        while True:
+            self._traffic.set(Gauge.WRITES_WAITING, context.writer.depth)
+            self._traffic.set(Gauge.OPEN_STORES, context.shops.count)
+            self._traffic.set(Gauge.CONNECTIONS, self._admission.count)
+            self._traffic.settle()
+            refused = self._admission.take_refused()
+            self._traffic.add(Count.CONNECTIONS_REFUSED, refused)
+            self._traffic.set(Gauge.READY, not self._reasons())
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def _reasons(self) -> list[str]:
         if self._context is None:

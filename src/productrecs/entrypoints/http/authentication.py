@@ -1,5 +1,6 @@
 """Who is calling, and may they? One table of routes, decided before any body is read."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,6 +30,10 @@ class SecretInAddressError(ProductRecsError):
     """A secret key stood in an address, where logs and histories keep it."""
 
 
+class MetricsTokenError(ProductRecsError):
+    """Only who runs the installation may see its figures, and proves it by a token."""
+
+
 class Credential(StrEnum):
     """What a route asks for."""
 
@@ -36,6 +41,7 @@ class Credential(StrEnum):
     PUBLISHABLE = "publishable"
     EITHER = "either"
     SECRET = "secret"  # noqa: S105 - a kind of key, no key
+    OPERATOR = "operator"  # no store's key: the installation's own token
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/health/live": Route({"GET": Credential.NONE}),
         "/health/ready": Route({"GET": Credential.NONE}),
+        "/metrics": Route({"GET": Credential.OPERATOR}),
         "/openapi.json": Route({"GET": Credential.NONE}),
         "/docs": Route({"GET": Credential.NONE}),
         ASSET_PATH: Route({"GET": Credential.NONE}),
@@ -114,6 +121,25 @@ class Caller:
 
     store: Store
     credential: Credential
+
+
+def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
+    """Refuse who does not know the installation's token.
+
+    Raises:
+        MetricsTokenError: when another one came, or none, or the installation has none.
+    """
+    if token is None:
+        message = (
+            "this installation tells its figures to nobody; set PRODUCTRECS_METRICS_TOKEN "
+            "(openssl rand -hex 32), and send it as a bearer token"
+        )
+        raise MetricsTokenError(message)
+    scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
+    is_right = secrets.compare_digest(sent.strip(), token.encode())
+    if scheme.lower() != b"bearer" or not is_right:
+        message = "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do"
+        raise MetricsTokenError(message)
 
 
 def keys_of(

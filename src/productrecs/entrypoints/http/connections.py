@@ -19,9 +19,11 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 from productrecs.core.ids import random_text
+from productrecs.entrypoints.http.admission import Admission, Limits
 from productrecs.entrypoints.http.errors import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,
+    OVERLOADED,
     Answer,
     error_body,
 )
@@ -75,10 +77,11 @@ class Draining:
 class State(ServerState):
     """What the connections of one process share."""
 
-    def __init__(self, draining: Draining) -> None:
+    def __init__(self, draining: Draining, limits: Limits | None = None) -> None:
         """Begin without connections."""
         super().__init__()
         self.draining = draining
+        self.admission = Admission(limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class Connection(HttpToolsProtocol):
         """Be ready for the transport."""
         super().__init__(config, server_state, app_state, _loop)
         self._draining = server_state.draining
+        self._admission = server_state.admission
         self._requests = 0
         self._is_in_head = False
         self._head_bytes = 0
@@ -127,6 +131,28 @@ class Connection(HttpToolsProtocol):
     def is_fresh(self) -> bool:
         """Whether no request has come yet."""
         return self._requests == 0
+
+    def connection_made(  # type: ignore[override]  # uvicorn's own narrows it so
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Begin, or refuse at once where there are too many."""
+        super().connection_made(transport)
+        if not self._admission.enter(self, self._address):
+            words = "too many connections are open; close some, or come again in a moment"
+            self._refuse(OVERLOADED, words)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self._admission.leave(self, self._address)
+
+    def cut(self) -> None:
+        """End at once, for others."""
+        self.transport.abort()
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; a head without end is refused."""
@@ -150,6 +176,8 @@ class Connection(HttpToolsProtocol):
         """Start to answer; the last request of a connection when the process stops."""
         super().on_headers_complete()
         cast("dict[str, Any]", self.scope)[WHOLE] = self.cycle
+        if self._requests == 0:
+            self._admission.heard(self)
         self._requests += 1
         self._is_in_head = False
         self._body_bytes = 0
@@ -207,6 +235,7 @@ class Connection(HttpToolsProtocol):
             b"access-control-allow-origin: *",  # of whichever store it would have been
             b"cache-control: no-store",
             b"connection: close",
+            *((b"retry-after: 1",) if why.is_passing else ()),
         )
         self.transport.write(STATUS_LINE[why.status] + b"\r\n".join((*lines, b"", body)))
         self.transport.close()

@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
+from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.group_commit import GroupCommit, Many
@@ -34,6 +35,7 @@ class Context:
     write_catalog: Many
     write_uploads: Many
     activity: RecentActivity
+    traffic: Traffic
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
     searching: Searching

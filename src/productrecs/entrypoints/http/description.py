@@ -162,6 +162,13 @@ _SCHEMES: Final = {
         "description": "The secret key (sk_...): for the merchant's server only.",
     },
 }
+_OPERATOR: Final = {
+    "operatorToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The installation's own token, PRODUCTRECS_METRICS_TOKEN.",
+    },
+}
 _SECRET: Final = ("bearer", "secretKey")
 _PUBLISHABLE: Final = ("publishableKey", "publishableKeyHeader")
 _ASKED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
@@ -170,6 +177,7 @@ _ASKED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
         Credential.PUBLISHABLE: _PUBLISHABLE,
         Credential.SECRET: _SECRET,
         Credential.EITHER: (*_SECRET, *_PUBLISHABLE),
+        Credential.OPERATOR: tuple(_OPERATOR),
     }
 )
 _UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
@@ -180,6 +188,7 @@ _UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
             "secret_key_in_address",
         ),
         Credential.EITHER: ("key_missing", "key_invalid", "secret_key_in_address"),
+        Credential.OPERATOR: ("metrics_token_invalid",),
     }
 )
 
@@ -207,7 +216,7 @@ def _description(application: FastAPI) -> dict[str, Any]:
     found["components"] = {
         "schemas": _schemas(found["components"].get("schemas", {})),
         "headers": _HEADERS,
-        "securitySchemes": _SCHEMES,
+        "securitySchemes": _SCHEMES | _OPERATOR,
     }
     return found
 

@@ -19,6 +19,7 @@ from productrecs.core.errors import (
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.entrypoints.http.authentication import (
     InvalidKeyError,
+    MetricsTokenError,
     MissingKeyError,
     SecretInAddressError,
     SecretKeyRequiredError,
@@ -61,6 +62,8 @@ class Answer(NamedTuple):
         return self.status in {429, 503}
 
 
+OVERLOADED: Final = Answer(503, "overloaded")
+
 # BodyError is not here: it is 422 in the shape of interface 2.12.
 ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
     {
@@ -76,6 +79,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         SecretKeyRequiredError: Answer(401, "secret_key_required"),
         SecretInAddressError: Answer(401, "secret_key_in_address"),
         StoreGoneError: Answer(401, "key_invalid"),
+        MetricsTokenError: Answer(401, "metrics_token_invalid"),
         ForeignOriginError: Answer(403, "origin_refused"),
         UnknownItemError: Answer(404, "item_unknown"),
         UnknownGuideError: Answer(404, "guide_unknown"),
@@ -85,7 +89,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         EncodedBodyError: Answer(415, "body_encoded"),
         NotAFormError: Answer(415, "not_a_form"),
         TooManyUploadsError: Answer(429, "too_many_uploads"),
-        QueueFullError: Answer(503, "overloaded"),
+        QueueFullError: OVERLOADED,
         BrokenIndexError: Answer(503, "search_rebuilding"),
         DamagedFilesError: Answer(503, "search_rebuilding"),
         StorageBusyError: Answer(503, "storage_busy"),

@@ -24,6 +24,7 @@ from productrecs.entrypoints.http.authentication import (
     Credential,
     Route,
     authenticate,
+    check_operator,
     keys_of,
 )
 from productrecs.entrypoints.http.bodies import ClientGoneError, read_event_body
@@ -41,6 +42,7 @@ from productrecs.entrypoints.http.errors import (
 from productrecs.entrypoints.http.origins import OPEN, PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.paths import plain_query
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
+from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.widget.config import answer_config
 from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
@@ -89,9 +91,11 @@ class _Visit:
         "cors",
         "headers",
         "query",
+        "route",
         "scope",
         "started",
         "started_at",
+        "status",
     )
 
     def __init__(
@@ -108,7 +112,9 @@ class _Visit:
         self.caller: Caller | None = None
         self.cors: Sequence[Header] = OPEN
         self.allow = ""
+        self.route: Route | None = None
         self.started = False
+        self.status = 0  # of the answer, once it has begun
         self.started_at = time.monotonic()
 
     @property
@@ -132,6 +138,7 @@ class _Visit:
         if self.started:
             return
         self.started = True
+        self.status = status
         if status == _OK and not extra and self._answered_whole(body):
             return
         headers = [
@@ -173,6 +180,7 @@ class _Visit:
         """Send what a declared route answers, with the headers that every reply has."""
         if message["type"] == "http.response.start":
             self.started = True
+            self.status = message["status"]
             added: list[Header] = [(b"x-request-id", self._request_id), *self.cors]
             if not any(name == b"cache-control" for name, _ in message["headers"]):
                 added.append(_NO_STORE)  # only pages say otherwise
@@ -188,10 +196,15 @@ class Gate:
     """The ASGI application that every request meets first."""
 
     def __init__(
-        self, declared: Application, readiness: Callable[[], list[str]], draining: object
+        self,
+        declared: Application,
+        readiness: Callable[[], list[str]],
+        draining: object,
+        traffic: Traffic,
     ) -> None:
         """Stand before the `declared` routes; `draining` is true while shutting down."""
         self._declared = declared
+        self._traffic = traffic
         self._readiness = readiness
         self._draining = draining
         self._context: Context | None = None
@@ -223,11 +236,16 @@ class Gate:
         except Exception:
             _log.exception("a request failed", extra=visit.facts(_SERVER_ERROR))
             await visit.refuse(INTERNAL, INTERNAL_WORDS)
+        finally:
+            if visit.status:
+                self._traffic.answered(
+                    visit.route, scope["method"], visit.status, visit.started_at
+                )
 
     async def _let_in(self, visit: _Visit, receive: Receive) -> None:
         scope, context = visit.scope, self._context
         path, method = scope["path"], scope["method"]
-        route = _route(path)
+        route = visit.route = _route(path)
         if context is None:
             await visit.refuse(Answer(503, "not_ready"), "still starting")
             return
@@ -243,7 +261,9 @@ class Gate:
             visit.allow = ", ".join(route.methods)
             await visit.refuse(ROUTER_CODES[405], f"{path} answers {visit.allow}")
             return
-        if wanted is not Credential.NONE:
+        if wanted is Credential.OPERATOR:
+            check_operator(visit.headers, context.services.settings.metrics_token)
+        elif wanted is not Credential.NONE:
             await self._authenticate(visit, wanted, context)
         if not await self._fast_lane(visit, receive, context):
             exchange = Exchange(context, visit.caller, visit.request_id, self._readiness)

@@ -60,6 +60,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "a secret key must never stand in an address; send it as the header X-API-Key, "
             "and replace it now with `productrecs keys rotate`",
         ),
+        "metrics_token_invalid": Shown(
+            "Not the operator",
+            "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do",
+        ),
         "origin_refused": Shown(
             "A page of another origin",
             "pages of other origins may not ask here; programs send no Origin",

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from productrecs.entrypoints.http.admission import Limits
 from productrecs.entrypoints.http.connections import (
     Connection,
     Draining,
@@ -53,11 +54,12 @@ class ServerOptions:
     drain_seconds: float = 1.0
     finish_seconds: float = 30.0
     patience: Patience = field(default_factory=Patience)
+    limits: Limits = field(default_factory=Limits)
     parent: int | None = None
 
 
 def run_server(
-    create: Callable[[Draining], Application],
+    create: Callable[[State], Application],
     listener: socket.socket,
     options: ServerOptions,
     on_ready: Callable[[], None],
@@ -71,9 +73,9 @@ def run_server(
     """
     _raise_file_limit()
     listener.settimeout(0)
-    draining = Draining()
+    state = State(Draining(), options.limits)
     config = uvicorn.Config(
-        create(draining),
+        create(state),
         interface="asgi3",
         loop="uvloop",
         http=Connection,
@@ -88,20 +90,20 @@ def run_server(
         timeout_keep_alive=IDLE_SECONDS,
     )
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    _Server(config, draining, options, on_ready).run(sockets=[listener])
+    _Server(config, state, options, on_ready).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        draining: Draining,
+        state: State,
         options: ServerOptions,
         on_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self.server_state: State = State(draining)
-        self._draining = draining
+        self.server_state: State = state
+        self._draining = state.draining
         self._options = options
         self._on_ready = on_ready
         self._told = asyncio.Event()

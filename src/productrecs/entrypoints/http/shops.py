@@ -112,6 +112,11 @@ class Shops:
             self._thread.join(timeout=10)
 
     @property
+    def count(self) -> int:
+        """How many shops are open."""
+        return len(self._open)
+
+    @property
     def is_current(self) -> bool:
         """Whether the database was reached within the last seconds."""
         return time.monotonic() - self._looked_at < STALE_AFTER_SECONDS

@@ -49,3 +49,16 @@ duties = sa.Table(
     sa.Column("duty", sa.String(32), primary_key=True),
     sa.Column("due_at", sa.BigInteger, nullable=False),
 )
+
+# What became of the jobs of each kind since the first, one row for the installation.
+job_totals = sa.Table(
+    "job_totals",
+    metadata,
+    store_id_column(),
+    sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("done", sa.BigInteger, nullable=False),
+    sa.Column("retried", sa.BigInteger, nullable=False),  # attempts that failed
+    sa.Column("dead", sa.BigInteger, nullable=False),
+    sa.Column("milliseconds", sa.BigInteger, nullable=False),  # that all of these took
+    sa.Column("done_at", sa.BigInteger),  # the last time that one was
+)

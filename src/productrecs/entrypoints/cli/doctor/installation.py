@@ -29,6 +29,7 @@ def check_configuration(
         message = f"the clock stands still at {iso(settings.now_ms)}"
         yield note("configuration", message, "unset PRODUCTRECS_NOW, unless for a replay")
     known = {knob.environment for knob in KNOBS}
+    known |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
     verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in VERBS)
     for name in sorted(environment):
         if name.startswith(_PREFIX) and name not in known and not name.startswith(verbs):

@@ -45,6 +45,7 @@ _KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
         Credential.PUBLISHABLE: "publishable",
         Credential.EITHER: "either",
         Credential.SECRET: "secret",
+        Credential.OPERATOR: "the operator's token",
     }
 )
 

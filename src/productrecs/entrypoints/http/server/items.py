@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.documentation import (
 )
 from productrecs.entrypoints.http.paths import item_in_path
 from productrecs.entrypoints.http.schemas.items import ItemsPush, parse_items
+from productrecs.entrypoints.http.traffic import Count
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import Pushed, delete, push
@@ -88,6 +89,8 @@ async def push_items(request: Request) -> Response:
     if pushed is None:
         message = "a push always tells what it did"
         raise RuntimeError(message)
+    exchange.context.traffic.add(Count.ITEMS_CREATED, pushed.created)
+    exchange.context.traffic.add(Count.ITEMS_UPDATED, pushed.updated)
     content = {
         "ok": True,
         "created": pushed.created,
@@ -129,6 +132,7 @@ async def delete_item(
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
     await _change(exchange, lambda log, now_ms: delete(log, named, now_ms))
+    exchange.context.traffic.add(Count.ITEMS_DELETED)
     return Response(_encode({"ok": True, "id": named}), media_type="application/json")
 
 

@@ -16,6 +16,7 @@ from productrecs.entrypoints.http.documentation import (
     reply,
 )
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
+from productrecs.entrypoints.http.traffic import Count
 from productrecs.entrypoints.services import Services
 from productrecs.records.orders.order import NewOrder
 from productrecs.records.orders.receive import Receipt, receive_order
@@ -72,6 +73,8 @@ async def sync_order(request: Request) -> Response:
     receipt: Receipt = await context.writer.submit(
         context.write_orders, store.store_id, order
     )
+    counted = Count.ORDERS_REPEATED if receipt.duplicate else Count.ORDERS
+    context.traffic.add(counted)
     content = {
         "ok": True,
         "order_id": receipt.order_id,

@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.documentation import (
 from productrecs.entrypoints.http.schemas.event_fast import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import EventBody, parse_events
 from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.entrypoints.http.traffic import Count
 from productrecs.entrypoints.services import Services
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.log import names_a_product
@@ -110,6 +111,7 @@ async def receive(context: Context, store: Store, data: bytes) -> bytes:
     groups = _grouped(data)
     opened = context.shops.get(store) or await context.shops.open(store)
     await context.writer.submit(context.write_events, store.store_id, groups)
+    context.traffic.add(Count.EVENTS, sum(map(len, groups)))
     warnings = _warnings(opened, groups)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 

@@ -150,7 +150,8 @@ async def answer(context: Context, opened: OpenShop, asked: RecommendationReques
     if not asked.identities:
         return _for_anybody(context, opened, asked)
     histories = await _histories(context, opened, asked.identities)
-    return _made(opened, asked, histories, context.clock())
+    picks = _picked(context, opened, asked, histories, context.clock())
+    return recommendations_body(picks, opened.shop.catalog.cards)
 
 
 def answer_trending(context: Context, opened: OpenShop, num: int) -> bytes:
@@ -162,7 +163,9 @@ def answer_trending(context: Context, opened: OpenShop, num: int) -> bytes:
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms = context.clock()
     key = (asked.source, asked.num, asked.item_id, asked.basket)
-    return _kept_or(opened, now_ms, key, lambda: recommend(opened.shop, asked, (), now_ms))
+    return _kept_or(
+        opened, now_ms, key, lambda: _picked(context, opened, asked, (), now_ms)
+    )
 
 
 def _kept_or(
@@ -184,14 +187,16 @@ def _kept_or(
     return body
 
 
-def _made(
+def _picked(
+    context: Context,
     opened: OpenShop,
     asked: RecommendationRequest,
     histories: Sequence[History],
     now_ms: int,
-) -> bytes:
+) -> list[Pick]:
     picks = recommend(opened.shop, asked, histories, now_ms)
-    return recommendations_body(picks, opened.shop.catalog.cards)
+    context.traffic.listed(asked.source, is_empty=not picks)
+    return picks
 
 
 async def _histories(

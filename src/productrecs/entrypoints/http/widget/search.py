@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, search_reply
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.entrypoints.http.traffic import Count
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.trending import trend_of
 from productrecs.features.search.find import Searchable, find
@@ -105,10 +106,15 @@ async def answer_search(
         reply = SearchReply(_trending(opened.shop, asked, now_ms))
     else:
         reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
+    context.traffic.add(Count.SEARCHES)
+    context.traffic.add(Count.SEARCHES_EMPTY, reply.body == _NOTHING)
     # Rules begin and end by the clock, which makes no other moment.
     if not opened.said.rules and is_same(moment, _moment(opened, context.clock())):
         opened.searches.put(moment, asked, _packed(reply))
     return reply
+
+
+_NOTHING: Final = search_body((), ())
 
 
 def _packed(reply: SearchReply) -> bytes:

@@ -1,0 +1,98 @@
+"""How many connections may one process have open, and who goes when there are too many?
+
+Each address of the internet gets so many. Other addresses (this machine's, a private
+network's) get as many as there are: a proxy's are the connections of everybody. When the
+process has as many as it may, whoever connected and then said nothing goes first.
+"""
+
+import ipaddress
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Protocol
+
+SILENT_SECONDS: Final = 1.0
+
+
+class Guest(Protocol):
+    """A connection, as far as its coming and going is concerned."""
+
+    def cut(self) -> None:
+        """End it at once, whatever it was about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many connections a process has at most, in all and from one public address."""
+
+    connections: int = 4_096
+    of_an_address: int = 200
+
+
+class Admission:
+    """Who is connected to this process."""
+
+    def __init__(
+        self, limits: Limits | None = None, seconds: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin with nobody."""
+        self._limits = limits or Limits()
+        self._seconds = seconds
+        self._addresses: Counter[str] = Counter()
+        self._silent: dict[Guest, float] = {}  # since when, the longest first
+        self._refused = 0
+        self.count = 0
+
+    def enter(self, guest: Guest, address: str) -> bool:
+        """Note a new connection; return whether it may stay. It has to `leave` anyway."""
+        now = self._seconds()
+        self.count += 1
+        self._addresses[address] += 1
+        is_welcome = self._has_room_for(address) and (
+            self.count <= self._limits.connections or self._sent_somebody_away(now)
+        )
+        if is_welcome:
+            self._silent[guest] = now
+        else:
+            self._refused += 1
+        return is_welcome
+
+    def heard(self, guest: Guest) -> None:
+        """Note that a connection brought a request."""
+        self._silent.pop(guest, None)
+
+    def leave(self, guest: Guest, address: str) -> None:
+        """Note that a connection has ended."""
+        self.count -= 1
+        self._silent.pop(guest, None)
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+
+    def take_refused(self) -> int:
+        """Return how many were refused, or cut for others, since this was last asked."""
+        refused, self._refused = self._refused, 0
+        return refused
+
+    def _has_room_for(self, address: str) -> bool:
+        within = self._addresses[address] <= self._limits.of_an_address
+        return within or not _is_public(address)
+
+    def _sent_somebody_away(self, now: float) -> bool:
+        guest = next(iter(self._silent), None)
+        if guest is None or now - self._silent[guest] < SILENT_SECONDS:
+            return False
+        del self._silent[guest]
+        self._refused += 1
+        guest.cut()
+        return True
+
+
+@lru_cache(maxsize=4_096)
+def _is_public(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:  # a socket of this machine has no such address
+        return False

@@ -1,0 +1,65 @@
+"""What became of all jobs of each kind since the first, though their rows are long gone?"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables.jobs import job_totals
+
+_EVERYBODY: Final = "*"  # the rows are the installation's, no store's
+
+
+class Ending(StrEnum):
+    """How an attempt at a job ended."""
+
+    DONE = "done"
+    RETRIED = "retried"  # it failed, and waits for another attempt
+    DEAD = "dead"  # it failed for the last time
+
+
+class JobTotals(NamedTuple):
+    """The jobs of one kind: how many attempts ended how, and how long all of them took."""
+
+    kind: str
+    done: int
+    retried: int
+    dead: int
+    milliseconds: int
+    done_at: int | None  # when the last one was, by the machine's clock
+
+
+def note_end(
+    transaction: sa.Connection, kind: str, ending: Ending, took_ms: int, now_ms: int
+) -> None:
+    """Add one attempt, with the transaction that ends it."""
+    counts = {one.value: int(one is ending) for one in Ending}
+    row = upsert(transaction, job_totals).values(
+        store_id=_EVERYBODY,
+        kind=kind,
+        milliseconds=max(0, took_ms),
+        done_at=now_ms if ending is Ending.DONE else None,
+        **counts,
+    )
+    added = {name: job_totals.c[name] + row.excluded[name] for name in counts}
+    query = row.on_conflict_do_update(
+        index_elements=[job_totals.c.store_id, job_totals.c.kind],
+        set_={
+            **added,
+            "milliseconds": job_totals.c.milliseconds + row.excluded.milliseconds,
+            "done_at": sa.func.coalesce(row.excluded.done_at, job_totals.c.done_at),
+        },
+    )
+    transaction.execute(query)
+
+
+def all_totals(connection: sa.Connection) -> list[JobTotals]:
+    """Return the totals of every kind that ever ran."""
+    columns = [job_totals.c[name] for name in JobTotals._fields]
+    query = (
+        sa.select(*columns)
+        .where(job_totals.c.store_id == _EVERYBODY)
+        .order_by(job_totals.c.kind)
+    )
+    return [JobTotals(*row) for row in connection.execute(query)]
