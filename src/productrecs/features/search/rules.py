@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.catalog.item import (
+from productrecs.core.window import (
     UnreadableDateError,
     ends_at_ms,
     normalise_moment,

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
+from productrecs.core.window import ends_at_ms, starts_at_ms
 from productrecs.records.catalog.availability import Availability, can_be_bought, effective
-from productrecs.records.catalog.item import ends_at_ms, starts_at_ms
 from productrecs.storage.dialects import HotReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

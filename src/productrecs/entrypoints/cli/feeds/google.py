@@ -4,6 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.window import (
+    UnreadableDateError,
+    ends_at_ms,
+    normalise_moment,
+    starts_at_ms,
+)
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.feeds.wording import (
@@ -19,12 +25,6 @@ from productrecs.records.catalog.availability import (
     Availability,
     UnknownAvailabilityError,
     normalise,
-)
-from productrecs.records.catalog.item import (
-    UnreadableDateError,
-    ends_at_ms,
-    normalise_moment,
-    starts_at_ms,
 )
 from productrecs.records.orders.csv_format import Layout
 

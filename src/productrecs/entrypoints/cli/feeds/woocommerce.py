@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.window import (
+    UnreadableDateError,
+    ends_at_ms,
+    normalise_moment,
+    starts_at_ms,
+)
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.feeds.wording import (
@@ -17,12 +23,6 @@ from productrecs.entrypoints.cli.feeds.wording import (
     whole_number,
 )
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import (
-    UnreadableDateError,
-    ends_at_ms,
-    normalise_moment,
-    starts_at_ms,
-)
 from productrecs.records.orders.csv_format import (
     Layout,
     MissingColumnsError,

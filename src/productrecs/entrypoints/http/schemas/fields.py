@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from productrecs.core.window import UnreadableDateError, normalise_moment
 from productrecs.records.catalog.availability import (
     Availability,
     UnknownAvailabilityError,
     normalise,
 )
-from productrecs.records.catalog.item import UnreadableDateError, normalise_moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
