@@ -29,6 +29,7 @@ from productrecs.entrypoints.http.errors import (
     error_body,
 )
 from productrecs.entrypoints.http.gate import Application, Gate
+from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.integration import (
     connection,
     engines,
@@ -154,6 +155,7 @@ class _Process:
             write_catalog=items.CatalogWriting(services),
             write_uploads=uploads.UploadWriting(services),
             activity=RecentActivity(services),
+            holdouts=Holdouts(database, services.clock),
             traffic=self._traffic,
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
@@ -166,7 +168,8 @@ class _Process:
         looking = asyncio.create_task(self._look_at_itself(context))
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
-            yield
+            async with context.holdouts.storing():
+                yield
         finally:
             preloading.cancel()
             warming.cancel()

@@ -10,6 +10,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
+from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Traffic
@@ -35,6 +36,7 @@ class Context:
     write_catalog: Many
     write_uploads: Many
     activity: RecentActivity
+    holdouts: Holdouts
     traffic: Traffic
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None

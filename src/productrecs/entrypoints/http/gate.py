@@ -356,7 +356,9 @@ async def _read_fast(
         return None if asked is None else await answer(context, opened, asked)
     if path == "/v1/trending":
         num = plain_num(query, default)
-        return None if num is None else answer_trending(context, opened, num)
+        if num is None:
+            return None
+        return await answer_trending(context, opened, num, query.get("user_id"))
     if path == "/v1/widget-config":
         return await answer_config(context, store, opened, query.get("type", ""))
     return None

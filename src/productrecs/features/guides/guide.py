@@ -76,6 +76,12 @@ GUIDES: Final = (
         _ASK,
     ),
     Guide(
+        "holdout",
+        "Holdout: what lists are worth",
+        "Let a share of shoppers see no lists, and compare.",
+        _ASK,
+    ),
+    Guide(
         "integration",
         "Plugins and integrations",
         "What a store plugin calls: connect, appearance, training, status.",

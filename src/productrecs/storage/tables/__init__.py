@@ -13,7 +13,9 @@ from productrecs.storage.tables.accounts import (
 from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
+from productrecs.storage.tables.experiments import exposures
 from productrecs.storage.tables.jobs import jobs
+from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.search import search_rules, synonyms
 from productrecs.storage.tables.uploads import uploads
@@ -23,6 +25,7 @@ __all__ = [
     "counters",
     "event_receipts",
     "events",
+    "exposures",
     "imports",
     "items",
     "jobs",
@@ -30,6 +33,8 @@ __all__ = [
     "models",
     "order_receipts",
     "purchase_lines",
+    "rule_changes",
+    "rules",
     "search_rules",
     "shopper_links",
     "store_connections",

@@ -31,6 +31,7 @@ store_heads = sa.Table(
     sa.Column("model_id", sa.String(64)),
     sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
+    sa.Column("rules_seq", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 # How the merchant's own system is connected; a row from the first such call on.

@@ -29,6 +29,8 @@ class StoreSettings:
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
+    holdout_percent: float = 0.0
+    holdout_test: str = "holdout"
 
     @property
     def zone(self) -> ZoneInfo:
@@ -101,6 +103,27 @@ def _money(text: str) -> float:
     return value
 
 
+def _percent(highest: int) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        message = f"a percentage from 0 to {highest}"
+        try:
+            value = float(text.strip().removesuffix("%"))
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not 0 <= value <= highest:
+            raise ValueError(message)
+        return value
+
+    return parse
+
+
+def _test_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", text):
+        message = "a name of up to 64 letters, digits, blanks, dots and dashes"
+        raise ValueError(message)
+    return text
+
+
 def _one_of(*words: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in words:
@@ -132,6 +155,16 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("trending_days", _whole(1, 365), "how many days trending looks back"),
     Setting(
         "trending_min_price", _money, "trending hides products that cost less than this"
+    ),
+    Setting(
+        "holdout_percent",
+        _percent(90),
+        "how many shoppers in a hundred get empty lists, to measure what lists are worth",
+    ),
+    Setting(
+        "holdout_test",
+        _test_name,
+        "what the holdout test is called; another name draws other shoppers",
     ),
 )
 _BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

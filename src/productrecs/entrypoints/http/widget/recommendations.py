@@ -1,5 +1,6 @@
 """GET /v1/recommendations and GET /v1/trending."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -21,6 +22,7 @@ from productrecs.features.recommendations.request import (
     Source,
 )
 from productrecs.features.recommendations.trending import trend
+from productrecs.records.experiments.assignment import HoldoutTest
 from productrecs.records.orders.history import History
 
 _log = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ _log = logging.getLogger(__name__)
 router = APIRouter(tags=["widget"])
 
 MOST: Final = 20
+NOTHING: Final = recommendations_body((), ())
 MOST_ANCHORS: Final = 50
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
 _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
@@ -109,18 +112,21 @@ async def declared_trending(
     num: Num = None,
     user_id: Annotated[
         str | None,
-        Query(description="The session id; never changes the list.", examples=["s_4fQ9xZ"]),
+        Query(
+            description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]
+        ),
     ] = None,
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
-    By orders over 30 days, unless the store's settings say otherwise. It is never personal.
+    By orders over 30 days, unless the store's settings say otherwise. It is never personal;
+    a shopper who is held out of the store's test gets an empty list.
     """
-    del user_id  # asked for by the holdout alone
     exchange: Exchange = request.scope["productrecs"]
     store = exchange.known_caller.store
     opened = await exchange.context.shops.open(store)
-    body = answer_trending(exchange.context, opened, num or store.settings.rec_num)
+    num = num or store.settings.rec_num
+    body = await answer_trending(exchange.context, opened, num, user_id)
     return Response(body, media_type="application/json")
 
 
@@ -149,15 +155,52 @@ async def answer(context: Context, opened: OpenShop, asked: RecommendationReques
     """Return the body of a reply; one that names no shopper may be a moment old."""
     if not asked.identities:
         return _for_anybody(context, opened, asked)
-    histories = await _histories(context, opened, asked.identities)
+    if not opened.shop.settings.holdout_percent:
+        histories = await _histories(context, opened, asked.identities)
+        return _personal(context, opened, asked, histories)
+    # Together, so that a database that hangs is waited for once.
+    held_out, histories = await asyncio.gather(
+        _is_held_out(context, opened, asked.identities),
+        _histories(context, opened, asked.identities),
+    )
+    return NOTHING if held_out else _personal(context, opened, asked, histories)
+
+
+async def answer_trending(
+    context: Context, opened: OpenShop, num: int, user_id: str | None
+) -> bytes:
+    """Return the body of trending's reply; whose id it is asks for the holdout alone."""
+    identities = _identities(None, user_id)
+    if (
+        identities
+        and opened.shop.settings.holdout_percent
+        and await _is_held_out(context, opened, identities)
+    ):
+        return NOTHING
+    now_ms = context.clock()
+    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms))
+
+
+def _personal(
+    context: Context,
+    opened: OpenShop,
+    asked: RecommendationRequest,
+    histories: Sequence[History],
+) -> bytes:
     picks = _picked(context, opened, asked, histories, context.clock())
     return recommendations_body(picks, opened.shop.catalog.cards)
 
 
-def answer_trending(context: Context, opened: OpenShop, num: int) -> bytes:
-    """Return the body of trending's reply."""
-    now_ms = context.clock()
-    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms))
+async def _is_held_out(
+    context: Context, opened: OpenShop, identities: Sequence[str]
+) -> bool:
+    settings = opened.shop.settings
+    return await context.holdouts.is_held_out(
+        opened.shop.catalog.store_id,
+        HoldoutTest(settings.holdout_test, settings.holdout_percent),
+        identities,
+        context.read,
+    )
 
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:

@@ -1,0 +1,105 @@
+"""The SQL of holdout tests: by which name a shopper is drawn, and who met which arm."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.storage.dialects import HotReader, upsert
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import exposures
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+_PERSON: Final = (
+    "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
+)
+_KNOWN_SQL: Final = (
+    f"SELECT {_PERSON}, (SELECT unit FROM exposures "  # noqa: S608 - own constants
+    f"WHERE store_id = ? AND identity = {_PERSON} ORDER BY first_at, arm LIMIT 1)"
+)
+_MET_AS_SQL: Final = (
+    "SELECT unit FROM exposures WHERE store_id = ? AND identity IN "
+    "(SELECT session FROM shopper_links WHERE store_id = ? AND customer = ?) "
+    "ORDER BY first_at, unit LIMIT 1"
+)
+_FIRST_SESSION_SQL: Final = (
+    "SELECT session FROM shopper_links WHERE store_id = ? AND customer = ? "
+    "ORDER BY since_seq, session LIMIT 1"
+)
+
+
+class Met(NamedTuple):
+    """What the database knows of whoever a call names.
+
+    `names` are the customers that its identities lead to. `unit` is the name that they
+    were first met by; where none was stored, `session` is the first that led to them.
+    """
+
+    names: tuple[str, ...]
+    unit: str | None
+    session: str | None
+
+
+def read_met(reader: HotReader, store_id: StoreId, identities: Sequence[str]) -> Met:
+    """Return who a call names; of two identities the first that is known decides.
+
+    A session leads to its customer, and a customer to all sessions that turned out to be
+    theirs. One indexed read for a shopper who was met before.
+    """
+    names: list[str] = []
+    session: str | None = None
+    for identity in identities:
+        who = (store_id, identity, identity)
+        name, unit = reader.all(_KNOWN_SQL, (*who, store_id, *who))[0]
+        names.append(name)
+        if unit is None:
+            sessions = reader.all(_MET_AS_SQL, (store_id, store_id, name))
+            unit = sessions[0][0] if sessions else None
+        if unit is not None:
+            return Met(tuple(names), unit, session)
+        if session is None:
+            sessions = reader.all(_FIRST_SESSION_SQL, (store_id, name))
+            session = sessions[0][0] if sessions else None
+    return Met(tuple(names), None, session)
+
+
+def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
+    """Store exposures of any stores; of one that was met before the first stands."""
+    # One order of stores in every process: no deadlock between their locks.
+    ordered = sorted(batch, key=lambda exposure: exposure.store_id)
+    for store_id, group in groupby(ordered, key=lambda exposure: exposure.store_id):
+        try:
+            AccountRepository(transaction).hold(store_id)
+        except StoreGoneError:
+            continue
+        ExposureRepository(transaction, store_id).add(list(group))
+
+
+class ExposureRepository:
+    """One store's exposures, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def add(self, batch: Sequence[Exposure]) -> None:
+        """Store exposures; of one that is there already the first stands."""
+        rows = [
+            {
+                "store_id": self._store_id,
+                "identity": exposure.identity,
+                "test": exposure.test,
+                "arm": exposure.arm.value,
+                "unit": exposure.unit,
+                "first_at": exposure.first_at,
+            }
+            for exposure in batch
+        ]
+        # One order of rows too.
+        rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
+        query = upsert(self._transaction, exposures).on_conflict_do_nothing()
+        self._transaction.execute(query, rows)
