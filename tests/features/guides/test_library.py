@@ -40,7 +40,8 @@ def test_a_guide_begins_with_its_title_and_is_short(guide: Guide) -> None:
     text = LIBRARY.text(guide.slug)
 
     assert text.startswith(f"# {guide.title}\n")
-    assert text.count("\n") <= 300
+    read_through = REFERENCE.sub("", SOURCES[guide.slug])  # verbs are looked up
+    assert read_through.count("\n") <= 300
     assert "<!--" not in text
     assert " or |" not in text
 

@@ -112,6 +112,24 @@ class SessionIndex:
         fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
         return Ranked(items, (scores * fading).astype(np.float32))
 
+    def witnesses(
+        self, recent: Sequence[int] | Items, exclude_session: int | None = None
+    ) -> tuple[int, dict[int, int]]:
+        """Return how many sessions vote on what is next, and how many of them saw an item.
+
+        Takes what `next_items` takes, and asks the same sessions; by item number.
+        """
+        question = self._question(recent, exclude_session)
+        if len(question.items) == 0:
+            return 0, {}
+        layout = self._layout
+        slots, _, _ = twin.neighbours(layout, self._weights, question)
+        seen = [layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots]
+        items, counts = np.unique(
+            np.concatenate([NOTHING.items, *map(np.unique, seen)]), return_counts=True
+        )
+        return len(slots), dict(zip(items.tolist(), counts.tolist(), strict=True))
+
     def _question(self, recent: Sequence[int] | Items, excluded: int | None) -> Question:
         visit = recent.tolist() if isinstance(recent, np.ndarray) else recent
         newest_first = dict.fromkeys(reversed(visit[-self._options.longest :]))

@@ -16,18 +16,23 @@ def answer(
     layout: Layout, weights: Weights, question: Question, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    slots, similar, matched = _recent_sessions(layout, weights, question)
-    order = np.lexsort((-slots, -similar))[: question.neighbours]
-    kept = np.sort(order)  # newest first, as they stood
-    items, votes = _votes(
-        layout, weights, question, (slots[kept], similar[kept], matched[kept])
-    )
+    items, votes = _votes(layout, weights, question, neighbours(layout, weights, question))
     found, where = np.unique(items, return_inverse=True)
     scores = np.bincount(where, weights=votes) * layout.rarity[found]
     others = found != question.current
     found, scores = found[others], scores[others]
     places = places_of_best(found, scores, limit)
     return found[places].astype(np.int32), scores[places]
+
+
+def neighbours(
+    layout: Layout, weights: Weights, question: Question
+) -> tuple[Ints, Floats, Ints]:
+    """Return the sessions that vote, newest first: slots, similarity, newest match."""
+    slots, similar, matched = _recent_sessions(layout, weights, question)
+    order = np.lexsort((-slots, -similar))[: question.neighbours]
+    kept = np.sort(order)  # newest first, as they stood
+    return slots[kept], similar[kept], matched[kept]
 
 
 def _recent_sessions(
@@ -55,10 +60,10 @@ def _votes(
     layout: Layout,
     weights: Weights,
     question: Question,
-    neighbours: tuple[Ints, Floats, Ints],
+    voters: tuple[Ints, Floats, Ints],
 ) -> tuple[Ints, Floats]:
     """Return every item of every neighbour and the weight of its vote."""
-    slots, similar, matched = neighbours
+    slots, similar, matched = voters
     begins = layout.offsets[slots]
     lengths = layout.offsets[slots + 1] - begins
     whose = np.repeat(np.arange(len(slots)), lengths)

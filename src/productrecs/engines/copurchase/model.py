@@ -70,6 +70,14 @@ class CopurchaseModel:
         begin, end = self.offsets[item : item + 2].tolist()
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
+    def baskets_of(self, anchor: int, item: int) -> int:
+        """Return in how many baskets two items stood; 0 for none, or too few to count."""
+        if not 0 <= anchor < self.n_items:
+            return 0
+        begin, end = self.offsets[anchor : anchor + 2].tolist()
+        found = np.flatnonzero(self.companions[begin:end] == item)
+        return int(self.support[begin + found[0]]) if len(found) else 0
+
     def complete(self, basket: Sequence[int], limit: int) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.
 

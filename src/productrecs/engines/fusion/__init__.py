@@ -1,5 +1,5 @@
 """How do several ranked lists become one? By weighted reciprocal ranks."""
 
-from productrecs.engines.fusion.fuse import Fused, fuse, warm_up
+from productrecs.engines.fusion.fuse import RANK_OFFSET, Fused, fuse, warm_up
 
-__all__ = ["Fused", "fuse", "warm_up"]
+__all__ = ["RANK_OFFSET", "Fused", "fuse", "warm_up"]

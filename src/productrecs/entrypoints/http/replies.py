@@ -23,6 +23,7 @@ class Moment(NamedTuple):
     visible: Mask
     models: object
     settings: object
+    rules: object = None
 
     def is_same(self, other: "Moment | None") -> bool:
         """Return whether nothing was replaced."""
@@ -31,9 +32,11 @@ class Moment(NamedTuple):
         )
 
     def shows_the_same(self, other: "Moment") -> bool:
-        """Return whether the same products may be shown, by the same settings."""
-        return self.settings is other.settings and np.array_equal(
-            self.visible, other.visible
+        """Return whether the same products may be shown, by the same settings and rules."""
+        return (
+            self.settings is other.settings
+            and self.rules is other.rules
+            and np.array_equal(self.visible, other.visible)
         )
 
 
@@ -53,10 +56,11 @@ class _Kept:
 class ReplyCache:
     """Replies to calls that name no shopper, by what was asked.
 
-    Changed settings, and products that come, go or sell out, count at once: everything is
-    forgotten. Changed prices and texts count at once too: lists are written anew from live
-    cards. When there are new models, lists in use are made anew within `LAG_SECONDS`, each
-    at a time of its own: made anew all at once, they would take the process for a second.
+    Changed settings and rules, and products that come, go or sell out, count at once:
+    everything is forgotten. Changed prices and texts count at once too: lists are written
+    anew from live cards. When there are new models, lists in use are made anew within
+    `LAG_SECONDS`, each at a time of its own: made anew all at once, they would take the
+    process for a second.
     """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
@@ -25,6 +26,7 @@ from productrecs.features.recommendations.shop import Shop
 from productrecs.features.search.merchandising import Merchandising
 from productrecs.features.widgets.config import WidgetConfig
 from productrecs.records.catalog.view import CatalogView
+from productrecs.records.merchandising.view import RulesView
 from productrecs.records.orders.history import Histories
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.model_files import BrokenModelError
@@ -40,7 +42,8 @@ STALE_AFTER_SECONDS: Final = 5.0
 MEMORY_BUDGET: Final = 1 << 30
 PRELOADED: Final = 20
 _HEAD_SQL: Final = (
-    "SELECT catalog_seq, model_id, search_seq FROM store_heads WHERE store_id = ?"
+    "SELECT catalog_seq, model_id, rules_seq, search_seq FROM store_heads "
+    "WHERE store_id = ?"
 )
 
 
@@ -172,43 +175,14 @@ class Shops:
             total -= self._open.pop(oldest).memory_bytes()
 
     def _load(self, store: Store) -> OpenShop:
-        catalog = CatalogView(store.store_id, store.settings.zone, make_card)
-        opened = OpenShop(
-            shop=Shop(catalog=catalog, models=no_models(), settings=store.settings),
-            histories=Histories(store.store_id),
-            index=ServedIndex(folder_of_index(self._services.indexes, store.store_id)),
-        )
-        self._refresh_one(store.store_id, opened)
-        return opened
+        return read_shop(self._services, store)
 
     def _refresh_one(self, store_id: StoreId, opened: OpenShop) -> None:
         reader = self._services.database.hot_reader()
         try:
-            self._read_on(store_id, opened, reader)
+            _read_on(self._services, store_id, opened, reader)
         finally:
             reader.close()
-
-    def _read_on(self, store_id: StoreId, opened: OpenShop, reader: HotReader) -> None:
-        rows = reader.all(_HEAD_SQL, (store_id,))
-        if not rows:
-            return
-        catalog_seq, model_id, search_seq = rows[0]
-        opened.shop.catalog.refresh(reader, int(catalog_seq))
-        opened.index.refresh()
-        if opened.said.seq != search_seq:
-            opened.said = Merchandising.load(reader, store_id, int(search_seq))
-        serving = opened.shop.models.model_id
-        if model_id and model_id not in {serving, opened.refused_model}:
-            self._swap(store_id, opened, model_id)
-
-    def _swap(self, store_id: StoreId, opened: OpenShop, model_id: str) -> None:
-        folder = folder_of(self._services.models, store_id)
-        try:
-            opened.shop.models = TrainedModels.load(folder, model_id)
-            opened.refused_model = ""
-        except BrokenModelError:
-            opened.refused_model = model_id
-            _log.exception("a damaged model was refused; the last good one serves")
 
     def _follow(self) -> None:
         reader: HotReader | None = None
@@ -233,7 +207,7 @@ class Shops:
             self._follow_settings()
         for store_id, opened in list(self._open.items()):
             try:
-                self._read_on(store_id, opened, reader)
+                _read_on(self._services, store_id, opened, reader)
             except ProductRecsError:
                 _log.exception("a store's changes could not be read")
 
@@ -247,3 +221,47 @@ class Shops:
                     self._open.pop(store_id, None)
             else:
                 opened.shop.settings = store.settings
+
+
+def read_shop(services: Services, store: Store) -> OpenShop:
+    """Return a store's shop, read into memory as it is now."""
+    catalog = CatalogView(store.store_id, store.settings.zone, make_card)
+    rules = RulesView(store.store_id, store.settings.zone, catalog)
+    opened = OpenShop(
+        shop=Shop(catalog, no_models(), store.settings, rules),
+        histories=Histories(store.store_id),
+        index=ServedIndex(folder_of_index(services.indexes, store.store_id)),
+    )
+    reader = services.database.hot_reader()
+    try:
+        _read_on(services, store.store_id, opened, reader)
+    finally:
+        reader.close()
+    return opened
+
+
+def _read_on(
+    services: Services, store_id: StoreId, opened: OpenShop, reader: HotReader
+) -> None:
+    rows = reader.all(_HEAD_SQL, (store_id,))
+    if not rows:
+        return
+    catalog_seq, model_id, rules_seq, search_seq = rows[0]
+    shop = opened.shop
+    shop.catalog.refresh(reader, int(catalog_seq))
+    if shop.rules is not None:
+        shop.rules.refresh(reader, int(rules_seq), services.clock())
+    opened.index.refresh()
+    if opened.said.seq != search_seq:
+        opened.said = Merchandising.load(reader, store_id, int(search_seq))
+    if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
+        _swap(opened, folder_of(services.models, store_id), model_id)
+
+
+def _swap(opened: OpenShop, folder: Path, model_id: str) -> None:
+    try:
+        opened.shop.models = TrainedModels.load(folder, model_id)
+        opened.refused_model = ""
+    except BrokenModelError:
+        opened.refused_model = model_id
+        _log.exception("a damaged model was refused; the last good one serves")

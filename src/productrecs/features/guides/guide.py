@@ -76,6 +76,12 @@ GUIDES: Final = (
         _ASK,
     ),
     Guide(
+        "rules",
+        "Rules: your own word in lists",
+        "Exclude, boost, bury and pin products, where and when you say.",
+        _ASK,
+    ),
+    Guide(
         "holdout",
         "Holdout: what lists are worth",
         "Let a share of shoppers see no lists, and compare.",

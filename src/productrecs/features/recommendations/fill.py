@@ -5,35 +5,34 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.features.recommendations.request import Engine
-from productrecs.features.recommendations.shop import Shop
-from productrecs.records.catalog.view import Mask
+from productrecs.features.recommendations.shelf import Shelf
 
 _CATEGORIES: Final = 6
-_CHUNK: Final = 256
 
-Filler = Callable[[Shop, Mask, Sequence[int]], Iterator[int]]
+Filler = Callable[[Shelf, Sequence[int]], Iterator[int]]
 
 
-def from_categories(shop: Shop, visible: Mask, anchors: Sequence[int]) -> Iterator[int]:
+def from_categories(shelf: Shelf, anchors: Sequence[int]) -> Iterator[int]:
     """Give the best of the anchors' categories, the narrowest category first."""
-    catalog = shop.catalog
+    for name in narrowest_categories(shelf, anchors):
+        yield from shelf.best_of_category(name)
+
+
+def narrowest_categories(shelf: Shelf, anchors: Sequence[int]) -> list[str]:
+    """Return up to six categories of the anchors, those with the fewest items first."""
+    catalog = shelf.catalog
     sizes = {
         name: len(catalog.members.get(name, ()))
         for anchor in anchors
         if anchor < len(catalog)
         for name in catalog.categories[anchor]
     }
-    for name in sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]:
-        yield from shop.best_of_category(name, visible)
+    return sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]
 
 
-def trending(shop: Shop, visible: Mask, _anchors: Sequence[int] = ()) -> Iterator[int]:
+def trending(shelf: Shelf, _anchors: Sequence[int] = ()) -> Iterator[int]:
     """Give what trends, then the rest of the catalog, the newest first."""
-    for ordered in (shop.models.trending, shop.catalog.newest()):
-        for start in range(0, len(ordered), _CHUNK):
-            chunk = ordered[start : start + _CHUNK]
-            chunk = chunk[chunk < len(visible)]
-            yield from chunk[visible[chunk]].tolist()
+    return shelf.trending()
 
 
 FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(

@@ -1,25 +1,29 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.fill import FILLERS
+from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
-from productrecs.features.recommendations.sources import RECIPES, Placement, Recipe
+from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
 from productrecs.records.catalog.view import Mask
+from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
+from productrecs.tenancy.accounts.settings import StoreSettings
 
 _CANDIDATES: Final = 60
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
-_FILL_SCORE: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +33,12 @@ class Situation:
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
     recent: tuple[int, ...]  # the shopper's newest items, the newest last
     purchases: tuple[int, ...]  # what they bought last, the newest last
-    bought: frozenset[int]
+    bought: frozenset[int]  # what they bought and should not be shown again
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """What the engines propose, best first, nothing struck out yet."""
 
     engines: tuple[Engine, ...]
@@ -44,31 +47,52 @@ class Ranking:
     leaders: npt.NDArray[np.int8]  # [n] places in `engines`: who supplied it
 
 
+class Decision(NamedTuple):
+    """A list, and all that led to it."""
+
+    situation: Situation
+    shelf: Shelf
+    weights: Mapping[Engine, float]
+    proposals: tuple[Ranked, ...]  # of each engine in `weights`
+    ranking: Ranking  # in one order, as the store's rules weigh it
+    refused: frozenset[int]  # never in this list: what it is about, and what was bought
+    picks: list[Pick]
+
+
 def recommend(
     shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, their scores falling.
 
     Anchors are never among them, nor (unless repeats are allowed) what the shopper
-    bought; all are visible at `now_ms`. `buy` may return fewer, down to none; the other
-    sources return fewer only when the catalog has no more to show.
+    bought; all are visible at `now_ms` and none is excluded by a rule. `buy` may return
+    fewer, down to none; the other sources return fewer only when the catalog has no more
+    to show.
     """
-    recipe = RECIPES[request.source]
-    situation = understand(shop, request, histories)
-    visible = shop.visible(now_ms)
-    refused = set(situation.anchors)
-    if not shop.settings.allow_repeat_recommendations:
-        refused |= situation.bought
-    ranking = _blended(shop, recipe, situation, now_ms)
-    kept = _shown(ranking, refused, visible, request.num)
-    if len(kept) < request.num and recipe.fill:
-        refused.update(pick.item for pick in kept)
-        kept += _filled(shop, recipe, situation, visible, (refused, kept, request.num))
-    return kept
+    return decide(shop, request, histories, now_ms).picks
+
+
+def decide(
+    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
+) -> Decision:
+    """Return what `recommend` returns, with all that led to it."""
+    recipe = recipe_of(request.source, shop.settings)
+    situation = understand(shop, request, histories, now_ms)
+    shelf = shop.shelf(now_ms, situation.placement, request.source)
+    refused = situation.bought.union(situation.anchors)
+    weights = recipe.blend[situation.placement]
+    proposals = tuple(_candidates(shop, one, situation, now_ms) for one in weights)
+    ranking = _weighted(_blended(weights, proposals), shelf.rules)
+    picks = _shown(ranking, refused, shelf.visible, request.num)
+    if len(picks) < request.num and recipe.fill:
+        picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
+    if shelf.rules is not None and shelf.rules.pins:
+        picks = _pinned(shelf, ranking, refused, (picks, request.num, bool(recipe.fill)))
+    return Decision(situation, shelf, weights, proposals, ranking, refused, picks)
 
 
 def understand(
-    shop: Shop, request: RecommendationRequest, histories: Sequence[History]
+    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
 ) -> Situation:
     """Return what the call is about; ids that the catalog does not know are passed over."""
     names = ((request.item_id,) if request.item_id else ()) + request.basket
@@ -85,7 +109,7 @@ def understand(
         anchors=anchors,
         recent=recent,
         purchases=_interleaved([history.bought_recently for history in histories]),
-        bought=frozenset().union(*(history.bought for history in histories)),
+        bought=_not_again(shop.settings, histories, now_ms),
         visitor=next((one.visitor for one in histories if one.recent), None),
         placement=placement,
     )
@@ -100,20 +124,57 @@ def _interleaved(lists: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(reversed(newest_first))
 
 
-def _blended(shop: Shop, recipe: Recipe, situation: Situation, now_ms: int) -> Ranking:
+def basket_of(situation: Situation) -> tuple[int, ...]:
+    """Return with what others were bought: the call's items, else the shopper's own."""
+    return situation.anchors or tuple(dict.fromkeys(situation.purchases))
+
+
+def visit_of(situation: Situation) -> tuple[int, ...]:
+    """Return the visit that others are like: the newest items, the newest last."""
+    return (situation.recent + situation.anchors)[-_PREFIX:]
+
+
+def fill_anchors(situation: Situation) -> tuple[int, ...]:
+    """Return the items whose categories fill a list, the most telling first."""
+    return situation.anchors or situation.recent[: -_PREFIX - 1 : -1]
+
+
+def _not_again(
+    settings: StoreSettings, histories: Sequence[History], now_ms: int
+) -> frozenset[int]:
+    """Return what was bought too lately, by the store's settings, to be shown again."""
+    if settings.allow_repeat_recommendations:
+        return frozenset()
+    days = settings.repeat_after_days
+    if not days:
+        return frozenset().union(*(history.bought for history in histories))
+    since_ms = now_ms - days * DAY_MS
+    return frozenset().union(*(history.bought_since(since_ms) for history in histories))
+
+
+def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
     """Return every engine's candidates in one order.
 
     One engine keeps its own scores; several are blended by weighted reciprocal ranks, and
     a product's engine is the one with the largest share in it.
     """
-    weights = recipe.blend[situation.placement]
     engines = tuple(weights)
-    lists = [_candidates(shop, engine, situation, now_ms) for engine in engines]
-    if len(lists) == 1:
-        items, scores = lists[0]
+    if len(proposals) == 1:
+        items, scores = proposals[0]
         return Ranking(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse([one.items for one in lists], tuple(weights.values()))
+    fused = fuse([one.items for one in proposals], tuple(weights.values()))
     return Ranking(engines, *fused)
+
+
+def _weighted(ranking: Ranking, rules: ListRules | None) -> Ranking:
+    """Return the order as the store's rules boost and bury; equals keep their places."""
+    if rules is None or rules.factors is None:
+        return ranking
+    engines, items, unweighted, leaders = ranking
+    scores = rules.factors.take(items, mode="clip")
+    scores *= unweighted
+    order = (-scores).argsort(kind="stable")
+    return Ranking(engines, items[order], scores[order], leaders[order])
 
 
 def _shown(
@@ -134,32 +195,61 @@ def _shown(
 
 def _candidates(shop: Shop, engine: Engine, situation: Situation, now_ms: int) -> Ranked:
     if engine is Engine.BUY:
-        anchors = situation.anchors or tuple(dict.fromkeys(situation.purchases))
+        anchors = basket_of(situation)
         return shop.models.copurchase.complete(anchors, _CANDIDATES) if anchors else NOTHING
-    visit = (situation.recent + situation.anchors)[-_PREFIX:]
+    visit = visit_of(situation)
     if not visit:
         return NOTHING
     return shop.models.sessions.next_items(visit, now_ms, _CANDIDATES, situation.visitor)
 
 
 def _filled(
-    shop: Shop,
     recipe: Recipe,
     situation: Situation,
-    visible: Mask,
-    open_list: tuple[set[int], list[Pick], int],
+    shelf: Shelf,
+    open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
     """Return what completes a list; `open_list` is what is refused, kept, and wanted."""
     refused, kept, wanted = open_list
-    anchors = situation.anchors or situation.recent[: -_PREFIX - 1 : -1]
-    score = min([_FILL_SCORE] + [pick.score for pick in kept])
+    anchors = fill_anchors(situation)
+    taken = set(refused)
+    taken.update([pick.item for pick in kept])
+    score = min([FILL_SCORE] + [pick.score for pick in kept])
     added: list[Pick] = []
     for engine in recipe.fill:
-        for item in FILLERS[engine](shop, visible, anchors):
+        for item in FILLERS[engine](shelf, anchors):
             if len(kept) + len(added) == wanted:
                 return added
-            if item not in refused:
-                refused.add(item)
+            if item not in taken:
+                taken.add(item)
                 score *= 0.9
                 added.append(Pick(item, engine, score))
     return added
+
+
+def _pinned(
+    shelf: Shelf,
+    ranking: Ranking,
+    refused: Container[int],
+    open_list: tuple[list[Pick], int, bool],
+) -> list[Pick]:
+    """Return the list with pins in their places.
+
+    `open_list` is the list so far, how many are wanted, and whether strangers may come in:
+    `buy` is never padded, so there a pin only moves what was bought together.
+    """
+    picks, wanted, may_add = open_list
+    engines = {pick.item: pick.engine for pick in picks}
+    proposed = dict(zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True))
+    pinned: list[tuple[int, Pick]] = []
+    for place, item in shelf.rules.pins if shelf.rules is not None else ():
+        if item in refused or not shelf.shows(item):
+            continue
+        if item in proposed:
+            engine = engines.get(item, ranking.engines[proposed[item]])
+        elif may_add:
+            engine = engines.get(item, Engine.TRENDING)
+        else:
+            continue
+        pinned.append((place, Pick(item, engine, FILL_SCORE)))
+    return with_pins(picks, pinned, wanted)

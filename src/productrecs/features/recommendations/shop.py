@@ -1,21 +1,31 @@
 """What does recommending need to know of one store, at one moment?"""
 
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-import numpy as np
-
-from productrecs.engines.category import best_of
+from productrecs.features.recommendations.shelf import Shelf
 from productrecs.records.catalog.view import CatalogView, Mask
+from productrecs.records.merchandising.book import ListRules, RuleBook
+from productrecs.records.merchandising.rule import Place
+from productrecs.records.merchandising.view import RulesView
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 
-_ENOUGH: Final = 200
+_WORDS: Final[Mapping[str, Place]] = MappingProxyType({one.value: one for one in Place})
+
+
+class _Shelves(NamedTuple):
+    visible: Mask
+    models: TrainedModels
+    book: RuleBook | None
+    by_rules: dict[ListRules | None, Shelf]
 
 
 @dataclass(slots=True)
 class Shop:
-    """A store's live catalog, its serving models and its settings.
+    """A store's live catalog, its serving models, its settings and its rules.
 
     `models` and `settings` are replaced whole; whoever answers reads each once.
     """
@@ -23,27 +33,35 @@ class Shop:
     catalog: CatalogView
     models: TrainedModels
     settings: StoreSettings
-    _best: dict[str, list[int]] = field(default_factory=dict)
-    _best_of: tuple[object, ...] = ()
+    rules: RulesView | None = None  # None obeys no rule
+    _shelves: _Shelves | None = None
 
     def visible(self, now_ms: int) -> Mask:
         """Return, by item number, what may be shown now by the store's settings."""
         return self.catalog.visible(now_ms, hide_sold_out=self.settings.hide_out_of_stock)
 
-    def best_of_category(self, name: str, visible: Mask) -> list[int]:
-        """Return up to 200 visible items of a category, the most trending first."""
-        moment = (self.models, self.catalog.version, id(visible))
-        if moment != self._best_of:
-            self._best, self._best_of = {}, moment
-        best = self._best.get(name)
-        if best is None:
-            best = self._best[name] = self._rank_category(name, visible)
-        return best
+    @property
+    def book(self) -> RuleBook | None:
+        """What the store's rules say now; None when it has no rule."""
+        return None if self.rules is None else self.rules.book
 
-    def _rank_category(self, name: str, visible: Mask) -> list[int]:
-        members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
-        members = members[members < len(visible)]
-        best: list[int] = best_of(
-            members[visible[members]], self.models.ranks, _ENOUGH
-        ).tolist()
-        return best
+    def shelf(self, now_ms: int, placement: str, source: str | None = None) -> Shelf:
+        """Return what one kind of list may be made of now; the same until it changes."""
+        visible, models, book = self.visible(now_ms), self.models, self.book
+        kept = self._shelves
+        if (
+            kept is None
+            or kept.visible is not visible
+            or kept.models is not models
+            or kept.book is not book
+        ):
+            kept = self._shelves = _Shelves(visible, models, book, {})
+        rules = None
+        if book is not None:
+            asked = None if source is None else _WORDS[source]
+            rules = book.of(_WORDS[placement], asked)
+        shelf = kept.by_rules.get(rules)
+        if shelf is None:
+            shelf = Shelf(self.catalog, models, visible, rules)
+            kept.by_rules[rules] = shelf
+        return shelf

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.features.recommendations.request import Engine, Source
+from productrecs.tenancy.accounts.settings import StoreSettings
 
 
 class Placement(StrEnum):
@@ -45,7 +46,7 @@ _MIX: Final = MappingProxyType(
     }
 )
 
-RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
+_RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchased only, never padded: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
@@ -55,3 +56,10 @@ RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         Source.MIX: Recipe(blend=_MIX, fill=_FILL),
     }
 )
+
+
+def recipe_of(source: Source, settings: StoreSettings) -> Recipe:
+    """Return how a source is answered in a store; without pictures, `similar` as `mix`."""
+    if source is Source.SIMILAR and not settings.visual_recommendations:
+        source = Source.MIX
+    return _RECIPES[source]

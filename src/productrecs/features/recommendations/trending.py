@@ -1,32 +1,57 @@
 """What sells right now? The same for everybody, by the store's own measure."""
 
+from typing import Final
+
 import numpy as np
 
-from productrecs.features.recommendations.fill import trending as trending_items
+from productrecs.features.recommendations.pins import with_pins
 from productrecs.features.recommendations.request import Engine, Pick
+from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
 from productrecs.records.catalog.view import Mask
+
+PLACE: Final = "trending"  # as rules name it
 
 
 def trend(shop: Shop, num: int, now_ms: int) -> list[Pick]:
     """Return up to `num` products, the most trending first; never personalised.
 
     Ranked by the store's metric in its look-back window, then by carts, views, and the
-    newest; what costs less than the store's least price is passed over, and so is what
-    has no price while a least price is set.
+    newest, as the store's rules boost, bury and pin; what costs less than the store's least
+    price is passed over, and so is what has no price while a least price is set.
     """
-    return trend_of(shop, shop.visible(now_ms), num)
+    shelf = shop.shelf(now_ms, PLACE)
+    shown = _dear_enough(shop, shelf.visible)
+    picks = _first(shelf, shown, num)
+    pins = shelf.rules.pins if shelf.rules is not None else ()
+    if not pins:
+        return picks
+    pinned = [
+        (pin.place, Pick(pin.item, Engine.TRENDING, 0.0))
+        for pin in pins
+        if shelf.shows(pin.item) and shown[pin.item]
+    ]
+    return with_pins(picks, pinned, num)
 
 
 def trend_of(shop: Shop, visible: Mask, num: int) -> list[Pick]:
-    """Return the same of the `visible` items, whoever chose those."""
+    """Return the same of the `visible` items, whoever chose those, asking no rule."""
+    shelf = Shelf(shop.catalog, shop.models, visible, None)
+    return _first(shelf, _dear_enough(shop, visible), num)
+
+
+def _dear_enough(shop: Shop, visible: Mask) -> Mask:
     least = shop.settings.trending_min_price
-    if least > 0:
-        prices = shop.catalog.prices[: len(visible)]
-        visible = visible & (np.nan_to_num(prices, nan=-1.0) >= least)
+    if least <= 0:
+        return visible
+    prices = shop.catalog.prices[: len(visible)]
+    return visible & (np.nan_to_num(prices, nan=-1.0) >= least)
+
+
+def _first(shelf: Shelf, shown: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
     seen: set[int] = set()
-    for item in trending_items(shop, visible):
+    for item in shelf.trending(shown):
         if len(picks) == num:
             break
         if item not in seen:

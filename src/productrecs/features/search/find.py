@@ -8,6 +8,7 @@ from productrecs.features.search.merchandising import Merchandising, address_of,
 from productrecs.features.search.request import Hit, Results, SearchRequest
 from productrecs.features.search.rules import Action, SearchRule
 from productrecs.records.catalog.view import CatalogView, Mask
+from productrecs.records.merchandising.book import ListRules
 from productrecs.training.search.served import ServedIndex
 from productrecs.training.trained_models import Ranks
 
@@ -26,6 +27,12 @@ class Searchable:
     ranks: Ranks  # per item number its place in what trends
     trending: int  # how many items trend
     said: Merchandising
+    rules: ListRules | None = None  # what they exclude is not found
+
+    def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
+        """Return, by item number, what may be found."""
+        visible = self.catalog.visible(now_ms, hide_sold_out=in_stock)
+        return visible if self.rules is None else self.rules.shown(visible)
 
     def popularity(self, item: int) -> float:
         """Return how well an item sells, from 0 for not at all to 1 for the best."""
@@ -38,9 +45,9 @@ class Searchable:
 def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     """Return up to `request.num` products, best first, their scores falling.
 
-    All are visible at `now_ms`, with `in_stock` they can be bought too. What the merchant
-    pinned for the query comes first, then what is named by its id or sku; sales decide
-    between products that fit alike.
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
+    bought too. What the merchant pinned for the query comes first, then what is named by
+    its id or sku; sales decide between products that fit alike.
 
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
@@ -66,7 +73,7 @@ def _shown(
     shop: Searchable, request: SearchRequest, rules: list[SearchRule], now_ms: int
 ) -> Mask:
     """Return what may be shown, without what is hidden from this query."""
-    visible = shop.catalog.visible(now_ms, hide_sold_out=request.in_stock)
+    visible = shop.visible(now_ms, in_stock=request.in_stock)
     hidden = [shop.catalog.number(one) for one in items_of(rules, Action.HIDE)]
     numbers = [one for one in hidden if one is not None and one < len(visible)]
     if not numbers:

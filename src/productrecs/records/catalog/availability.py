@@ -21,6 +21,16 @@ class Availability(StrEnum):
     DISCONTINUED = "discontinued"
 
 
+class Hidden(StrEnum):
+    """Why an item cannot be shown right now."""
+
+    DELETED = "deleted"  # or never pushed
+    DISCONTINUED = "discontinued"
+    SOLD_OUT = "sold_out"
+    NOT_YET = "not_yet"  # its window has not opened
+    NO_LONGER = "no_longer"  # its window has closed
+
+
 SPELLINGS = MappingProxyType(
     {
         # our own words and Google Merchant's, which differ in blanks only

@@ -18,7 +18,12 @@ import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.core.window import ends_at_ms, starts_at_ms
-from productrecs.records.catalog.availability import Availability, can_be_bought, effective
+from productrecs.records.catalog.availability import (
+    Availability,
+    Hidden,
+    can_be_bought,
+    effective,
+)
 from productrecs.storage.dialects import HotReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -82,6 +87,11 @@ class CatalogView:
         """Return how many item numbers the view covers, shown or not."""
         return len(self.ids)
 
+    @property
+    def seq(self) -> int:
+        """The number of the last change that the view shows."""
+        return self._seq
+
     def refresh(self, reader: HotReader, catalog_seq: int) -> None:
         """Read what changed up to `catalog_seq` (at least), the first time everything."""
         with self._refreshing:
@@ -111,6 +121,20 @@ class CatalogView:
         until = int(later.min()) if len(later) else _FOREVER
         self._masks[hide_sold_out] = (version, now_ms, until, mask)
         return mask
+
+    def why_hidden(self, number: int, now_ms: int, *, hide_sold_out: bool) -> Hidden | None:
+        """Return why an item may not be shown at `now_ms`; None when it may."""
+        if number >= len(self.ids) or self.ids[number] is None:
+            return Hidden.DELETED
+        if self._state[number] == _HIDDEN:
+            return Hidden.DISCONTINUED
+        if now_ms < self._opens[number]:
+            return Hidden.NOT_YET
+        if now_ms > self._closes[number]:
+            return Hidden.NO_LONGER
+        if hide_sold_out and self._state[number] == _SOLD_OUT:
+            return Hidden.SOLD_OUT
+        return None
 
     def number(self, item_id: str) -> int | None:
         """Return the number of an item of the catalog."""

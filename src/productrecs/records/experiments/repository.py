@@ -42,6 +42,11 @@ class Met(NamedTuple):
     unit: str | None
     session: str | None
 
+    @property
+    def name(self) -> str | None:
+        """The name that is drawn, as far as the database knows."""
+        return self.unit or self.session
+
 
 def read_met(reader: HotReader, store_id: StoreId, identities: Sequence[str]) -> Met:
     """Return who a call names; of two identities the first that is known decides.

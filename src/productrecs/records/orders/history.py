@@ -6,6 +6,7 @@ known costs no search of their own, whichever process took their events.
 """
 
 from array import array
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -74,6 +75,7 @@ class History:
     seq: int = -1  # up to where the log was read
     recent: "array[int]" = field(default_factory=_numbers)  # up to RECENT_LIMIT
     bought: "array[int]" = field(default_factory=_numbers)  # the newest last, all of them
+    bought_at: "array[int]" = field(default_factory=_numbers)  # when: times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
 
@@ -81,6 +83,10 @@ class History:
     def bought_recently(self) -> "array[int]":
         """What they bought last, the newest last."""
         return self.bought[-RECENT_LIMIT:]
+
+    def bought_since(self, since_ms: int) -> "array[int]":
+        """Return what they bought later than `since_ms`, the newest last."""
+        return self.bought[bisect_right(self.bought_at, since_ms) :]
 
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session), in the order of their times."""
@@ -90,6 +96,7 @@ class History:
         self.recent.extend([fact[3] for fact in facts[-RECENT_LIMIT:]])
         del self.recent[:-RECENT_LIMIT]
         self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
+        self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
         self.newest_ms = max(self.newest_ms, facts[-1][2])
         self.visitor = visitor_code(facts[-1][4] or self.person)
 

@@ -25,7 +25,9 @@ class StoreSettings:
     timezone: str = "UTC"
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
+    repeat_after_days: int = 0
     hide_out_of_stock: bool = True
+    visual_recommendations: bool = True
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
@@ -145,7 +147,17 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "whether what a shopper already bought may be recommended again",
     ),
     Setting(
+        "repeat_after_days",
+        _whole(0, 3650),
+        "after how many days it may be again all the same; 0 is never",
+    ),
+    Setting(
         "hide_out_of_stock", _switch, "whether products that cannot be bought are hidden"
+    ),
+    Setting(
+        "visual_recommendations",
+        _switch,
+        "whether products that look alike are recommended, and complete short lists",
     ),
     Setting(
         "trending_metric",

@@ -112,9 +112,7 @@ async def declared_trending(
     num: Num = None,
     user_id: Annotated[
         str | None,
-        Query(
-            description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]
-        ),
+        Query(description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]),
     ] = None,
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
@@ -216,7 +214,7 @@ def _kept_or(
 ) -> bytes:
     """Return the kept reply for `key`, or make its list and keep it."""
     shop = opened.shop
-    moment = Moment(shop.visible(now_ms), shop.models, shop.settings)
+    moment = Moment(shop.visible(now_ms), shop.models, shop.settings, shop.book)
     now = time.monotonic()
 
     def write(picks: Sequence[Pick]) -> bytes:

@@ -13,10 +13,10 @@ from productrecs.entrypoints.http.documentation import errors, search_reply
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
-from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.trending import trend_of
 from productrecs.features.search.find import Searchable, find
 from productrecs.features.search.request import SearchRequest, cut
+from productrecs.records.merchandising.rule import Place
 
 router = APIRouter(tags=["widget"])
 
@@ -103,7 +103,7 @@ async def answer_search(
     if kept is not None:
         return _unpacked(kept)
     if not asked.query.strip():
-        reply = SearchReply(_trending(opened.shop, asked, now_ms))
+        reply = SearchReply(_trending(opened, asked, now_ms))
     else:
         reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
     context.traffic.add(Count.SEARCHES)
@@ -129,25 +129,36 @@ def _unpacked(kept: bytes) -> SearchReply:
 
 
 def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> SearchReply:
-    catalog, models, said = opened.shop.catalog, opened.shop.models, opened.said
-    shop = Searchable(catalog, opened.index, models.ranks, len(models.trending), said)
-    found = find(shop, asked, now_ms)
+    found = find(_searchable(opened), asked, now_ms)
     headers: list[Header] = []
     if found.relaxed is not Relaxed.NOTHING:
         headers.append((_RELAXED, found.relaxed.value.encode()))
     if found.address is not None:
         headers.append((_REDIRECT, found.address.encode()))
-    return SearchReply(search_body(found.hits, catalog.cards), headers)
+    return SearchReply(search_body(found.hits, opened.shop.catalog.cards), headers)
 
 
-def _trending(shop: Shop, asked: SearchRequest, now_ms: int) -> bytes:
-    visible = shop.catalog.visible(now_ms, hide_sold_out=asked.in_stock)
-    return listed_body(trend_of(shop, visible, asked.num), shop.catalog.cards)
+def _trending(opened: OpenShop, asked: SearchRequest, now_ms: int) -> bytes:
+    visible = _searchable(opened).visible(now_ms, in_stock=asked.in_stock)
+    return listed_body(trend_of(opened.shop, visible, asked.num), opened.shop.catalog.cards)
+
+
+def _searchable(opened: OpenShop) -> Searchable:
+    shop = opened.shop
+    models, book = shop.models, shop.book
+    return Searchable(
+        catalog=shop.catalog,
+        index=opened.index,
+        ranks=models.ranks,
+        trending=len(models.trending),
+        said=opened.said,
+        rules=None if book is None else book.of(Place.SEARCH),
+    )
 
 
 def _moment(opened: OpenShop, now_ms: int) -> Moment:
     shop = opened.shop
     shown = shop.catalog.visible(now_ms, hide_sold_out=False)
     buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
-    version = opened.index.version
-    return (shown, buyable, shop.models, shop.settings, version, opened.said)
+    version, said = opened.index.version, opened.said
+    return (shown, buyable, shop.models, shop.settings, version, said, shop.book)

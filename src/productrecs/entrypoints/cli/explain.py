@@ -1,0 +1,166 @@
+"""Why would this shopper see this list here? The reply of a call, with its reasons."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+import msgspec
+
+from productrecs.entrypoints.cli.session import (
+    data_option,
+    json_option,
+    opened,
+    print_json,
+)
+from productrecs.entrypoints.http.shops import read_shop
+from productrecs.entrypoints.services import Services
+from productrecs.features.recommendations.explain import (
+    AppliedRule,
+    Explanation,
+    Product,
+    Struck,
+    Voice,
+    explain_recommendations,
+    explain_trending,
+)
+from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.repository import read_met
+from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store import Store
+
+_TRENDING = "trending"
+
+
+class _Call(TypedDict):
+    """What the call that is to be explained says."""
+
+    item: str | None
+    cart: tuple[str, ...]
+    shopper: str | None
+    customer: str | None
+    source: str
+    num: int | None
+
+
+@click.command()
+@click.argument("domain")
+@click.option("--item", help="The product page's item: item_id of the call.")
+@click.option("--cart", multiple=True, help="An item in the cart; may be repeated.")
+@click.option("--shopper", help="Whose call it is: its user_id.")
+@click.option("--customer", help="Its customer_id.")
+@click.option(
+    "--source",
+    type=click.Choice([*(source.value for source in Source), _TRENDING]),
+    default=Source.MIX.value,
+    show_default=True,
+    help="What is asked for.",
+)
+@click.option(
+    "--num",
+    type=click.IntRange(1, 20),
+    help="How many products; the store's setting when not given.",
+)
+@json_option
+@data_option
+def explain(
+    domain: str, *, as_json: bool, data: Path | None, **call: Unpack[_Call]
+) -> None:
+    """Explain a list: who supplied each product, with which evidence, and what was struck.
+
+    It is the list that the service answers such a call with right now.
+
+    Example: productrecs explain shop.example.com --item tent --shopper s_anna
+    """
+    if call["source"] == Source.SIMILAR and call["item"] is None:
+        message = "similar needs --item: the product that the others should look like"
+        raise click.UsageError(message)
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        explanation, arm = _explained(services, store, call)
+    if as_json:
+        told = msgspec.to_builtins(explanation)
+        print_json({**told, "holdout": None if arm is None else arm.value})
+        return
+    for line in _lines(explanation, arm):
+        click.echo(line)
+
+
+def _explained(
+    services: Services, store: Store, call: _Call
+) -> tuple[Explanation, Arm | None]:
+    """Return the list and its reasons, and in which arm of a test the shopper stands."""
+    shop_in_memory, now_ms = read_shop(services, store), services.clock()
+    shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
+    named = tuple(name for name in (call["customer"], call["shopper"]) if name)
+    identities = tuple(dict.fromkeys(named))
+    reader = services.database.hot_reader()
+    try:
+        histories = [shop_in_memory.histories.of(name, reader) for name in identities]
+        arm = None
+        if identities and store.settings.holdout_percent:
+            unit = read_met(reader, store.store_id, identities).name or identities[-1]
+            test = HoldoutTest(store.settings.holdout_test, store.settings.holdout_percent)
+            arm = arm_of(store.store_id, test, unit)
+    finally:
+        reader.close()
+    if call["source"] == _TRENDING:
+        return explain_trending(shop, num, now_ms), arm
+    asked = RecommendationRequest(
+        Source(call["source"]), num, call["item"] or None, call["cart"], identities
+    )
+    return explain_recommendations(shop, asked, histories, now_ms), arm
+
+
+def _lines(explanation: Explanation, arm: Arm | None) -> Iterator[str]:
+    about = ", ".join(explanation.anchors) or "no product"
+    yield f"{explanation.source}, placement {explanation.placement}, about {about}"
+    if explanation.recent:
+        yield f"the shopper's newest: {', '.join(explanation.recent[:9])}"
+    for engine, count in explanation.proposals.items():
+        weight = explanation.weights[engine]
+        yield f"{engine} proposed {count} products (weight {weight:g})"
+    if arm is Arm.HELD_OUT:
+        yield "HELD OUT: this shopper is answered with an empty list; otherwise with"
+    if not explanation.products:
+        yield "the list is empty"
+    for place, product in enumerate(explanation.products, 1):
+        reasons = "; ".join(_reasons(product)) or "newest"
+        yield f"{place:>3}. {product.item_id}  {product.source}: {reasons}"
+    if explanation.below:
+        yield f"     {explanation.below} more could be shown and stand below"
+    for one in explanation.struck:
+        reasons = "; ".join([_why(one), *map(_voice, one.voices)])
+        yield f"  -  {one.item_id or '(deleted)'}  {reasons}"
+
+
+def _reasons(product: Product) -> Iterator[str]:
+    if product.pinned_by is not None:
+        yield f"pinned by rule {product.pinned_by}"
+    yield from map(_voice, product.voices)
+    for one in product.bought_with[:3]:
+        yield f"in {one.baskets} baskets with {one.item_id}"
+    if product.seen_by is not None:
+        yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
+    if product.category is not None:
+        yield f"of the category {product.category}"
+    if product.trending_rank is not None:
+        yield f"no. {product.trending_rank} of what trends"
+    yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
+
+
+def _voice(voice: Voice) -> str:
+    return f"no. {voice.rank} of {voice.engine}"
+
+
+def _why(struck: Struck) -> str:
+    words = struck.why.value.replace("_", " ")
+    rules = [rule for rule in struck.rules if rule.action == "exclude"]
+    if struck.why != "excluded" or not rules:
+        return words
+    return f"{words} by rule {rules[0].rule_id} ({rules[0].title})"
+
+
+def _rule(rule: AppliedRule) -> str:
+    return f"x{rule.factor:.3g} by rule {rule.rule_id} ({rule.title})"

@@ -1,0 +1,308 @@
+"""Why is this the list? Who supplied each product, by which evidence; what was struck.
+
+The list is decided by the very functions that serve it; here it is only looked at.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from productrecs.engines.contract import Ranked
+from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.features.recommendations.fill import narrowest_categories
+from productrecs.features.recommendations.recommend import (
+    Decision,
+    basket_of,
+    decide,
+    fill_anchors,
+    visit_of,
+)
+from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.shop import Shop
+from productrecs.features.recommendations.trending import PLACE, trend
+from productrecs.records.catalog.availability import Hidden
+from productrecs.records.merchandising.rule import Action, Place, Rule
+from productrecs.records.orders.history import History
+
+
+class Refused(StrEnum):
+    """Why a list does not show what could be shown."""
+
+    ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
+    BOUGHT = "bought"  # and not to be shown again (yet)
+    EXCLUDED = "excluded"  # by a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What one engine said of a product: its place among the proposals, from 1.
+
+    `score` compares within that engine only; `share` is its part in the blend's score,
+    before rules weighed it, None where one engine answered alone.
+    """
+
+    engine: Engine
+    rank: int
+    score: float
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoughtWith:
+    """In how many baskets a product stood together with an anchor."""
+
+    item_id: str
+    baskets: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBy:
+    """How many of the visits that are like this one looked at a product."""
+
+    visits: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRule:
+    """A rule about a product; `factor` is what it multiplies scores by."""
+
+    rule_id: int
+    title: str
+    action: Action
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One product of the list, and what speaks for it."""
+
+    item_id: str
+    source: Engine
+    score: float
+    voices: tuple[Voice, ...] = ()
+    bought_with: tuple[BoughtWith, ...] = ()
+    seen_by: SeenBy | None = None
+    category: str | None = None  # by which it fills up
+    trending_rank: int | None = None  # its place in what trends, from 1
+    rules: tuple[AppliedRule, ...] = ()
+    pinned_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A product that was proposed or pinned, and not shown; None where its id is gone."""
+
+    item_id: str | None
+    why: Refused | Hidden
+    voices: tuple[Voice, ...] = ()
+    rules: tuple[AppliedRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A list with its reasons; `products` are what the call is answered with, in order.
+
+    `proposals` is how many products each engine proposed, `weights` how much each counts
+    here, `below` how many that could be shown stood too far down.
+    """
+
+    source: str
+    placement: str
+    products: tuple[Product, ...]
+    struck: tuple[Struck, ...]
+    weights: Mapping[str, float]
+    proposals: Mapping[str, int]
+    below: int
+    anchors: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()  # the shopper's newest, the newest first
+
+
+def explain_recommendations(
+    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
+) -> Explanation:
+    """Return the list that `recommend` returns for the same arguments, with its reasons."""
+    decision = decide(shop, request, histories, now_ms)
+    looking = _Looking(shop, decision, request, now_ms)
+    situation = decision.situation
+    struck = tuple(looking.struck())
+    ids = shop.catalog.ids
+    kept = {pick.item for pick in decision.picks}
+    shown = [item for item in decision.ranking.items.tolist() if looking.may_show(item)]
+    return Explanation(
+        source=request.source,
+        placement=situation.placement,
+        products=tuple(looking.product(pick) for pick in decision.picks),
+        struck=struck,
+        weights={engine.value: weight for engine, weight in decision.weights.items()},
+        proposals={
+            engine.value: len(ranked.items)
+            for engine, ranked in zip(decision.weights, decision.proposals, strict=True)
+        },
+        below=sum(item not in kept for item in shown),
+        anchors=_named(ids, situation.anchors),
+        recent=_named(ids, situation.recent[::-1]),
+    )
+
+
+def explain_trending(shop: Shop, num: int, now_ms: int) -> Explanation:
+    """Return the list that `trend` returns for the same arguments, with its reasons."""
+    book, place = shop.book, Place(PLACE)
+    picks = trend(shop, num, now_ms)
+    ids = shop.catalog.ids
+    products = []
+    for pick in picks:
+        about = [] if book is None else book.about(pick.item, place)
+        products.append(
+            Product(
+                item_id=ids[pick.item] or "",
+                source=pick.engine,
+                score=pick.score,
+                trending_rank=_trending_rank(shop, pick.item),
+                rules=_applied(about),
+                pinned_by=_pinned_by(about),
+            )
+        )
+    struck = [
+        Struck(ids[item], Refused.EXCLUDED, rules=_applied(book.about(item, place)))
+        for item in shop.models.trending[:num].tolist()
+        if book is not None and item in book.of(place).excluded
+    ]
+    return Explanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
+
+
+class _Looking:
+    """One decision, looked at product by product."""
+
+    def __init__(
+        self, shop: Shop, decision: Decision, request: RecommendationRequest, now_ms: int
+    ) -> None:
+        self._shop = shop
+        self._decision = decision
+        self._now_ms = now_ms
+        self._places = Place(decision.situation.placement), Place(request.source)
+        self._visits, self._seen = 0, dict[int, int]()
+        if Engine.BROWSE in decision.weights:
+            situation = decision.situation
+            self._visits, self._seen = shop.models.sessions.witnesses(
+                visit_of(situation), situation.visitor
+            )
+
+    def product(self, pick: Pick) -> Product:
+        """Return what speaks for one product of the list."""
+        about = self._about(pick.item)
+        voices = self._voices(pick.item)
+        heard = {voice.engine for voice in voices}
+        return Product(
+            item_id=self._shop.catalog.ids[pick.item] or "",
+            source=pick.engine,
+            score=pick.score,
+            voices=voices,
+            bought_with=self._bought_with(pick.item) if Engine.BUY in heard else (),
+            seen_by=(
+                SeenBy(self._seen.get(pick.item, 0), self._visits)
+                if Engine.BROWSE in heard
+                else None
+            ),
+            category=self._category(pick),
+            trending_rank=_trending_rank(self._shop, pick.item),
+            rules=_applied(about),
+            pinned_by=_pinned_by(about),
+        )
+
+    def struck(self) -> Iterator[Struck]:
+        """Give what was proposed or pinned and may not be shown, in the blend's order."""
+        rules = self._decision.shelf.rules
+        pinned = [pin.item for pin in rules.pins] if rules is not None else []
+        for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
+            why = self._why_not(item)
+            if why is not None:
+                ids = self._shop.catalog.ids
+                item_id = ids[item] if item < len(ids) else None
+                about = _applied(self._about(item))
+                yield Struck(item_id, why, self._voices(item), about)
+
+    def may_show(self, item: int) -> bool:
+        """Return whether an item could be in the list."""
+        decision = self._decision
+        return item not in decision.refused and decision.shelf.shows(item)
+
+    def _why_not(self, item: int) -> Refused | Hidden | None:
+        if self.may_show(item):
+            return None
+        if item in self._decision.situation.anchors:
+            return Refused.ASKED_ABOUT
+        if item in self._decision.situation.bought:
+            return Refused.BOUGHT
+        hidden = self._shop.catalog.why_hidden(
+            item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
+        )
+        return hidden or Refused.EXCLUDED
+
+    def _about(self, item: int) -> list[Rule]:
+        book = self._shop.book
+        return [] if book is None else book.about(item, *self._places)
+
+    def _voices(self, item: int) -> tuple[Voice, ...]:
+        decision = self._decision
+        alone = len(decision.proposals) == 1
+        return tuple(
+            Voice(
+                engine,
+                rank + 1,
+                float(ranked.scores[rank]),
+                None if alone else weight / (RANK_OFFSET + rank),
+            )
+            for (engine, weight), ranked in zip(
+                decision.weights.items(), decision.proposals, strict=True
+            )
+            if (rank := _rank_in(ranked, item)) is not None
+        )
+
+    def _bought_with(self, item: int) -> tuple[BoughtWith, ...]:
+        anchors = basket_of(self._decision.situation)
+        copurchase, ids = self._shop.models.copurchase, self._shop.catalog.ids
+        found = [
+            BoughtWith(ids[anchor] or "", baskets)
+            for anchor in anchors
+            if (baskets := copurchase.baskets_of(anchor, item))
+        ]
+        return tuple(sorted(found, key=lambda one: -one.baskets))
+
+    def _category(self, pick: Pick) -> str | None:
+        if pick.engine is not Engine.CATEGORY:
+            return None
+        shelf = self._decision.shelf
+        for name in narrowest_categories(shelf, fill_anchors(self._decision.situation)):
+            if name in shelf.catalog.categories[pick.item]:
+                return name
+        return None
+
+
+def _rank_in(ranked: Ranked, item: int) -> int | None:
+    items: list[int] = ranked.items.tolist()
+    return items.index(item) if item in items else None
+
+
+def _trending_rank(shop: Shop, item: int) -> int | None:
+    ranks = shop.models.ranks
+    if item >= len(ranks) or ranks[item] >= len(shop.models.trending):
+        return None
+    return int(ranks[item]) + 1
+
+
+def _applied(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
+    return tuple(
+        AppliedRule(rule.rule_id, rule.title, rule.content.action, rule.content.factor)
+        for rule in rules
+    )
+
+
+def _pinned_by(rules: Sequence[Rule]) -> int | None:
+    pins = (rule.rule_id for rule in rules if rule.content.action is Action.PIN)
+    return next(pins, None)
+
+
+def _named(ids: Sequence[str | None], items: Sequence[int]) -> tuple[str, ...]:
+    known = (ids[item] for item in items if item < len(ids))
+    return tuple(name for name in known if name is not None)

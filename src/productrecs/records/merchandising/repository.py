@@ -1,0 +1,196 @@
+"""The SQL of rules, of who changed them, and of the titles that they ask about."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.merchandising.rule import (
+    Action,
+    Places,
+    Rule,
+    RuleContent,
+    Target,
+)
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import rule_changes, rules, store_heads
+
+KEPT_CHANGES: Final = 1_000
+_PAGE: Final = 10_000
+_COLUMNS: Final = tuple(column.name for column in rules.c if column.name != "store_id")
+_RULES_SQL: Final = (
+    f"SELECT {', '.join(_COLUMNS)} FROM rules "  # noqa: S608 - own names
+    "WHERE store_id = ? ORDER BY rule_id"
+)
+_TITLES_SQL: Final = (
+    "SELECT number, title, present, change_seq FROM items "  # noqa: S608 - own names
+    f"WHERE store_id = ? AND number > ? ORDER BY number LIMIT {_PAGE}"
+)
+_CHANGED_TITLES_SQL: Final = (
+    "SELECT number, title, present, change_seq FROM items "
+    "WHERE store_id = ? AND change_seq > ?"
+)
+
+
+class Title(NamedTuple):
+    """An item's title, whether it is in the catalog, and the number of its last change."""
+
+    number: int
+    title: str
+    present: bool
+    change_seq: int
+
+
+def read_rules(reader: HotReader, store_id: StoreId) -> tuple[Rule, ...]:
+    """Return all rules of a store as they are now, the oldest first."""
+    return tuple(_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
+
+
+def read_titles(reader: HotReader, store_id: StoreId) -> Iterator[Sequence[Title]]:
+    """Give every title of a catalog, some thousand at a time."""
+    after = -1
+    while page := reader.all(_TITLES_SQL, (store_id, after)):
+        after = int(page[-1][0])
+        yield [_title(row) for row in page]
+
+
+def read_changed_titles(
+    reader: HotReader, store_id: StoreId, after_seq: int
+) -> Sequence[Title]:
+    """Return the titles of what changed in a catalog after `after_seq`."""
+    rows = reader.all(_CHANGED_TITLES_SQL, (store_id, after_seq))
+    return [_title(row) for row in rows]
+
+
+class RuleRepository:
+    """One store's rules, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def next_seq(self) -> int:
+        """Return the number of the change that is being made; changes wait for another.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self._store_id)
+            .values(rules_seq=store_heads.c.rules_seq + 1)
+            .returning(store_heads.c.rules_seq)
+        )
+        seq = self._transaction.execute(query).scalar()
+        if seq is None:
+            message = "this store was deleted"
+            raise StoreGoneError(message)
+        return int(seq)
+
+    def all(self) -> list[Rule]:
+        """Return every rule, the oldest first."""
+        query = sa.select(rules).where(rules.c.store_id == self._store_id)
+        rows = self._transaction.execute(query.order_by(rules.c.rule_id)).all()
+        return [_rule(row[1:]) for row in rows]
+
+    def add(self, rule: Rule) -> None:
+        """Store a new rule."""
+        row = {"store_id": self._store_id, **_row(rule)}
+        self._transaction.execute(rules.insert().values(row))
+
+    def put(self, rule: Rule) -> None:
+        """Store a rule over what it was."""
+        query = rules.update().where(
+            rules.c.store_id == self._store_id, rules.c.rule_id == rule.rule_id
+        )
+        self._transaction.execute(query.values(_row(rule)))
+
+    def remove(self, rule_id: int) -> None:
+        """Forget a rule."""
+        query = rules.delete().where(
+            rules.c.store_id == self._store_id, rules.c.rule_id == rule_id
+        )
+        self._transaction.execute(query)
+
+    def note_change(self, seq: int, rule: Rule, now_ms: int, who: tuple[str, str]) -> None:
+        """Remember that somebody did something to a rule; `who` is both words.
+
+        Of the oldest, more than a thousand changes back, nothing is remembered.
+        """
+        actor, what = who
+        row = {
+            "store_id": self._store_id,
+            "change_id": seq,
+            "rule_id": rule.rule_id,
+            "changed_at": now_ms,
+            "actor": actor,
+            "what": what,
+            "rule": json.dumps(_row(rule), ensure_ascii=False),
+        }
+        self._transaction.execute(rule_changes.insert().values(row))
+        query = rule_changes.delete().where(
+            rule_changes.c.store_id == self._store_id,
+            rule_changes.c.change_id <= seq - KEPT_CHANGES,
+        )
+        self._transaction.execute(query)
+
+    def changes(self, limit: int) -> list[tuple[int, str, str, Rule]]:
+        """Return the newest changes, the newest first: when, who, what, and the rule."""
+        query = sa.select(
+            rule_changes.c.changed_at,
+            rule_changes.c.actor,
+            rule_changes.c.what,
+            rule_changes.c.rule,
+        ).where(rule_changes.c.store_id == self._store_id)
+        query = query.order_by(rule_changes.c.change_id.desc()).limit(limit)
+        return [
+            (int(row[0]), row[1], row[2], _rule([stored.get(one) for one in _COLUMNS]))
+            for row in self._transaction.execute(query)
+            for stored in (json.loads(row[3]),)
+        ]
+
+
+def _row(rule: Rule) -> dict[str, object]:
+    """Return a rule's columns, but for its store."""
+    content = rule.content
+    return {
+        "rule_id": rule.rule_id,
+        "name": content.name,
+        "action": content.action.value,
+        "target": msgspec.json.encode(content.target).decode(),
+        "places": msgspec.json.encode(content.places).decode(),
+        "starts": content.starts,
+        "ends": content.ends,
+        "priority": content.priority,
+        "enabled": content.enabled,
+        "strength": content.strength,
+        "position": content.position,
+        "created_at": rule.created_at,
+        "updated_at": rule.updated_at,
+    }
+
+
+def _rule(row: Sequence[Any]) -> Rule:
+    """Return the rule of a row: `_COLUMNS` in the table's order."""
+    content = RuleContent(
+        name=row[1],
+        action=Action(row[2]),
+        target=msgspec.json.decode(row[3], type=Target),
+        places=msgspec.json.decode(row[4], type=Places),
+        starts=row[5],
+        ends=row[6],
+        priority=int(row[7]),
+        enabled=bool(row[8]),
+        strength=row[9],
+        position=row[10],
+    )
+    return Rule(int(row[0]), content, created_at=int(row[11]), updated_at=int(row[12]))
+
+
+def _title(row: Sequence[Any]) -> Title:
+    return Title(int(row[0]), row[1], bool(row[2]), int(row[3]))

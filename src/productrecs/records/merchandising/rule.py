@@ -1,0 +1,188 @@
+"""What is a rule: what it does, to which products, in which lists, and when?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.window import ends_at_ms, starts_at_ms
+
+BOOST_STRENGTH: Final = 1.5
+BURY_STRENGTH: Final = 10.0
+_ALWAYS: Final = 2**62
+
+
+class Action(StrEnum):
+    """What a rule does to the products it targets."""
+
+    EXCLUDE = "exclude"  # never shown
+    BOOST = "boost"  # shown earlier
+    BURY = "bury"  # shown later
+    PIN = "pin"  # shown at a place
+
+
+class Place(StrEnum):
+    """Where a list stands, and by which source it was asked for."""
+
+    PRODUCT = "product"
+    CART = "cart"
+    SHOPPER = "shopper"
+    NOBODY = "nobody"  # a call that knows neither product, cart nor shopper
+    TRENDING = "trending"
+    SEARCH = "search"  # which obeys exclude alone
+    MIX = "mix"
+    BUY = "buy"
+    BROWSE = "browse"
+    SIMILAR = "similar"
+
+
+SOURCES: Final = frozenset({Place.MIX, Place.BUY, Place.BROWSE, Place.SIMILAR})
+
+
+class State(StrEnum):
+    """Whether a rule is in force at a moment, and if not, why."""
+
+    ON = "on"
+    WAITING = "waiting"  # its schedule has not begun
+    OVER = "over"  # its schedule has ended
+    OFF = "off"  # it was disabled
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which products: those that fit everything that is said, whatever it is.
+
+    `items` are ids; `categories` names, as they stand in an item's `categories`. One of
+    each is enough, all of `title_words` must stand in the title. A product without a price
+    is in no range of prices.
+    """
+
+    items: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    title_words: tuple[str, ...] = ()
+    price_min: float | None = None
+    price_max: float | None = None
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether prices are asked for."""
+        return self.price_min is not None or self.price_max is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said: no rule may mean every product by saying nothing."""
+        return not (self.items or self.categories or self.title_words or self.has_prices)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """In which lists. Nothing said: in all of them.
+
+    Words of `only_in` that name placements, and those that name sources, are two
+    questions: `cart` with `buy` means carts asked for by `buy`.
+    """
+
+    only_in: tuple[Place, ...] = ()
+    not_in: tuple[Place, ...] = ()
+
+    def hold(self, placement: Place, source: Place | None) -> bool:
+        """Return whether a list of this placement and source is among them."""
+        here = {placement} if source is None else {placement, source}
+        if here & set(self.not_in):
+            return False
+        wanted = set(self.only_in)
+        return all(
+            not asked or here & asked for asked in (wanted & SOURCES, wanted - SOURCES)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleContent:
+    """What a merchant says of a rule.
+
+    `starts` and `ends` are ISO dates or datetimes in normal form, in the store's zone;
+    both belong to the time between. Of two rules that contradict each other the one with
+    the higher `priority` is obeyed. `strength` is how many times stronger (boost) or
+    weaker (bury) a product's score becomes; `position` is where the first of the pinned
+    `target.items` stands, from 1, the others follow.
+    """
+
+    action: Action
+    target: Target
+    name: str = ""
+    places: Places = field(default_factory=Places)
+    starts: str | None = None
+    ends: str | None = None
+    priority: int = 0
+    enabled: bool = True
+    strength: float | None = None
+    position: int | None = None
+
+    @property
+    def factor(self) -> float:
+        """What a score is multiplied by."""
+        if self.action is Action.BOOST:
+            return self.strength or BOOST_STRENGTH
+        if self.action is Action.BURY:
+            return 1.0 / (self.strength or BURY_STRENGTH)
+        return 1.0
+
+    def window(self, zone: tzinfo) -> tuple[int, int]:
+        """Return the first and the last UTC millisecond of the schedule."""
+        first = starts_at_ms(self.starts, zone) if self.starts else -_ALWAYS
+        last = ends_at_ms(self.ends, zone) if self.ends else _ALWAYS
+        return first, last
+
+    def state(self, now_ms: int, zone: tzinfo) -> State:
+        """Return whether the rule is in force at `now_ms`."""
+        if not self.enabled:
+            return State.OFF
+        first, last = self.window(zone)
+        if now_ms < first:
+            return State.WAITING
+        return State.ON if now_ms <= last else State.OVER
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as it is kept; ids grow and are never given twice."""
+
+    rule_id: int
+    content: RuleContent
+    created_at: int
+    updated_at: int
+
+    @property
+    def title(self) -> str:
+        """What it is called: its name, else what it says."""
+        return self.content.name or described(self.content)
+
+
+def by_rank(rules: Iterable[Rule]) -> list[Rule]:
+    """Return rules in the order in which they are obeyed: priority, then age."""
+    return sorted(rules, key=lambda rule: (-rule.content.priority, rule.rule_id))
+
+
+def described(content: RuleContent) -> str:
+    """Return what a rule says of which products, in one line of plain words."""
+    target = content.target
+    parts = [
+        _few("", target.items),
+        _few("in ", target.categories),
+        f"titled {' '.join(target.title_words)}" if target.title_words else "",
+        f"from {target.price_min:g}" if target.price_min is not None else "",
+        f"up to {target.price_max:g}" if target.price_max is not None else "",
+    ]
+    what = ", ".join(part for part in parts if part)
+    how = f" at {content.position}" if content.position is not None else ""
+    if content.strength is not None:
+        how = f" by {content.strength:g}"
+    return f"{content.action} {what}{how}"
+
+
+def _few(before: str, names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - a line's worth
+    return before + " or ".join(names[:3]) + more

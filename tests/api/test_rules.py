@@ -1,0 +1,198 @@
+"""A merchant's rules over HTTP: obeyed within a second, everywhere, and explained."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.cli import productrecs
+from productrecs.records.merchandising.change import Rules
+from productrecs.records.merchandising.rule import (
+    Action,
+    Place,
+    Places,
+    RuleContent,
+    Target,
+)
+from productrecs.tenancy.accounts.registration import find_store
+from tests.support.service import Merchant, Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOON = 1.5  # a second, and what a busy machine adds
+FAMILY = [f"tent-{n}" for n in range(5)]
+OTHERS = [f"lamp-{n}" for n in range(5)]
+
+
+def calls(there: Merchant) -> dict[str, list[str]]:
+    """Return the lists of every placement, of which some were answered from memory."""
+    return {
+        "product": there.recommend(item_id="tent-0", num=9).ids,
+        "cart": there.recommend(item_ids="tent-0,tent-1", num=9).ids,
+        "nobody": there.recommend(num=10).ids,
+        "shopper": there.recommend(user_id="s0", num=10).ids,
+        "buy": there.recommend(item_id="tent-0", source="buy", num=9).ids,
+        "trending": there.trending(num=10).ids,
+        "search": sorted(one["id"] for one in there.search("tent", num=5).json["results"]),
+        "empty search": [one["id"] for one in there.search("", num=10).json["results"]],
+    }
+
+
+@pytest.fixture(scope="module")
+def store(service: Service) -> Merchant:
+    """Return a store that sold tents together, and learned from it."""
+    merchant = service.register()
+    merchant.push(
+        *(
+            {"id": one, "title": one, "price": 10, "categories": ["Tents"]}
+            for one in FAMILY
+        ),
+        *({"id": one, "title": one, "price": 5, "categories": ["Lamps"]} for one in OTHERS),
+    )
+    for n in range(10):
+        pair = [FAMILY[n % 5], FAMILY[(n + 1) % 5], FAMILY[(n + 2) % 5]]
+        merchant.order(f"o{n}", *pair, user_id=f"c{n}")
+        seen = {"event": "detail-page-view", "session_id": f"s{n}"}
+        merchant.track(*({**seen, "item_id": one} for one in pair))
+    service.train(merchant)
+    for there in service.everywhere(merchant):
+        eventually(lambda: all(calls(there).values()))  # noqa: B023 - asked at once
+    return merchant
+
+
+@pytest.fixture
+def everywhere(service: Service, store: Merchant) -> list[Merchant]:
+    """Return the store by each API process."""
+    return service.everywhere(store)
+
+
+@pytest.fixture
+def rules(service: Service, everywhere: list[Merchant]) -> Iterator[Rules]:
+    """Give the store's rules; those that a test adds go with it."""
+    with service.database() as database:
+        store = find_store(database, everywhere[0].account.domain)
+        found = Rules(database, store, system_ms, "anna")
+        yield found
+        for rule in found.all():
+            found.remove(rule.rule_id)
+
+
+def soon(everywhere: list[Merchant], is_so: Any) -> None:
+    for there in everywhere:
+        eventually(lambda: is_so(calls(there)), SOON)  # noqa: B023 - asked at once
+
+
+def test_what_is_excluded_is_gone_from_every_list_and_comes_back(
+    everywhere: list[Merchant], rules: Rules
+) -> None:
+    before = calls(everywhere[0])
+    assert all("tent-2" in ids for ids in before.values())
+    rule = rules.add(RuleContent(Action.EXCLUDE, Target(items=("tent-2",))))
+
+    soon(everywhere, lambda found: all("tent-2" not in ids for ids in found.values()))
+
+    rules.change(rule.rule_id, enabled=False)
+    soon(everywhere, lambda found: found == before)
+
+
+def test_a_new_product_of_an_excluded_category_is_never_seen(
+    everywhere: list[Merchant], rules: Rules
+) -> None:
+    rules.add(
+        RuleContent(Action.EXCLUDE, Target(categories=("spares",), title_words=("Peg",)))
+    )
+    for n in range(8):
+        spare = {"id": f"spare-{n}", "title": "A peg", "categories": ["Spares"]}
+        everywhere[0].push(spare, {"id": f"new-{n}", "categories": ["Spares"]})
+        for there in everywhere:
+            assert f"spare-{n}" not in there.recommend(num=20).ids
+
+    for there in everywhere:
+        eventually(lambda: "new-7" in there.trending(num=20).ids, SOON)  # noqa: B023 - asked at once
+        assert not any(one.startswith("spare") for one in there.trending(num=20).ids)
+    for n in range(8):
+        everywhere[0].delete(f"spare-{n}")
+        everywhere[0].delete(f"new-{n}")
+    for there in everywhere:
+        eventually(lambda: "new-7" not in there.trending(num=20).ids)  # noqa: B023 - asked at once
+
+
+def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: Rules) -> None:
+    before = calls(everywhere[0])
+    assert before["trending"][0] in FAMILY
+    target = Target(categories=("LAMPS",), price_max=5)
+    places = Places(only_in=(Place.TRENDING, Place.NOBODY))
+    rules.add(RuleContent(Action.BOOST, target, places=places, strength=50.0))
+
+    soon(everywhere, lambda found: set(found["trending"][:5]) == set(OTHERS))
+
+    for there in everywhere:
+        found = calls(there)
+        assert set(found["nobody"][:5]) == set(OTHERS)
+        assert set(found["trending"]) == set(before["trending"])
+        assert {k: found[k] for k in ("product", "cart", "buy")} == {
+            k: before[k] for k in ("product", "cart", "buy")
+        }
+
+
+def test_a_pin_stands_at_its_place_but_not_in_buy(
+    everywhere: list[Merchant], rules: Rules
+) -> None:
+    rules.add(RuleContent(Action.PIN, Target(items=("lamp-3",)), position=2))
+
+    soon(everywhere, lambda found: found["product"][1] == "lamp-3")
+
+    for there in everywhere:
+        found = calls(there)
+        assert "lamp-3" not in found.pop("buy")
+        del found["search"], found["empty search"]  # search obeys exclude alone
+        assert {ids[1] for ids in found.values()} == {"lamp-3"}
+        assert all(len(set(ids)) == len(ids) for ids in found.values())
+        reply = there.recommend(item_id="lamp-3", num=4)
+        assert "lamp-3" not in reply.ids
+
+
+def test_what_is_explained_on_the_command_line_is_what_is_served(
+    service: Service, everywhere: list[Merchant], rules: Rules
+) -> None:
+    rules.add(RuleContent(Action.BOOST, Target(categories=("Tents",)), name="Tents first"))
+    rules.add(RuleContent(Action.EXCLUDE, Target(items=("lamp-1",))))
+    soon(everywhere, lambda found: "lamp-1" not in found["nobody"])
+    served = everywhere[0].recommend(item_id="tent-0", user_id="s0", num=9).json
+    trends = everywhere[0].trending(num=9).ids
+    data = ("--data", str(service.folder), "--json")
+    words = ("explain", everywhere[0].account.domain, *data, "--num", "9")
+
+    def explained(*about: str) -> Any:
+        done = CliRunner().invoke(productrecs, [*words, *about])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    told = explained("--item", "tent-0", "--shopper", "s0")
+    trending = explained("--source", "trending")
+
+    assert [(one["item_id"], one["source"]) for one in told["products"]] == [
+        (one["id"], one["source"]) for one in served["recommendations"]
+    ]
+    for one, other in zip(told["products"], served["recommendations"], strict=True):
+        assert float(f"{one['score']:.6g}") == other["score"]
+    assert [one["item_id"] for one in trending["products"]] == trends
+    assert told["products"][0]["rules"][0]["title"] == "Tents first"
+    assert told["holdout"] is None
+
+
+def test_each_store_obeys_its_own_rules(
+    service: Service, everywhere: list[Merchant], rules: Rules
+) -> None:
+    other = service.register()
+    other.push({"id": "tent-0"}, {"id": "tent-2"})
+    rules.add(RuleContent(Action.EXCLUDE, Target(items=("tent-2",))))
+    soon(everywhere, lambda found: "tent-2" not in found["trending"])
+
+    for there in service.everywhere(other):
+        eventually(lambda: set(there.trending().ids) == {"tent-0", "tent-2"}, SOON)  # noqa: B023 - asked at once

@@ -1,0 +1,94 @@
+"""A list is explained on the command line, for people and for scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.entrypoints.cli.conftest import BOTH, CommandLine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ITEMS = """id,title,categories,stock_qty
+tent,Tent,Camping,
+peg,Peg,Camping,
+lamp,Lamp,Camping|Light,
+rope,Rope,Climbing,
+sold,Sold,Camping,0
+"""
+ORDERS = """order_id,item_id,customer_id,timestamp
+1,tent,anna,2026-03-01
+1,peg,anna,2026-03-01
+2,tent,ben,2026-03-01
+2,peg,ben,2026-03-01
+3,tent,eve,2026-03-01
+3,sold,eve,2026-03-01
+4,rope,eve,2026-03-01
+"""
+
+
+@pytest.fixture
+def furnished(
+    shell: CommandLine, shop: str, write: Callable[[str, str | bytes], str]
+) -> str:
+    """Return the domain of a store with a small past."""
+    shell("import-items", shop, write("items.csv", ITEMS))
+    shell("import-orders", shop, write("orders.csv", ORDERS))
+    shell("train", shop, PRODUCTRECS_NOW="2026-03-05T12:00:00Z")
+    return shop
+
+
+@BOTH
+def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> None:
+    shell("rules", "add", furnished, "exclude", "--item", "rope", "--name", "no ropes")
+    shell("rules", "add", furnished, "pin", "--item", "lamp", "--position", "1")
+    shell("settings", furnished, "holdout_percent=50")
+
+    told = shell.told("explain", furnished, "--item", "tent", "--customer", "dora")
+    words = shell("explain", furnished, "--item", "tent", "--num", "3")
+
+    assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
+    assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
+    assert told["holdout"] in {"shown", "held_out"}
+    assert "mix, placement product, about tent" in words
+    assert "1. lamp  category: pinned by rule 2; of the category Camping" in words
+    assert "peg  buy: no. 1 of buy; in 2 baskets with tent" in words
+    assert "sold  sold out; no. 2 of buy" in words
+
+
+@BOTH
+def test_what_a_shopper_bought_is_struck_out(shell: CommandLine, furnished: str) -> None:
+    anna = shell.told("explain", furnished, "--item", "tent", "--shopper", "anna")
+
+    assert {one["item_id"]: one["why"] for one in anna["struck"]}["peg"] == "bought"
+    assert "peg" not in [one["item_id"] for one in anna["products"]]
+
+
+def test_trending_and_a_cart_are_explained_too(shell: CommandLine, furnished: str) -> None:
+    cart = shell.told("explain", furnished, "--cart", "tent", "--cart", "rope")
+    trending = shell("explain", furnished, "--source", "trending", "--num", "2")
+
+    assert (cart["placement"], cart["anchors"]) == ("cart", ["tent", "rope"])
+    assert "1. tent  trending: no. 1 of what trends" in trending
+
+
+def test_who_is_held_out_is_said(shell: CommandLine, furnished: str) -> None:
+    shell("settings", furnished, "holdout_percent=90")
+    said = [shell("explain", furnished, "--shopper", f"s_{n}") for n in range(8)]
+
+    assert any("HELD OUT" in one for one in said)
+    assert "HELD OUT" not in shell("explain", furnished)
+
+
+def test_similar_needs_an_item(shell: CommandLine, furnished: str) -> None:
+    refused = shell.run("explain", furnished, "--source", "similar")
+
+    assert refused.exit_code == 2
+    assert "--item" in refused.stderr
+
+
+def test_an_empty_store_has_an_empty_list(shell: CommandLine, shop: str) -> None:
+    assert "the list is empty" in shell("explain", shop)
+    assert shell.told("explain", shop)["products"] == []

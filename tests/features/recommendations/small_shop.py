@@ -1,0 +1,123 @@
+"""A small store in memory, with models made of what is said: no database needed."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.engines.browse import fit_sessions
+from productrecs.engines.copurchase import fit_copurchase
+from productrecs.features.recommendations.shop import Shop
+from productrecs.records.catalog.view import CatalogView
+from productrecs.records.merchandising.book import RuleBook
+from productrecs.records.merchandising.rule import Rule, RuleContent, by_rank
+from productrecs.records.merchandising.view import RulesView
+from productrecs.records.orders.history import History
+from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.training.trained_models import TrainedModels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NOW = 1_772_366_400_000
+STORE = StoreId("st_small")
+UTC = ZoneInfo("UTC")
+
+
+@dataclass
+class Rows:
+    """A database that holds one catalog; every row is an item's."""
+
+    items: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def add(
+        self,
+        item_id: str,
+        categories: Sequence[str] = (),
+        price: float | None = 10.0,
+        stock: int | None = None,
+    ) -> None:
+        """Push one item."""
+        number = len(self.items)
+        where = (json.dumps(list(categories)), None, None, 1)
+        self.items.append(
+            (number, item_id, True, 1, item_id, None, None, price, None, stock, *where)
+        )
+
+    def all(self, _sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows after the one that was read last."""
+        _, after = parameters
+        return [row for row in self.items if isinstance(after, int) and row[0] > after]
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def small_shop(
+    rows: Rows,
+    baskets: Sequence[Sequence[int]],
+    visits: Sequence[Sequence[int]],
+    trending: Sequence[int],
+    settings: StoreSettings | None = None,
+) -> Shop:
+    """Return a shop of that catalog, which learned from these groups of item numbers."""
+    catalog = CatalogView(STORE, UTC, lambda _: b"{")
+    catalog.refresh(rows, 1)
+    size = len(rows.items)
+    orders, bought = _columns(baskets)
+    sessions, seen = _columns(visits)
+    ranks = np.full(size, len(trending), np.int32)
+    ranks[list(trending)] = np.arange(len(trending))
+    models = TrainedModels(
+        model_id="small",
+        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size),
+        sessions=fit_sessions(
+            sessions,
+            seen.astype(np.int32),
+            NOW - DAY_MS + np.arange(len(seen), dtype=np.int64),
+            size,
+        ),
+        trending=np.array(trending, np.int32),
+        ranks=ranks,
+    )
+    rules = RulesView(STORE, UTC, catalog)
+    return Shop(catalog, models, settings or StoreSettings(), rules)
+
+
+def obey(shop: Shop, *contents: RuleContent) -> list[Rule]:
+    """Let a shop obey these rules; their items are item numbers written as texts."""
+    rules = [Rule(number, content, 0, 0) for number, content in enumerate(contents, 1)]
+    assert shop.rules is not None
+    selected = {
+        rule.rule_id: np.array([int(one) for one in rule.content.target.items], np.int64)
+        for rule in rules
+    }
+    shop.rules.book = RuleBook(tuple(by_rank(rules)), selected, len(shop.catalog))
+    return rules
+
+
+def obey_nothing(shop: Shop) -> None:
+    """Let a shop have no rules."""
+    assert shop.rules is not None
+    shop.rules.book = None
+
+
+def shopper(
+    name: str, recent: Sequence[int] = (), bought: Sequence[int] = (), at: int = 1
+) -> History:
+    """Return somebody who saw and bought these, the newest last."""
+    history = History(name, 1, array("q", recent), array("q", bought))
+    history.bought_at = array("q", [at] * len(bought))
+    return history
+
+
+def _columns(groups: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    codes = [code for code, group in enumerate(groups) for _ in group]
+    return np.array(codes, np.int64), np.array([i for one in groups for i in one], np.int64)

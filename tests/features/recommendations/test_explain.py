@@ -1,0 +1,222 @@
+"""Is what is explained what is served, with reasons that are true?"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.features.recommendations import explain as module
+from productrecs.features.recommendations.explain import (
+    AppliedRule,
+    BoughtWith,
+    Refused,
+    SeenBy,
+    Struck,
+    explain_recommendations,
+    explain_trending,
+)
+from productrecs.features.recommendations.recommend import decide, recommend
+from productrecs.features.recommendations.request import (
+    Engine,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.trending import trend
+from productrecs.records.catalog.availability import Hidden
+from productrecs.records.merchandising.rule import (
+    Action,
+    Place,
+    Places,
+    RuleContent,
+    Target,
+)
+from productrecs.tenancy.accounts.settings import StoreSettings
+from tests.features.recommendations.small_shop import (
+    NOW,
+    Rows,
+    obey,
+    shopper,
+    small_shop,
+)
+
+if TYPE_CHECKING:
+    from productrecs.features.recommendations.shop import Shop
+
+TENT, PEG, LAMP, ROPE, BOLT, SOLD, GIFT = range(7)
+NAMES = ["tent", "peg", "lamp", "rope", "bolt", "sold", "gift"]
+
+
+@pytest.fixture
+def shop() -> Shop:
+    rows = Rows()
+    for number, name in enumerate(NAMES):
+        group = ["camp"] if number in {TENT, PEG, LAMP} else ["climb"]
+        rows.add(name, group, stock=0 if number == SOLD else None)
+    return small_shop(
+        rows,
+        baskets=[*[[TENT, PEG]] * 3, [TENT, LAMP], [TENT, SOLD], [ROPE, BOLT]],
+        visits=[[TENT, LAMP, ROPE], [TENT, LAMP], [ROPE, BOLT], [PEG, BOLT]],
+        trending=[BOLT, ROPE, PEG, TENT],
+    )
+
+
+def requests() -> list[RecommendationRequest]:
+    found = []
+    for source, item_id, basket, num in itertools.product(
+        Source, [None, *NAMES], [(), ("rope",), ("tent", "bolt", "unknown")], [1, 4, 20]
+    ):
+        if source is not Source.SIMILAR or item_id:
+            found.append(RecommendationRequest(source, num, item_id, basket))
+    return found
+
+
+RULES = (
+    RuleContent(Action.EXCLUDE, Target(items=(str(LAMP),)), places=Places((Place.CART,))),
+    RuleContent(Action.BOOST, Target(items=(str(GIFT), str(ROPE)))),
+    RuleContent(Action.PIN, Target(items=(str(PEG),)), position=2),
+)
+
+
+@pytest.mark.parametrize("rules", [(), RULES])
+def test_what_is_explained_is_what_is_served(
+    shop: Shop, rules: tuple[RuleContent, ...]
+) -> None:
+    if rules:
+        obey(shop, *rules)
+    shoppers = [(), (shopper("anna", [TENT, ROPE], [BOLT]),), (shopper("ben", [GIFT]),)]
+    lists = 0
+    for request, histories in itertools.product(requests(), shoppers):
+        served = recommend(shop, request, histories, NOW)
+        told = explain_recommendations(shop, request, histories, NOW).products
+        assert [(one.item_id, one.source, one.score) for one in told] == [
+            (NAMES[pick.item], pick.engine, pick.score) for pick in served
+        ]
+        lists += bool(served)
+    for num in (1, 4, 20):
+        told = explain_trending(shop, num, NOW).products
+        assert [(one.item_id, one.score) for one in told] == [
+            (NAMES[pick.item], pick.score) for pick in trend(shop, num, NOW)
+        ]
+    assert lists > 500
+
+
+def test_control_a_second_implementation_would_be_noticed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def otherwise(*arguments: Any) -> Any:
+        decision = decide(*arguments)
+        return decision._replace(picks=decision.picks[::-1])
+
+    monkeypatch.setattr(module, "decide", otherwise)
+
+    with pytest.raises(AssertionError):
+        test_what_is_explained_is_what_is_served(shop, ())
+
+
+def explained(shop: Shop, source: Source = Source.MIX, **about: Any) -> Any:
+    histories = about.pop("histories", ())
+    request = RecommendationRequest(source, 4, **about)
+    return explain_recommendations(shop, request, histories, NOW)
+
+
+def test_who_spoke_for_a_product_and_how_loudly(shop: Shop) -> None:
+    told = explained(shop, item_id="tent")
+    lamp = next(one for one in told.products if one.item_id == "lamp")
+
+    assert (told.source, told.placement, told.anchors) == ("mix", "product", ("tent",))
+    assert dict(told.weights) == {"browse": 1.0, "buy": 0.8}
+    assert told.proposals["browse"] == 2
+    assert {voice.engine for voice in lamp.voices} == {Engine.BROWSE, Engine.BUY}
+    assert sum(voice.share or 0 for voice in lamp.voices) == pytest.approx(lamp.score)
+    assert lamp.bought_with == (BoughtWith("tent", 1),)
+    assert lamp.seen_by == SeenBy(visits=2, of=2)
+    assert lamp.trending_rank is None
+
+
+def test_one_engine_alone_has_no_share(shop: Shop) -> None:
+    first = explained(shop, Source.BUY, item_id="tent").products[0]
+
+    assert (first.item_id, first.voices[0].rank, first.voices[0].share) == ("peg", 1, None)
+    assert first.voices[0].score == first.score
+    assert first.bought_with == (BoughtWith("tent", 3),)
+    assert first.trending_rank == 3
+
+
+def test_what_fills_says_by_what(shop: Shop) -> None:
+    told = explained(shop, Source.BROWSE, item_id="gift")
+
+    assert {one.source for one in told.products} == {Engine.CATEGORY, Engine.TRENDING}
+    first = told.products[0]
+    assert (first.item_id, first.category, first.trending_rank) == ("bolt", "climb", 1)
+    assert told.products[-1].category is None
+
+
+def test_what_was_struck_out_and_why(shop: Shop) -> None:
+    obey(
+        shop,
+        RuleContent(Action.EXCLUDE, Target(items=(str(LAMP),)), name="no lamps"),
+        RuleContent(Action.PIN, Target(items=(str(TENT),)), position=1),
+    )
+    anna = shopper("anna", [LAMP], [PEG])
+
+    told = explained(shop, item_id="tent", histories=(anna,))
+
+    why = {one.item_id: one.why for one in told.struck}
+    assert why == {
+        "tent": Refused.ASKED_ABOUT,
+        "peg": Refused.BOUGHT,
+        "lamp": Refused.EXCLUDED,
+        "sold": Hidden.SOLD_OUT,
+    }
+    lamp = next(one for one in told.struck if one.item_id == "lamp")
+    assert lamp.rules == (AppliedRule(1, "no lamps", Action.EXCLUDE, 1.0),)
+    assert told.recent == ("lamp",)
+
+
+def test_rules_that_moved_a_product_are_told(shop: Shop) -> None:
+    obey(
+        shop,
+        RuleContent(Action.BOOST, Target(items=(str(ROPE),)), strength=4.0),
+        RuleContent(Action.PIN, Target(items=(str(GIFT),)), position=1),
+    )
+
+    products = {one.item_id: one for one in explained(shop, item_id="tent").products}
+
+    assert products["gift"].pinned_by == 2
+    assert products["gift"].source is Engine.TRENDING
+    assert products["rope"].rules == (AppliedRule(1, "boost 3 by 4", Action.BOOST, 4.0),)
+    assert products["rope"].pinned_by is None
+
+
+def test_what_could_be_shown_and_stands_below_is_counted(shop: Shop) -> None:
+    request = RecommendationRequest(Source.BUY, 1, "tent")
+
+    assert explain_recommendations(shop, request, (), NOW).below == 1
+
+
+def test_why_an_item_is_hidden_is_told_in_one_word(shop: Shop) -> None:
+    shop.settings = StoreSettings(hide_out_of_stock=False)
+    shop.catalog._hide(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
+    shop.catalog.version += 1
+
+    told = explained(shop, Source.BUY, item_id="tent")
+
+    assert told.struck[0] == Struck(None, Hidden.DELETED, told.struck[0].voices)
+    assert "sold" in {one.item_id for one in told.products}
+
+
+def test_trending_tells_what_its_rules_did(shop: Shop) -> None:
+    obey(
+        shop,
+        RuleContent(Action.EXCLUDE, Target(items=(str(ROPE),))),
+        RuleContent(Action.PIN, Target(items=(str(GIFT),)), position=2),
+    )
+
+    told = explain_trending(shop, 3, NOW)
+
+    assert [one.item_id for one in told.products] == ["bolt", "gift", "peg"]
+    assert [one.trending_rank for one in told.products] == [1, None, 3]
+    assert told.products[1].pinned_by == 2
+    assert [(one.item_id, one.why) for one in told.struck] == [("rope", Refused.EXCLUDED)]

@@ -1,0 +1,384 @@
+"""Whatever a merchant rules, a list keeps its promises; here are all of them at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.features.recommendations import pins, recommend, trending
+from productrecs.features.recommendations.request import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.trending import trend
+from productrecs.records.merchandising.book import ListRules
+from productrecs.records.merchandising.rule import (
+    Action,
+    Place,
+    Places,
+    RuleContent,
+    Target,
+)
+from productrecs.tenancy.accounts.settings import StoreSettings
+from tests.features.recommendations.small_shop import (
+    NOW,
+    Rows,
+    obey,
+    obey_nothing,
+    shopper,
+    small_shop,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.features.recommendations.shop import Shop
+    from productrecs.records.orders.history import History
+
+SIZE = 18  # fewer than a list may hold: then a whole catalog can be compared
+SOLD_OUT = 17
+
+
+def furnished() -> Shop:
+    rows = Rows()
+    for number in range(SIZE):
+        rows.add(
+            f"i{number}",
+            categories=[f"c{number % 3}", "all"],
+            price=float(number),
+            stock=0 if number == SOLD_OUT else None,
+        )
+    groups = [[n % SIZE, (n * 5 + 1) % SIZE, (n * 3 + 2) % SIZE] for n in range(40)]
+    return small_shop(
+        rows,
+        baskets=[*groups, *groups],
+        visits=[[n % SIZE, (n + 1) % SIZE, (n * 7) % SIZE] for n in range(60)],
+        trending=[4, 2, 9, 0, 11, 13, 1, 3],
+    )
+
+
+SHOP = furnished()
+ITEMS = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=4, unique=True)
+PLACES = st.one_of(
+    st.just(Places()),
+    st.builds(Places, st.tuples(st.sampled_from(list(Place)))),
+    st.builds(lambda one: Places((), (one,)), st.sampled_from(list(Place))),
+)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> RuleContent:
+    action = draw(st.sampled_from(list(Action)))
+    return RuleContent(
+        action,
+        Target(items=tuple(map(str, draw(ITEMS)))),
+        places=draw(PLACES),
+        priority=draw(st.integers(-1, 1)),
+        strength=draw(st.sampled_from([1.5, 3.0, 50.0]))
+        if action in {Action.BOOST, Action.BURY}
+        else None,
+        position=draw(st.integers(1, 12)) if action is Action.PIN else None,
+    )
+
+
+REQUESTS = st.builds(
+    RecommendationRequest,
+    source=st.sampled_from(list(Source)),
+    num=st.sampled_from([1, 4, 20]),
+    item_id=st.sampled_from([None, "i0", "i7"]),
+    basket=st.sampled_from([(), ("i3",), ("i1", "i8", "i12")]),
+)
+HISTORIES = st.one_of(
+    st.just(()),
+    st.builds(lambda recent, bought: (shopper("anna", recent, bought),), ITEMS, ITEMS),
+)
+
+
+def here(request: RecommendationRequest, histories: Sequence[History]) -> Place:
+    if request.basket:
+        return Place.CART
+    if request.item_id:
+        return Place.PRODUCT
+    return Place.SHOPPER if any(one.recent for one in histories) else Place.NOBODY
+
+
+class Expected:
+    """What rules mean for one list, told the long way."""
+
+    def __init__(
+        self, rules: Sequence[RuleContent], place: Place, source: Place | None
+    ) -> None:
+        self.rules = [one for one in rules if one.places.hold(place, source)]
+        self.excluded = {
+            int(item)
+            for one in self.rules
+            if one.action is Action.EXCLUDE
+            for item in one.target.items
+        }
+
+    def places(self, may_show: set[int], num: int) -> dict[int, int]:
+        """Return which item belongs at which place, the first being 0."""
+        ranked = sorted(
+            (one for one in self.rules if one.action is Action.PIN),
+            key=lambda one: -one.priority,
+        )
+        wanted: dict[int, int] = {}
+        for rule in ranked:
+            for step, item in enumerate(map(int, rule.target.items)):
+                if item not in wanted:
+                    wanted[item] = (rule.position or 1) - 1 + step
+        taken: dict[int, int] = {}
+        for item, place in wanted.items():
+            if item in may_show:
+                free = next(p for p in range(place, 99) if p not in taken)
+                taken[free] = item
+        return {place: item for place, item in taken.items() if place < num}
+
+
+def broken_promises(
+    picks: Sequence[Pick], may_show: set[int], num: int, said: Expected
+) -> list[str]:
+    """Return what is wrong with a list; `may_show` is what no rule was asked about."""
+    items = [pick.item for pick in picks]
+    scores = [pick.score for pick in picks]
+    allowed = may_show - said.excluded
+    places = said.places(allowed, num)
+    others = len(items) - len(places)
+    expected = {
+        min(place, others + sum(other < place for other in places)): item
+        for place, item in places.items()
+    }
+    promises = {
+        "nothing excluded": not set(items) & said.excluded,
+        "nothing that may not be shown": set(items) <= allowed,
+        "nothing twice": len(set(items)) == len(items),
+        "as many as there are": len(items) == min(num, len(allowed)),
+        "scores that fall": scores == sorted(scores, reverse=True),
+        "pins at their places": expected.items() <= dict(enumerate(items)).items(),
+    }
+    return [promise for promise, is_kept in promises.items() if not is_kept]
+
+
+def check(
+    rules: Sequence[RuleContent],
+    request: RecommendationRequest,
+    histories: Sequence[History],
+    settings: StoreSettings,
+) -> list[str]:
+    SHOP.settings = settings
+    obey_nothing(SHOP)
+    everything = RecommendationRequest(
+        request.source, 20, request.item_id, request.basket, request.identities
+    )
+    may_show = {p.item for p in recommend.recommend(SHOP, everything, histories, NOW)}
+    obey(SHOP, *rules)
+    picks = recommend.recommend(SHOP, request, histories, NOW)
+    said = Expected(rules, here(request, histories), Place(request.source))
+    broken = broken_promises(picks, may_show, request.num, said)
+    if request.source is Source.BUY and {pick.engine for pick in picks} - {Engine.BUY}:
+        broken.append("no stranger in buy")
+    return broken
+
+
+def check_trending(rules: Sequence[RuleContent], num: int, least: float) -> list[str]:
+    SHOP.settings = StoreSettings(trending_min_price=least)
+    obey_nothing(SHOP)
+    may_show = {pick.item for pick in trend(SHOP, 20, NOW)}
+    obey(SHOP, *rules)
+    picks = trend(SHOP, num, NOW)
+    said = Expected(rules, Place.TRENDING, None)
+    return broken_promises(picks, may_show, num, said)
+
+
+@given(
+    st.lists(contents(), min_size=1, max_size=6),
+    REQUESTS,
+    HISTORIES,
+    st.builds(
+        StoreSettings,
+        allow_repeat_recommendations=st.booleans(),
+        hide_out_of_stock=st.booleans(),
+    ),
+)
+def test_a_list_keeps_its_promises_whatever_the_rules(
+    rules: list[RuleContent],
+    request: RecommendationRequest,
+    histories: Sequence[History],
+    settings: StoreSettings,
+) -> None:
+    assert check(rules, request, histories, settings) == []
+
+
+@given(
+    st.lists(contents(), min_size=1, max_size=6),
+    st.sampled_from([1, 5, 20]),
+    st.sampled_from([0.0, 5.0]),
+)
+def test_trending_keeps_them_too(rules: list[RuleContent], num: int, least: float) -> None:
+    assert check_trending(rules, num, least) == []
+
+
+@given(ITEMS, st.sampled_from([1.5, 20.0]), REQUESTS, HISTORIES)
+def test_a_boost_takes_products_up_and_changes_nothing_else(
+    boosted: list[int],
+    strength: float,
+    request: RecommendationRequest,
+    histories: Sequence[History],
+) -> None:
+    SHOP.settings = StoreSettings()
+    whole = RecommendationRequest(request.source, 20, request.item_id, request.basket)
+    obey_nothing(SHOP)
+    before = [pick.item for pick in recommend.recommend(SHOP, whole, histories, NOW)]
+    target = Target(items=tuple(map(str, boosted)))
+    obey(SHOP, RuleContent(Action.BOOST, target, strength=strength))
+
+    after = [pick.item for pick in recommend.recommend(SHOP, whole, histories, NOW)]
+
+    assert set(after) == set(before)
+    if request.source is Source.BUY:  # one engine, no fills: one order
+        others = [item for item in before if item not in boosted]
+        assert [item for item in after if item not in boosted] == others
+        up = [after.index(item) - before.index(item) for item in boosted if item in after]
+        assert sum(up) <= 0
+
+
+CONTROLS: dict[str, tuple[object, str, Any]] = {
+    "exclusions are forgotten": (ListRules, "shown", lambda _, visible: visible),
+    "pins are forgotten": (recommend, "with_pins", lambda picks, *_: picks),
+    "pins come on top": (
+        recommend,
+        "with_pins",
+        lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
+    ),
+    "scores rise": (pins, "_score_before", lambda *_: 1e9),
+}
+
+
+@pytest.mark.parametrize("how", CONTROLS)
+def test_control_a_broken_list_is_noticed(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, name, broken = CONTROLS[how]
+    monkeypatch.setattr(where, name, broken)
+    request = RecommendationRequest(Source.MIX, 4, "i0")
+    rules = [
+        RuleContent(Action.EXCLUDE, Target(items=("1", "2", "3", "4", "5"))),
+        RuleContent(Action.PIN, Target(items=("9",)), position=2),
+    ]
+
+    assert check(rules, request, (), StoreSettings())
+    monkeypatch.undo()
+    assert not check(rules, request, (), StoreSettings())
+
+
+def test_control_trending_without_its_rules_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = [RuleContent(Action.PIN, Target(items=("15",)), position=1)]
+    assert check_trending(rules, 5, 0.0) == []
+    monkeypatch.setattr(trending, "with_pins", lambda picks, *_: picks)
+
+    assert check_trending(rules, 5, 0.0)
+
+
+def items_of(picks: Sequence[Pick]) -> list[int]:
+    return [pick.item for pick in picks]
+
+
+def ask(source: Source = Source.MIX, num: int = 8, **about: Any) -> list[Pick]:
+    request = RecommendationRequest(source, num, **about)
+    return recommend.recommend(SHOP, request, (), NOW)
+
+
+@pytest.fixture
+def shop() -> Shop:
+    SHOP.settings = StoreSettings()
+    obey_nothing(SHOP)
+    return SHOP
+
+
+def test_a_boost_reaches_what_stood_below_the_cut(shop: Shop) -> None:
+    whole = items_of(ask(Source.BUY, 20, item_id="i0"))
+    last = whole[-1]
+    assert last not in items_of(ask(Source.BUY, 2, item_id="i0"))
+
+    target = Target(items=(str(last),))
+    obey(shop, RuleContent(Action.BOOST, target, strength=100.0))
+
+    assert items_of(ask(Source.BUY, 2, item_id="i0"))[0] == last
+
+
+def test_a_bury_is_shown_where_there_is_nothing_better(shop: Shop) -> None:
+    whole = items_of(ask(Source.BUY, 20, item_id="i0"))
+    target = Target(items=(str(whole[0]),))
+
+    obey(shop, RuleContent(Action.BURY, target, strength=100.0))
+
+    assert items_of(ask(Source.BUY, 20, item_id="i0")) == [*whole[1:], whole[0]]
+
+
+def test_what_fills_is_boosted_too(shop: Shop) -> None:
+    assert items_of(ask(num=3)) == items_of(trend(shop, 3, NOW)) == [4, 2, 9]
+
+    obey(shop, RuleContent(Action.BOOST, Target(items=("13",)), strength=2.0))
+
+    assert items_of(ask(num=3)) == items_of(trend(shop, 3, NOW)) == [13, 4, 2]
+
+
+def test_a_stranger_that_is_pinned_says_trending(shop: Shop) -> None:
+    fresh = next(n for n in range(1, SIZE) if n not in items_of(ask(item_id="i0")))
+    obey(shop, RuleContent(Action.PIN, Target(items=(str(fresh),)), position=2))
+
+    picks = ask(item_id="i0")
+
+    assert picks[1].item == fresh
+    assert len(picks) == 8
+    assert picks[1].engine in {Engine.TRENDING, Engine.BROWSE, Engine.BUY}
+
+
+def test_buy_takes_no_stranger_in(shop: Shop) -> None:
+    together = items_of(ask(Source.BUY, 20, item_id="i0"))
+    stranger = next(n for n in range(1, SIZE) if n not in together)
+    pin = Target(items=(str(stranger), str(together[-1])))
+
+    obey(shop, RuleContent(Action.PIN, pin, position=1))
+
+    found = items_of(ask(Source.BUY, 20, item_id="i0"))
+    assert sorted(found) == sorted(together)
+    assert found[1] == together[-1]
+
+
+def test_a_pin_never_brings_back_what_must_not_be_shown(shop: Shop) -> None:
+    target = Target(items=("0", "3", str(SOLD_OUT)))
+    obey(shop, RuleContent(Action.PIN, target, position=1))
+    request = RecommendationRequest(Source.MIX, 20, "i0")
+    anna = shopper("anna", [1], [3])
+
+    found = items_of(recommend.recommend(shop, request, (anna,), NOW))
+
+    assert not {0, 3, SOLD_OUT} & set(found)
+
+
+def test_what_was_bought_long_ago_may_come_again_where_the_store_says_so(
+    shop: Shop,
+) -> None:
+    day = 86_400_000
+    request = RecommendationRequest(Source.MIX, 20)
+    anna = shopper("anna", [1], [3], at=NOW - 30 * day)
+
+    def shows(days: int) -> bool:
+        shop.settings = StoreSettings(repeat_after_days=days)
+        return 3 in items_of(recommend.recommend(shop, request, (anna,), NOW))
+
+    assert [shows(days) for days in (0, 29, 30, 31)] == [False, True, True, False]
+
+
+def test_without_pictures_similar_answers_as_mix_does(shop: Shop) -> None:
+    shop.settings = StoreSettings(visual_recommendations=False)
+
+    assert ask(Source.SIMILAR, item_id="i0") == ask(Source.MIX, item_id="i0")
