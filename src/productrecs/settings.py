@@ -7,12 +7,13 @@ in capitals; `DATABASE_URL` has its own name). A store's own settings are in
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import Clock, frozen_at, parse_moment, system_ms
 from productrecs.core.errors import ProductRecsError
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plans, PlansError, read_plans
 
 
 class SettingsError(ProductRecsError):
@@ -35,6 +36,7 @@ class Settings:
     connections_per_address: int = 200
     metrics_token: str | None = None
     metrics_stores: int = 0
+    plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
 
     @property
     def database_file(self) -> Path:
@@ -99,6 +101,11 @@ KNOBS: Final = (
         "0",
         "how many stores, the oldest first, have series of their own in /metrics",
     ),
+    Knob(
+        "PRODUCTRECS_PLANS",
+        "",
+        "a TOML file of plans; empty, or what it leaves out, means the plans of the guide",
+    ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
     Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
 )
@@ -138,6 +145,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         metrics_stores=_whole(
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
+        plans=_plans(environment.get("PRODUCTRECS_PLANS")),
     )
 
 
@@ -186,6 +194,19 @@ def _address(text: str | None) -> str | None:
         message = f"PRODUCTRECS_BASE_URL is {text!r}; write an address like https://recs.example.com"
         raise SettingsError(message)
     return text.rstrip("/")
+
+
+def _plans(path: str | None) -> Plans:
+    if not path:
+        return DEFAULT_PLANS
+    try:
+        return read_plans(Path(path).read_text("utf-8"))
+    except OSError as error:
+        message = f"PRODUCTRECS_PLANS is {path!r}: {error.strerror}"
+        raise SettingsError(message) from error
+    except (PlansError, UnicodeDecodeError) as error:
+        message = f"PRODUCTRECS_PLANS is {path!r}: {error}"
+        raise SettingsError(message) from error
 
 
 def _whole(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -29,6 +29,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import Registration, find_store, register
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.search.indexer import Indexer
@@ -257,6 +258,11 @@ class Service:
         self.wait_ready(began + START_SECONDS)
         return time.monotonic() - began
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and neither stopped nor killed since."""
+        return self._process is not None
+
     def launch(self) -> None:
         """Start it and do not wait."""
         assert self._process is None, "it runs already"
@@ -383,10 +389,14 @@ class Service:
             migrate(database)
         return self
 
-    def register(self, domain: str | None = None, **settings: str) -> Merchant:
+    def register(
+        self, domain: str | None = None, plan: str = "unlimited", **settings: str
+    ) -> Merchant:
         """Register a store, while it runs or before; return it with a connection."""
         wanted = Registration(
-            domain=domain or f"{uuid.uuid4().hex[:12]}.example", settings=settings
+            domain=domain or f"{uuid.uuid4().hex[:12]}.example",
+            plan=DEFAULT_PLANS[plan],
+            settings=settings,
         )
         with self.database() as database:
             store, secret = register(database, wanted, system_ms)

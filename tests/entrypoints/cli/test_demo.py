@@ -53,7 +53,7 @@ def test_the_demo_store_is_made_once_and_has_a_new_secret_each_time(
 
     accounts = AccountDirectory(services.database)
     (store,) = all_stores(services.database)
-    assert (store.domain, store.plan) == ("demo.localhost", "unlimited")
+    assert (store.domain, store.subscription.plan) == ("demo.localhost", "unlimited")
     assert (store.settings.currency, store.settings.timezone) == ("EUR", "Europe/Berlin")
     assert first.store.store_id == again.store.store_id == store.store_id
     assert counts(services) == [3, 3, 3]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
 from productrecs.entrypoints.cli.doctor import installation
 from productrecs.entrypoints.services import Services
 from productrecs.records.events.event import EventKind, NewEvent
@@ -19,6 +19,8 @@ from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs, stores
 from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.billing.notice import month_at
+from productrecs.tenancy.billing.repository import add_calls
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
 VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, "item-1", user_id="c-1")
@@ -176,6 +178,49 @@ def test_an_allowlist_without_the_stores_own_pages(
     (found,) = wrongs(shell, "note")
 
     assert f"productrecs origins {healthy} --add https://{healthy}" in found
+
+
+def test_a_plan_that_is_over_or_soon_will_be(shell: CommandLine, healthy: str) -> None:
+    shell("store", "set-plan", healthy, "growth", "--until", iso(system_ms() + DAY_MS))
+    (soon,) = wrongs(shell, "note")
+    shell("store", "suspend", healthy)
+    stopped = wrongs(shell, "note")[0]
+    later = iso(system_ms() + 2 * DAY_MS)
+    over = "\n".join(wrongs(shell, "note", PRODUCTRECS_NOW=later))
+
+    assert "its plan growth ends at" in soon
+    assert f"productrecs store set-plan {healthy} PLAN" in soon
+    assert stopped.endswith(f"its pages get nothing -> productrecs store resume {healthy}")
+    assert "its plan growth ended at" in over
+
+
+def test_a_quota_and_a_catalog_that_are_nearly_used_up(
+    shell: CommandLine, healthy: str, services: Services, tmp_path: Path
+) -> None:
+    plans = tmp_path / "plans.toml"
+    plans.write_text("[trial]\nmonthly_calls = 10\ncatalog_items = 52\n", "utf-8")
+    store = find_store(services.database, healthy)
+    with services.database.transaction() as transaction:
+        month = month_at(system_ms()).name
+        add_calls(transaction, {(store.store_id, month): 10})
+
+    calls, items = wrongs(shell, "note", PRODUCTRECS_PLANS=str(plans))
+
+    assert "10 of the 10 calls" in calls
+    assert "its catalog holds 50 of the 52 items of its plan -> delete items, or" in items
+
+
+def test_a_plan_that_the_configuration_lacks(
+    shell: CommandLine, healthy: str, tmp_path: Path
+) -> None:
+    plans = tmp_path / "plans.toml"
+    plans.write_text("[gold]\nmonthly_calls = 1\ncatalog_items = 1\n", "utf-8")
+    shell("store", "set-plan", healthy, "gold", PRODUCTRECS_PLANS=str(plans))
+
+    (found,) = wrongs(shell)
+
+    assert "its plan 'gold' is none of this installation's: nothing is limited" in found
+    assert "PRODUCTRECS_PLANS" in found
 
 
 def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -> None:

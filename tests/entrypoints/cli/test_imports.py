@@ -119,8 +119,8 @@ def test_fields_that_a_file_does_not_have_keep_what_is_stored(
 def test_more_items_than_one_push_holds_come_in(
     shell: CommandLine, shop: str, write: Write
 ) -> None:
+    shell("store", "set-plan", shop, "unlimited")
     rows = "".join(f"item-{number},{number / 4}\n" for number in range(2_500))
-
     path = write("items.csv", "id,price\n" + rows)
     told = shell.told("import-items", shop, path)
 

@@ -90,6 +90,7 @@ def test_a_dry_run_tells_what_the_real_one_does_and_touches_nothing(
 def test_a_dry_run_of_many_items_counts_each_once(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
+    shell("store", "set-plan", shop, "unlimited")
     lines = "".join(f"item-{number % 1_500},{number}\n" for number in range(2_500))
     path = write("items.csv", "id,price\n" + lines)
 

@@ -31,6 +31,7 @@ ELSEWHERE = (
     "productrecs.records.merchandising.",  # changed on the command line
     "productrecs.records.orders.",  # reading a CSV
     "productrecs.tenancy.accounts.",  # registering and changing a store
+    "productrecs.tenancy.billing.plans",  # reading them, choosing one
 )
 
 

@@ -10,7 +10,13 @@ from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import Pushed, delete, push
+from productrecs.records.catalog.push import (
+    CatalogLimitError,
+    Pushed,
+    delete,
+    fitting,
+    push,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.view import CardFields, CatalogView
 from productrecs.storage.database import Database
@@ -199,3 +205,78 @@ def test_what_cannot_be_bought_is_hidden_as_the_store_says(
 
     assert bool(shown(view, hide=True)) is when_hidden
     assert bool(shown(view, hide=False)) is when_not
+
+
+def sizes(database: Database, store_id: StoreId) -> tuple[int, int]:
+    """Return the catalog's size as it is kept, and as it is counted."""
+    with database.reading() as connection:
+        repository = CatalogRepository(connection, store_id)
+        return repository.size(), len(repository.page(-1, 10_000))
+
+
+def push_up_to(database: Database, store_id: StoreId, limit: int, *ids: str) -> Pushed:
+    patches = [ItemPatch(item_id, {"title": "pushed"}) for item_id in ids]
+    with database.transaction() as transaction:
+        return push(StoreLog(database, transaction, store_id), patches, NOON, limit)
+
+
+def test_new_ids_pass_up_to_the_limit_and_not_beyond(
+    database: Database, store_id: StoreId
+) -> None:
+    assert push_up_to(database, store_id, 3, "a", "b").created == 2
+    with pytest.raises(CatalogLimitError, match="would hold 4 items and the plan allows 3"):
+        push_up_to(database, store_id, 3, "a", "c", "d")
+
+    assert sizes(database, store_id) == (2, 2)
+    assert push_up_to(database, store_id, 3, "a", "c", "c").created == 1
+    assert sizes(database, store_id) == (3, 3)
+
+
+def test_updates_pass_at_the_limit_and_above_it(
+    database: Database, store_id: StoreId
+) -> None:
+    push_up_to(database, store_id, 3, "a", "b", "c")
+
+    assert push_up_to(database, store_id, 3, "a", "b", "c") == Pushed(0, 3, 3)
+    assert push_up_to(database, store_id, 1, "a", "a") == Pushed(0, 1, 3)
+    assert push_up_to(database, store_id, 0) == Pushed(0, 0, 3)
+
+
+def test_a_deleted_id_makes_room_and_takes_it_when_it_comes_again(
+    database: Database, store_id: StoreId
+) -> None:
+    push_up_to(database, store_id, 2, "a", "b")
+    with database.transaction() as transaction:
+        delete(StoreLog(database, transaction, store_id), "a", NOON)
+
+    assert push_up_to(database, store_id, 2, "c").created == 1
+    with pytest.raises(CatalogLimitError):
+        push_up_to(database, store_id, 2, "a")
+
+
+def test_an_id_that_only_events_named_counts_as_new(
+    database: Database, store_id: StoreId
+) -> None:
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store_id)
+        log.take(1)
+        log.numbers(["seen", "a"], NOON)
+
+    assert push_up_to(database, store_id, 1, "a").created == 1
+    with pytest.raises(CatalogLimitError):
+        push_up_to(database, store_id, 1, "seen")
+
+
+def test_of_what_does_not_fit_the_first_new_ids_and_all_updates_are_taken(
+    database: Database, store_id: StoreId
+) -> None:
+    push_up_to(database, store_id, 3, "a", "b")
+    patches = [ItemPatch(one, {}) for one in ("x", "a", "y", "x", "b", "z")]
+
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store_id)
+        taken = fitting(log, patches, 3)
+        nothing_new = fitting(log, patches, 1)
+
+    assert [one.item_id for one in taken] == ["x", "a", "x", "b"]
+    assert [one.item_id for one in nothing_new] == ["a", "b"]

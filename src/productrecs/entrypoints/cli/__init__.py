@@ -20,6 +20,7 @@ VERBS: Final = {
     "import-orders": "imports:import_orders",
     "keys": "keys:keys",
     "origins": "origins:origins",
+    "plans": "plan:plans",
     "restore": "backup:restore",
     "rules": "rules:rules",
     "search-rules": "search_rules:search_rules",

@@ -34,6 +34,7 @@ from productrecs.tenancy.accounts.registration import (
     rotate_secret,
 )
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.plans import plan_named
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 
@@ -97,7 +98,8 @@ def tell(shop: DemoShop, address: str) -> None:
 
 def _made(services: Services) -> DemoShop:
     began = time.monotonic()
-    wanted = Registration(domain=DOMAIN, plan="unlimited", settings=SETTINGS)
+    plan = plan_named(services.settings.plans, "unlimited")
+    wanted = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register(services.database, wanted, services.clock)
     with progress("making the demo store", _STEPS) as advance:
         _fill(services, store, advance)

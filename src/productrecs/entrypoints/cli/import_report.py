@@ -32,7 +32,7 @@ def show(report: RowReport, summary: str, *, as_json: bool) -> None:
     if further > 0:
         click.echo(f"... and {further} more rows skipped", err=True)
     if report.rows and report.rows_skipped == report.rows:
-        message = "nothing was imported: not one row could be read; mend the rows above"
+        message = "nothing was imported: not one row could be taken; mend the rows above"
         raise NothingImportedError(message)
 
 

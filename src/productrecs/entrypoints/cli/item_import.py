@@ -11,10 +11,12 @@ from productrecs.entrypoints.cli.source import Source
 from productrecs.entrypoints.http.schemas.items import MAX_ITEMS
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import Pushed, push
+from productrecs.records.catalog.push import Pushed, fitting, push
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.row_report import RowReport
 from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.allowance import catalog_limit
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 MOST_SAMPLES: Final = 20
@@ -73,6 +75,8 @@ def import_items(
 ) -> ItemReport:
     """Push every item of a file; return what became of it. Doing it again changes nothing.
 
+    Of a full catalog the known items are updated and the new ones skipped.
+
     Raises:
         UnknownFileKindError: when nothing tells what kind of file it is.
         MissingColumnsError: when a table lacks a column of its kind.
@@ -111,9 +115,17 @@ class _Pushing:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
             known = _known(CatalogRepository(transaction, store_id), chunk)
             wanted = [item for item in chunk if not _is_left_out(item, known)]
-            pushed = push(log, [_patch(item) for item in wanted], services.clock())
+            patches = [_patch(item) for item in wanted]
+            accounts = AccountRepository(transaction)
+            limit = catalog_limit(accounts, store_id, services.settings.plans)
+            taken = patches if limit is None else fitting(log, patches, limit)
+            pushed = push(log, taken, services.clock(), limit)
         log.committed()
         _count(self.report, pushed, len(chunk) - len(wanted))
+        taken_ids = {patch.item_id for patch in taken}
+        for item in wanted:
+            if limit is not None and _patch(item).item_id not in taken_ids:
+                _skip(self.report, item, limit)
 
 
 class _Rehearsal:
@@ -130,17 +142,22 @@ class _Rehearsal:
         with self._services.database.reading() as connection:
             repository = CatalogRepository(connection, self._store.store_id)
             known = _known(repository, chunk)
-            size = repository.size()
+            size, plans = repository.size(), self._services.settings.plans
+            accounts = AccountRepository(connection)
+            limit = catalog_limit(accounts, self._store.store_id, plans)
         wanted = [item for item in chunk if not _is_left_out(item, known)]
         latest = {_patch(item).item_id: item for item in wanted}
-        created = 0
+        created = updated = 0
         for item_id, item in latest.items():
             is_new = item_id not in known and hash(item_id) not in self._created
+            if is_new and limit is not None and size + len(self._created) >= limit:
+                _skip(self.report, item, limit)
+                continue
             if is_new:
-                created += 1
                 self._created.add(hash(item_id))
+            created, updated = created + is_new, updated + (not is_new)
             self._show(item, "create" if is_new else "update")
-        pushed = Pushed(created, len(latest) - created, size + len(self._created))
+        pushed = Pushed(created, updated, size + len(self._created))
         _count(self.report, pushed, len(chunk) - len(wanted))
 
     def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
@@ -177,6 +194,10 @@ def _known(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> frozense
 def _is_left_out(item: ReadItem, known: frozenset[str]) -> bool:
     """Return whether an item is neither shown by its shop nor in the catalog."""
     return item.is_hidden and _patch(item).item_id not in known
+
+
+def _skip(report: ItemReport, item: ReadItem, limit: int) -> None:
+    report.skipped(item.row, f"the catalog is full: the plan allows {limit:,} items")
 
 
 def _patch(item: ReadItem) -> ItemPatch:

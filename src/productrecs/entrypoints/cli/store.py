@@ -2,12 +2,20 @@
 
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.plan import (
+    limit_words,
+    plan_facts,
+    resume,
+    set_plan,
+    suspend,
+)
 from productrecs.entrypoints.cli.session import (
     data_option,
     json_option,
@@ -18,7 +26,6 @@ from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.keys import SecretKey
 from productrecs.tenancy.accounts.registration import (
-    PLANS,
     Registration,
     all_stores,
     delete_store,
@@ -26,12 +33,13 @@ from productrecs.tenancy.accounts.registration import (
     register,
 )
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, plan_named
 from productrecs.training.trained_models import folder_of
 
 
 @click.group()
 def store() -> None:
-    """Register, list, show and delete stores."""
+    """Register, list, show and delete stores, and choose their plans."""
 
 
 @store.command()
@@ -42,9 +50,9 @@ def store() -> None:
 )
 @click.option(
     "--plan",
-    default="trial",
+    default=TRIAL.name,
     show_default=True,
-    help=f"One of {', '.join(PLANS)}; unlimited is for one's own shop.",
+    help=f"One of {', '.join(DEFAULT_PLANS)} (for one's own shop), or of your own plans.",
 )
 @click.option("--language", help="What its texts are written in.  [default: en]")
 @click.option("--currency", help="What its prices are in.  [default: EUR]")
@@ -65,14 +73,14 @@ def create(
     """
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     settings = {name: said[name] for name in ("language", "currency", "timezone")}
-    wanted = Registration(
-        domain=domain,
-        email=said["email"],
-        password=password,
-        plan=said["plan"] or "trial",
-        settings={name: text for name, text in settings.items() if text is not None},
-    )
     with opened(data) as services:
+        wanted = Registration(
+            domain=domain,
+            email=said["email"],
+            password=password,
+            plan=plan_named(services.settings.plans, said["plan"] or TRIAL.name),
+            settings={name: text for name, text in settings.items() if text is not None},
+        )
         created, secret = register(services.database, wanted, services.clock)
     show_keys(created, secret, as_json=as_json)
 
@@ -91,7 +99,7 @@ def list_(*, as_json: bool, data: Path | None) -> None:
         click.echo("No store yet: productrecs store create --domain shop.example.com")
     for row in rows:
         click.echo(
-            f"{row['domain']}  {row['store_id']}  {row['plan']}  "
+            f"{row['domain']}  {row['store_id']}  {row['plan']} ({row['status']})  "
             f"{row['catalog_items']} items  {row['publishable_key']}"
         )
 
@@ -107,11 +115,8 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     if as_json:
         print_json(facts)
         return
-    for name, value in facts.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        if isinstance(value, dict):
-            shown = ", ".join(f"{key}={one}" for key, one in value.items())
-        click.echo(f"{name.replace('_', ' '):<16} {'-' if shown in (None, '') else shown}")
+    for name, value in _as_read(facts).items():
+        click.echo(f"{name:<16} {value}")
 
 
 @store.command()
@@ -128,6 +133,10 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
         shutil.rmtree(folder_of(services.models, found.store_id), ignore_errors=True)
         shutil.rmtree(services.indexes / found.store_id, ignore_errors=True)
     click.echo(f"Deleted {found.domain}.")
+
+
+for _one in (set_plan, suspend, resume):
+    store.add_command(_one)
 
 
 def show_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
@@ -147,6 +156,21 @@ def show_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
 
 
+def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
+    """Return a store's facts as a person reads them: what is used beside its limit."""
+    limits = {"calls": facts["calls_limit"], "catalog_items": facts["catalog_limit"]}
+    lines = {}
+    for name, value in facts.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key}={one}" for key, one in value.items())
+        if name in limits:
+            shown = f"{value:,} of {limit_words(limits[name])}"
+        if name not in {"calls_limit", "catalog_limit"}:
+            lines[name.replace("_", " ")] = "-" if shown in (None, "") else str(shown)
+    return lines
+
+
 def _facts(services: Services, one: Store) -> dict[str, object]:
     with services.database.reading() as connection:
         size = CatalogRepository(connection, one.store_id).size()
@@ -154,7 +178,7 @@ def _facts(services: Services, one: Store) -> dict[str, object]:
         "store_id": one.store_id,
         "domain": one.domain,
         "email": one.email,
-        "plan": one.plan,
+        **plan_facts(services, one),
         "publishable_key": one.publishable_key,
         "origins": sorted(one.origins),
         "settings": asdict(one.settings),

@@ -37,6 +37,7 @@ from productrecs.entrypoints.http.integration import (
     status,
     widget_config,
 )
+from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.public import (
     guides,
     health,
@@ -149,6 +150,7 @@ class _Process:
             services=services,
             accounts=accounts,
             shops=Shops(services, accounts),
+            metering=Metering(services),
             writer=GroupCommit(database, _stop_at_once),
             write_events=events.EventWriting(services),
             write_orders=orders.OrderWriting(services),
@@ -162,6 +164,7 @@ class _Process:
             searching=Searching(),
         )
         context.shops.start()
+        context.metering.start()
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
@@ -175,6 +178,7 @@ class _Process:
             warming.cancel()
             looking.cancel()
             await asyncio.to_thread(context.writer.close)
+            await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
                 context.reading.shutdown()

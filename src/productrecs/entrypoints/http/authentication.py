@@ -50,6 +50,7 @@ class Route:
 
     methods: Mapping[str, Credential]
     widget: bool = False  # browsers of shops call it: it answers OPTIONS
+    empty: bytes = b""  # metered: what it answers when the plan is used up or over
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
@@ -62,9 +63,15 @@ ASSET_PATH: Final = "/docs/{asset}"
 # Every route of the service. A route that is not here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
-        "/v1/recommendations": Route({"GET": Credential.PUBLISHABLE}, widget=True),
-        "/v1/trending": Route({"GET": Credential.PUBLISHABLE}, widget=True),
-        "/v1/search": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/recommendations": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+        ),
+        "/v1/trending": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+        ),
+        "/v1/search": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
+        ),
         "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
         "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),
@@ -140,6 +147,15 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
     if scheme.lower() != b"bearer" or not is_right:
         message = "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do"
         raise MetricsTokenError(message)
+
+
+def asks_for_a_plan(method: str, wanted: Credential) -> bool:
+    """Return whether a call is refused while the store's plan does not hold.
+
+    These are the writes of a merchant's own system, but for deletions: pushes, uploads and
+    integration writes. Events and orders never are.
+    """
+    return wanted is Credential.SECRET and method in {"POST", "PUT", "PATCH"}
 
 
 def keys_of(

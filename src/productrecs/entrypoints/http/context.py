@@ -11,6 +11,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.holdouts import Holdouts
+from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Traffic
@@ -30,6 +31,7 @@ class Context:
     services: Services
     accounts: AccountDirectory
     shops: Shops
+    metering: Metering
     writer: GroupCommit
     write_events: Many
     write_orders: Many

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.schemas.integration import (
 from productrecs.entrypoints.http.schemas.items import ItemsPush
 from productrecs.entrypoints.http.schemas.orders import OrderBody
 from productrecs.entrypoints.http.schemas.widget_config import WidgetConfigBody
+from productrecs.tenancy.billing.notice import BillingStatus
 
 MODELS: Final[Sequence[type[BaseModel]]] = (
     ItemsPush,
@@ -136,7 +137,25 @@ _HEADERS: Final = {
         "schema": {"type": "integer", "minimum": 1},
         "example": 2,
     },
+    "X-Billing-Status": {
+        "description": "Absent while all is well. `warn` from 80 % of the month's calls; "
+        "`over_quota` when they are used up and `suspended` when the plan is over or the "
+        "store was stopped: then the reply has no content.",
+        "schema": {"type": "string", "enum": [one.value for one in BillingStatus]},
+        "example": "warn",
+    },
+    "X-Quota-Used": {
+        "description": "The month's metered calls, this one included; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 8_214,
+    },
+    "X-Quota-Limit": {
+        "description": "How many the plan allows; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 10_000,
+    },
 }
+_METERED: Final = ("X-Billing-Status", "X-Quota-Used", "X-Quota-Limit")
 _SCHEMES: Final = {
     "publishableKey": {
         "type": "apiKey",
@@ -213,6 +232,8 @@ def _description(application: FastAPI) -> dict[str, Any]:
     for path, operations in found["paths"].items():
         for method, operation in operations.items():
             _complete(operation, ROUTES[path].methods[method.upper()])
+            if ROUTES[path].empty:
+                _add_headers(operation["responses"]["200"], _METERED)
     found["components"] = {
         "schemas": _schemas(found["components"].get("schemas", {})),
         "headers": _HEADERS,
@@ -232,8 +253,12 @@ def _complete(operation: dict[str, Any], credential: Credential) -> None:
     if credential in _UNAUTHORISED:
         responses["401"] = errors(*_UNAUTHORISED[credential])[401]
     for response in responses.values():
-        headers = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
-        response["headers"] = headers | response.get("headers", {})
+        _add_headers(response, ("X-Request-Id",))
+
+
+def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
+    added = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    response["headers"] = added | response.get("headers", {})
 
 
 def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:

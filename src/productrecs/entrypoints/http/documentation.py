@@ -12,6 +12,7 @@ REQUEST_ID: Final = "req_7Yt3kQ0vXn"
 _WORDS: Final = {
     400: "The request cannot be what was meant; `code` says why.",
     401: "No key, or not one that may do this.",
+    402: "Not within the plan; `code` says whether it ended or its catalog is full.",
     403: "Not from a page of another origin.",
     404: "There is no such thing.",
     413: "The body is too large.",

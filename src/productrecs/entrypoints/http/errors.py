@@ -38,6 +38,7 @@ from productrecs.features.widgets.config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
 )
+from productrecs.records.catalog.push import CatalogLimitError
 from productrecs.records.orders.csv_format import MissingColumnsError
 from productrecs.records.orders.uploads.files import FileTooLargeError
 from productrecs.records.orders.uploads.upload import (
@@ -46,6 +47,7 @@ from productrecs.records.orders.uploads.upload import (
 )
 from productrecs.storage.index_files import DamagedFilesError
 from productrecs.storage.store_log import StoreGoneError
+from productrecs.tenancy.billing.subscription import BillingInactiveError
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -80,6 +82,8 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         SecretInAddressError: Answer(401, "secret_key_in_address"),
         StoreGoneError: Answer(401, "key_invalid"),
         MetricsTokenError: Answer(401, "metrics_token_invalid"),
+        BillingInactiveError: Answer(402, "billing_inactive"),
+        CatalogLimitError: Answer(402, "plan_limit_catalog"),
         ForeignOriginError: Answer(403, "origin_refused"),
         UnknownItemError: Answer(404, "item_unknown"),
         UnknownGuideError: Answer(404, "guide_unknown"),

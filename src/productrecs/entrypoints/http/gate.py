@@ -8,11 +8,9 @@ behaviour, the exact 422 and the documentation. Both call the same functions.
 import itertools
 import logging
 import random
-import re
 import secrets
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.authentication import (
@@ -23,12 +21,12 @@ from productrecs.entrypoints.http.authentication import (
     Caller,
     Credential,
     Route,
+    asks_for_a_plan,
     authenticate,
     check_operator,
     keys_of,
 )
 from productrecs.entrypoints.http.bodies import ClientGoneError, read_event_body
-from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.errors import (
     INTERNAL,
@@ -36,13 +34,13 @@ from productrecs.entrypoints.http.errors import (
     ROUTER_CODES,
     Answer,
     answer_to,
-    error_body,
     retry_after,
 )
-from productrecs.entrypoints.http.origins import OPEN, PREFLIGHT, cors_headers
-from productrecs.entrypoints.http.paths import plain_query
+from productrecs.entrypoints.http.metering import billing_headers
+from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.traffic import Traffic
+from productrecs.entrypoints.http.visit import Header, Message, Scope, Send, Visit
 from productrecs.entrypoints.http.widget.config import answer_config
 from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
@@ -60,136 +58,10 @@ from productrecs.tenancy.accounts.store import Store
 
 _log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Header = tuple[bytes, bytes]
 
-_JSON: Final[Header] = (b"content-type", b"application/json")
-_NO_STORE: Final[Header] = (b"cache-control", b"no-store")
-_CLOSE: Final[Header] = (b"connection", b"close")
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_OK: Final = 200
 _SERVER_ERROR: Final = 500
-_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-    b"x-request-id: %b\r\ncache-control: no-store\r\n%b\r\n"
-)
-
-
-class _Visit:
-    """One request on its way through the gate, and how it is answered."""
-
-    __slots__ = (
-        "_gate",
-        "_request_id",
-        "_send",
-        "allow",
-        "caller",
-        "cors",
-        "headers",
-        "query",
-        "route",
-        "scope",
-        "started",
-        "started_at",
-        "status",
-    )
-
-    def __init__(
-        self, gate: "Gate", scope: Scope, headers: dict[bytes, bytes], send: Send
-    ) -> None:
-        self._gate = gate
-        self._send = send
-        self.scope = scope
-        self.headers = headers
-        self.query = plain_query(scope["query_string"])
-        given = headers.get(b"x-request-id")
-        valid = given is not None and _REQUEST_ID.fullmatch(given)
-        self._request_id: bytes = given if given and valid else gate.new_request_id()
-        self.caller: Caller | None = None
-        self.cors: Sequence[Header] = OPEN
-        self.allow = ""
-        self.route: Route | None = None
-        self.started = False
-        self.status = 0  # of the answer, once it has begun
-        self.started_at = time.monotonic()
-
-    @property
-    def request_id(self) -> str:
-        """The id that the reply, the log and an error's body carry."""
-        return self._request_id.decode()
-
-    def facts(self, status: int) -> dict[str, object]:
-        """Return what the log says of this request: nothing of keys or shoppers."""
-        return {
-            "request_id": self.request_id,
-            "method": self.scope["method"],
-            "path": self.scope["path"] if _route(self.scope["path"]) else "(unknown)",
-            "status": status,
-            "store": self.caller.store.store_id if self.caller else None,
-            "ms": round((time.monotonic() - self.started_at) * 1000, 1),
-        }
-
-    async def reply(self, status: int, body: bytes, extra: Iterable[Header] = ()) -> None:
-        """Answer with a JSON body (or none), unless an answer has begun."""
-        if self.started:
-            return
-        self.started = True
-        self.status = status
-        if status == _OK and not extra and self._answered_whole(body):
-            return
-        headers = [
-            _JSON,
-            (b"content-length", b"%d" % len(body)),
-            (b"x-request-id", self._request_id),
-            _NO_STORE,
-            *self.cors,
-            *extra,
-        ]
-        if self._gate.is_draining:
-            headers.append(_CLOSE)
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": headers}
-        )
-        await self._send({"type": "http.response.body", "body": body})
-        if status >= _SERVER_ERROR:
-            _log.warning("a request was refused", extra=self.facts(status))
-
-    def _answered_whole(self, body: bytes) -> bool:
-        if self._gate.is_draining:
-            return False
-        cors = b"".join([b"%b: %b\r\n" % header for header in self.cors])
-        head = _HEAD % (len(body), self._request_id, cors)
-        return answer_whole(self.scope, head, body)
-
-    async def refuse(self, why: Answer, detail: str) -> None:
-        """Answer with an error's body."""
-        extra: list[Header] = []
-        if why.is_passing:
-            extra.append((b"retry-after", self._gate.retry_after()))
-        if why.status == 401:  # noqa: PLR2004 - HTTP
-            extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
-        if self.allow:
-            extra.append((b"allow", self.allow.encode()))
-        await self.reply(why.status, error_body(detail, why.code, self.request_id), extra)
-
-    async def pass_on(self, message: Message) -> None:
-        """Send what a declared route answers, with the headers that every reply has."""
-        if message["type"] == "http.response.start":
-            self.started = True
-            self.status = message["status"]
-            added: list[Header] = [(b"x-request-id", self._request_id), *self.cors]
-            if not any(name == b"cache-control" for name, _ in message["headers"]):
-                added.append(_NO_STORE)  # only pages say otherwise
-            if self._gate.is_draining:
-                added.append(_CLOSE)
-            message = {**message, "headers": [*message["headers"], *added]}
-            if message["status"] >= _SERVER_ERROR:
-                _log.warning("a request was refused", extra=self.facts(message["status"]))
-        await self._send(message)
 
 
 class Gate:
@@ -224,7 +96,7 @@ class Gate:
         if scope["method"] == "HEAD":  # answered as GET; the server leaves the body out
             scope = {**scope, "method": "GET"}
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        visit = _Visit(self, scope, headers, send)
+        visit = Visit(self, scope, headers, send)
         try:
             await self._let_in(visit, receive)
         except BodyError as error:
@@ -242,7 +114,7 @@ class Gate:
                     visit.route, scope["method"], visit.status, visit.started_at
                 )
 
-    async def _let_in(self, visit: _Visit, receive: Receive) -> None:
+    async def _let_in(self, visit: Visit, receive: Receive) -> None:
         scope, context = visit.scope, self._context
         path, method = scope["path"], scope["method"]
         route = visit.route = _route(path)
@@ -263,30 +135,55 @@ class Gate:
             return
         if wanted is Credential.OPERATOR:
             check_operator(visit.headers, context.services.settings.metrics_token)
-        elif wanted is not Credential.NONE:
-            await self._authenticate(visit, wanted, context)
+        elif wanted is not Credential.NONE and not await self._admit(
+            visit, route, wanted, context
+        ):
+            await visit.reply(200, route.empty)
+            return
         if not await self._fast_lane(visit, receive, context):
             exchange = Exchange(context, visit.caller, visit.request_id, self._readiness)
             scope["productrecs"] = exchange
             await self._declared(scope, receive, visit.pass_on)
 
+    async def _admit(
+        self, visit: Visit, route: Route, wanted: Credential, context: Context
+    ) -> bool:
+        """Let a caller in by key and plan; return whether the plan has content for it."""
+        caller = visit.caller = await self._authenticate(visit, wanted, context)
+        visit.cors = cors_headers(caller.store, visit.headers.get(b"origin"))
+        if asks_for_a_plan(visit.scope["method"], wanted):
+            caller.store.subscription.check_active(context.clock())
+        return not route.empty or await self._is_within_plan(visit, caller.store, context)
+
     async def _authenticate(
-        self, visit: _Visit, wanted: Credential, context: Context
-    ) -> None:
+        self, visit: Visit, wanted: Credential, context: Context
+    ) -> Caller:
         keys = keys_of(visit.scope["query_string"], visit.query, visit.headers)
         known = context.accounts.version
         try:
-            visit.caller = authenticate(keys, wanted, context.accounts)
+            return authenticate(keys, wanted, context.accounts)
         except ProductRecsError:
             # Perhaps the store is a moment old: look once more before refusing. Another
             # thread may have looked just now.
             await context.look_again()
             if context.accounts.version == known:
                 raise
-            visit.caller = authenticate(keys, wanted, context.accounts)
-        visit.cors = cors_headers(visit.caller.store, visit.headers.get(b"origin"))
+            return authenticate(keys, wanted, context.accounts)
 
-    async def _fast_lane(self, visit: _Visit, receive: Receive, context: Context) -> bool:
+    async def _is_within_plan(self, visit: Visit, store: Store, context: Context) -> bool:
+        """Return whether a metered call is answered with content; then it counts."""
+        meter = context.metering.get(store.store_id)
+        if meter is None:
+            meter = await context.metering.open(store, context.read)
+        told = meter.ask(store.subscription, context.clock())
+        if told is not None:
+            visit.billing = billing_headers(told)
+            if told.is_cut_off:
+                return False
+        visit.meter = meter
+        return True
+
+    async def _fast_lane(self, visit: Visit, receive: Receive, context: Context) -> bool:
         """Answer a frequent, well-formed call; return whether that was done."""
         caller, scope = visit.caller, visit.scope
         body: bytes | None = None

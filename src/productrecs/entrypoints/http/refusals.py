@@ -64,6 +64,17 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "Not the operator",
             "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do",
         ),
+        "billing_inactive": Shown(
+            "The plan is over, or the store suspended",
+            "this store's plan (trial) ended at 2026-11-21T09:00:00.000Z; it needs "
+            "another; events, orders and deletions go on all the same",
+        ),
+        "plan_limit_catalog": Shown(
+            "New items that do not fit into the catalog",
+            "the catalog would hold 1,001 items and the plan allows 1,000; nothing of this "
+            "push was stored. Updates always pass: delete items that are not sold any "
+            "more, or choose a larger plan",
+        ),
         "origin_refused": Shown(
             "A page of another origin",
             "pages of other origins may not ask here; programs send no Origin",
@@ -124,6 +135,7 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
 _USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
         401: ("key_missing", "key_invalid"),
+        402: ("billing_inactive",),
         413: ("body_too_large",),
         415: ("body_encoded",),
         422: (),

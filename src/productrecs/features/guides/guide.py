@@ -99,6 +99,12 @@ GUIDES: Final = (
         "Every setting of a store, its default and its effect.",
         _RUN,
     ),
+    Guide(
+        "billing",
+        "Plans and limits",
+        "What a plan allows, what counts, and what pages see when it is used up.",
+        _RUN,
+    ),
     Guide("cli", "Command line", "Every verb of `productrecs`, with its options.", _RUN),
     Guide(
         "operations",

@@ -1,12 +1,16 @@
 """How does the catalog change? A push is stored whole or not; a deletion stays one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from productrecs.core.errors import UnknownItemError
+from productrecs.core.errors import ProductRecsError, UnknownItemError
 from productrecs.records.catalog.item import Item, ItemPatch, new_item
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.store_log import StoreLog
+
+
+class CatalogLimitError(ProductRecsError):
+    """The push would add more new items than the plan allows; updates always pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +22,17 @@ class Pushed:
     total: int
 
 
-def push(log: StoreLog, patches: Sequence[ItemPatch], now_ms: int) -> Pushed:
+def push(
+    log: StoreLog, patches: Sequence[ItemPatch], now_ms: int, limit: int | None = None
+) -> Pushed:
     """Create and update items by id; of a repeated id the last patch stands.
 
     Fields that a patch does not carry keep their stored values; an id that is in no
     catalog yet, or was deleted, starts from the defaults.
+
+    Raises:
+        CatalogLimitError: items would be created and the catalog then hold more than
+            `limit`; nothing may be stored of this transaction.
     """
     latest = {patch.item_id: patch for patch in patches}
     repository = CatalogRepository(log.transaction, log.store_id)
@@ -30,11 +40,13 @@ def push(log: StoreLog, patches: Sequence[ItemPatch], now_ms: int) -> Pushed:
         return Pushed(created=0, updated=0, total=repository.size())
     seq = log.take(1)
     known = repository.find(latest)
+    created = _created_by(latest, known)
+    if created and limit is not None:
+        _check_room(repository.size() + len(created), limit)
     numbers = _new_numbers(log, [one for one in latest if one not in known])
-    new, changed, created = [], [], 0
+    new, changed = [], []
     for item_id, patch in latest.items():
         stored = known.get(item_id)
-        created += stored is None or not stored.present
         if stored is None:
             new.append(_created(patch, numbers[item_id], now_ms))
         elif not stored.present:
@@ -43,8 +55,21 @@ def push(log: StoreLog, patches: Sequence[ItemPatch], now_ms: int) -> Pushed:
             changed.append(replace(stored, item=stored.item.patched(patch)))
     repository.add(log.database, new, seq, now_ms)
     repository.change(changed, seq, now_ms)
-    total = repository.moved(seq, created)
-    return Pushed(created=created, updated=len(latest) - created, total=total)
+    total = repository.moved(seq, len(created))
+    return Pushed(created=len(created), updated=len(latest) - len(created), total=total)
+
+
+def fitting(log: StoreLog, patches: Sequence[ItemPatch], limit: int) -> list[ItemPatch]:
+    """Return the patches that a push with this limit takes, the first new ids first.
+
+    Every update is among them. It holds for the rest of the transaction.
+    """
+    log.take(1)
+    repository = CatalogRepository(log.transaction, log.store_id)
+    ids = dict.fromkeys(patch.item_id for patch in patches)
+    created = _created_by(ids, repository.find(ids))
+    left_out = set(created[max(limit - repository.size(), 0) :])
+    return [patch for patch in patches if patch.item_id not in left_out]
 
 
 def delete(log: StoreLog, item_id: str, now_ms: int) -> None:
@@ -61,6 +86,21 @@ def delete(log: StoreLog, item_id: str, now_ms: int) -> None:
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
     repository.moved(seq, -1)
+
+
+def _created_by(ids: Iterable[str], known: Mapping[str, StoredItem]) -> list[str]:
+    """Return the ids that are not in the catalog; deleted ones are not."""
+    return [one for one in ids if one not in known or not known[one].present]
+
+
+def _check_room(size: int, limit: int) -> None:
+    if size > limit:
+        message = (
+            f"the catalog would hold {size:,} items and the plan allows {limit:,}; nothing "
+            "of this push was stored. Updates always pass: delete items that are not sold "
+            "any more, or choose a larger plan"
+        )
+        raise CatalogLimitError(message)
 
 
 def _created(patch: ItemPatch, number: int, now_ms: int) -> StoredItem:

@@ -11,6 +11,7 @@ from productrecs.storage.tables.accounts import (
     stores,
 )
 from productrecs.storage.tables.base import metadata
+from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.experiments import exposures
@@ -30,6 +31,7 @@ __all__ = [
     "items",
     "jobs",
     "metadata",
+    "metered_calls",
     "models",
     "order_receipts",
     "purchase_lines",

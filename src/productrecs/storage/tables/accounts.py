@@ -17,6 +17,8 @@ stores = sa.Table(
     sa.Column("origins", sa.Text, nullable=False),  # JSON array of full origins
     sa.Column("settings", sa.Text, nullable=False),  # JSON object: only what was set
     sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("plan_ends_at", sa.BigInteger),  # null: it does not end
+    sa.Column("suspended_at", sa.BigInteger),  # when an operator suspended the store
 )
 
 # One row a store, locked by every write of that store: it hands out `seq` in commit order.

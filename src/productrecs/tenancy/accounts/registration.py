@@ -1,6 +1,6 @@
 """How does a store come to be, change and go?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,17 +20,14 @@ from productrecs.tenancy.accounts.keys import (
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.settings import parse_setting, resolve
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.plans import TRIAL, Plan
+from productrecs.tenancy.billing.subscription import Subscription, first_subscription
 
-PLANS: Final = ("trial", "starter", "growth", "scale", "unlimited")
 SHORTEST_PASSWORD: Final = 8
 
 
 class UnknownStoreError(ProductRecsError):
     """No store has the domain."""
-
-
-class UnknownPlanError(ProductRecsError):
-    """There is no plan of that name."""
 
 
 class WeakPasswordError(ProductRecsError):
@@ -44,7 +41,7 @@ class Registration:
     domain: str
     email: str | None = None
     password: str | None = None
-    plan: str = "trial"
+    plan: Plan = TRIAL
     settings: Mapping[str, str] | None = None
 
 
@@ -56,7 +53,6 @@ def register(
     Raises:
         DomainError: the domain cannot be one.
         DomainTakenError: it has a store already.
-        UnknownPlanError: there is no such plan.
         SettingError: a setting cannot have that value.
         WeakPasswordError: a password under eight characters.
     """
@@ -68,23 +64,21 @@ def register(
 
 
 def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
-    if wanted.plan not in PLANS:
-        message = f"there is no plan {wanted.plan!r}; there are {', '.join(PLANS)}"
-        raise UnknownPlanError(message)
     chosen = {
         name: parse_setting(name, text) for name, text in (wanted.settings or {}).items()
     }
+    now_ms = clock()
     return Store(
         store_id=new_store_id(),
         domain=normal_domain(wanted.domain),
         email=wanted.email,
-        plan=wanted.plan,
+        subscription=first_subscription(wanted.plan, now_ms),
         publishable_key=new_publishable_key(),
         secret_hash=hash_of(secret),
         origins=frozenset(),
         settings=resolve(chosen),
         chosen=tuple(chosen),
-        created_at=clock(),
+        created_at=now_ms,
     )
 
 
@@ -155,6 +149,23 @@ def change_settings(database: Database, store: Store, changes: Mapping[str, str]
     parsed = {name: parse_setting(name, text) for name, text in changes.items()}
     with database.transaction() as transaction:
         return AccountRepository(transaction).merge_settings(store.store_id, parsed)
+
+
+def change_subscription(
+    database: Database, store: Store, change: Callable[[Subscription], Subscription]
+) -> Subscription:
+    """Return what `change` makes of the store's plan, end and suspension, stored.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+    """
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        held = repository.hold(store.store_id).subscription
+        changed = change(held)
+        if changed != held:
+            repository.set_subscription(store.store_id, changed)
+    return changed
 
 
 def delete_store(database: Database, store: Store) -> None:

@@ -20,8 +20,10 @@ from productrecs.storage.tables import (
 from productrecs.tenancy.accounts.connection import Connection, Platform
 from productrecs.tenancy.accounts.settings import SettingValue, resolve
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.subscription import Subscription
 
 _ACCOUNTS = "accounts"
+_GONE = "this store was deleted"
 
 
 class DomainTakenError(ProductRecsError):
@@ -60,9 +62,20 @@ class AccountRepository:
         query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
         row = self._connection.execute(query).mappings().first()
         if row is None:
-            message = "this store was deleted"
-            raise StoreGoneError(message)
+            raise StoreGoneError(_GONE)
         return _store(row)
+
+    def subscription(self, store_id: StoreId) -> Subscription:
+        """Return the store's plan, its end and its suspension.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+        """
+        query = sa.select(stores.c.plan, stores.c.plan_ends_at, stores.c.suspended_at)
+        row = self._connection.execute(query.where(stores.c.store_id == store_id)).first()
+        if row is None:
+            raise StoreGoneError(_GONE)
+        return Subscription(*row)
 
     def add(self, store: Store, password_hash: str | None) -> None:
         """Store a new store and its head.
@@ -75,7 +88,7 @@ class AccountRepository:
             "domain": store.domain,
             "email": store.email,
             "password_hash": password_hash,
-            "plan": store.plan,
+            **_columns(store.subscription),
             "publishable_key": store.publishable_key,
             "secret_hash": store.secret_hash,
             "origins": json.dumps(sorted(store.origins)),
@@ -99,6 +112,10 @@ class AccountRepository:
     def set_origins(self, store_id: StoreId, origins: frozenset[str]) -> None:
         """Replace the origin allowlist."""
         self._update(store_id, origins=json.dumps(sorted(origins)))
+
+    def set_subscription(self, store_id: StoreId, subscription: Subscription) -> None:
+        """Replace the plan, its end and the suspension."""
+        self._update(store_id, **_columns(subscription))
 
     def merge_settings(
         self, store_id: StoreId, changes: Mapping[str, SettingValue | None]
@@ -174,13 +191,25 @@ class ConnectionRepository:
         )
 
 
+def _columns(subscription: Subscription) -> dict[str, object]:
+    return {
+        "plan": subscription.plan,
+        "plan_ends_at": subscription.ends_at,
+        "suspended_at": subscription.suspended_at,
+    }
+
+
 def _store(row: sa.RowMapping) -> Store:
     chosen = json.loads(row["settings"])
     return Store(
         store_id=StoreId(row["store_id"]),
         domain=row["domain"],
         email=row["email"],
-        plan=row["plan"],
+        subscription=Subscription(
+            plan=row["plan"],
+            ends_at=row["plan_ends_at"],
+            suspended_at=row["suspended_at"],
+        ),
         publishable_key=row["publishable_key"],
         secret_hash=row["secret_hash"],
         origins=frozenset(json.loads(row["origins"])),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.billing.subscription import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Store:
     store_id: StoreId
     domain: str
     email: str | None
-    plan: str
+    subscription: Subscription
     publishable_key: str
     secret_hash: str | None
     origins: frozenset[str]

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS, Clock, iso
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
+from productrecs.entrypoints.cli.doctor.plans import check_plan
 from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
     PurchaseSample,
@@ -40,6 +41,7 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield wrong(store.domain, "the catalog is empty", remedy)
+    yield from check_plan(services, store, size)
     yield from _flow(store, newest, services.clock)
     yield from _named(store, sample, services)
     yield from _identities(store, purchases)

@@ -51,7 +51,7 @@ _SAID: Final = {
         ),
         {"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
     )
-    | errors(401, 413, 415, 422, 503),
+    | errors(401, 402, 413, 415, 422, 503),
     openapi_extra=body(ConnectBody, {"a plugin": _SAID}, required=False),
     response_class=Response,
 )

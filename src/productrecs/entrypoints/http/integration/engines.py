@@ -55,7 +55,7 @@ class TrainedEngine(StrEnum):
         answers(ok=OK_REPLY, engines=answers(**dict.fromkeys(ENGINES, _STATE))),
         {"ok": True, "engines": dict.fromkeys(ENGINES, WAITING)},
     )
-    | errors(401, 413, 415, 422, 503),
+    | errors(401, 402, 413, 415, 422, 503),
     openapi_extra=body(
         EnginesInitBody,
         {"all of it": {"store_url": "https://shop.example.com", "currency": "EUR"}},
@@ -101,7 +101,7 @@ async def init_engines(request: Request) -> Response:
         {"ok": True, "job_id": "job_9nVbW2kQm4TzLx7p"},
         status=202,
     )
-    | errors(401, 503),
+    | errors(401, 402, 503),
     response_class=Response,
 )
 async def sync_engines(request: Request) -> Response:
@@ -128,7 +128,7 @@ async def sync_engines(request: Request) -> Response:
         ),
         {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
     )
-    | errors(401, 422, 503),
+    | errors(401, 402, 422, 503),
     response_class=Response,
 )
 async def train(

@@ -56,7 +56,7 @@ async def read_recommender_settings(request: Request) -> Response:
     "/integration/recommender-settings",
     operation_id="change_recommender_settings",
     summary="Change the recommender's settings",
-    responses=_REPLY | errors(401, 413, 415, 422, 503),
+    responses=_REPLY | errors(401, 402, 413, 415, 422, 503),
     openapi_extra=body(RecommenderSettingsBody, {"both": _EXAMPLE}),
     response_class=Response,
 )

@@ -76,7 +76,8 @@ async def read_widget_config(
         _SAVED,
     )
     | errors(
-        *("too_many_widget_types", "widget_config_too_large", 401, 413, 415, 422, 503)
+        *("too_many_widget_types", "widget_config_too_large"),
+        *(401, 402, 413, 415, 422, 503),
     ),
     openapi_extra=body(WidgetConfigBody, {"a grid of three": _CHANGE}),
     response_class=Response,

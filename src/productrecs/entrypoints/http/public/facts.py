@@ -38,6 +38,7 @@ from productrecs.features.guides.library import Facts
 from productrecs.features.search.request import LONGEST_QUERY
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.settings import SETTINGS, StoreSettings
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 
 _KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
     {
@@ -115,6 +116,33 @@ def _limits() -> str:
     return _table(("what", "at most"), rows)
 
 
+def _plans() -> str:
+    rows = [
+        (
+            f"`{plan.name}`",
+            _allowed(plan.monthly_calls),
+            _allowed(plan.catalog_items),
+            "until it is changed" if plan.days is None else f"{plan.days} days",
+        )
+        for plan in DEFAULT_PLANS.values()
+    ]
+    return _table(("plan", "calls a month", "items", "lasts"), rows)
+
+
+def _metered() -> str:
+    rows = [
+        (f"`{method} {path}`", f"`{route.empty.decode()}`")
+        for path, route in ROUTES.items()
+        if route.empty
+        for method in route.methods
+    ]
+    return _table(("call that counts", "its reply without content"), rows)
+
+
+def _allowed(limit: int | None) -> str:
+    return "unlimited" if limit is None else _count(limit)
+
+
 def _fields(model: type[BaseModel]) -> str:
     schema = model.model_json_schema()
     required = schema.get("required", [])
@@ -167,6 +195,8 @@ FACTS: Final[Facts] = MappingProxyType(
         "routes": _routes,
         "codes": _codes,
         "limits": _limits,
+        "metered": _metered,
+        "plans": _plans,
         "item-fields": lambda: _fields(ItemBody),
         "event-fields": lambda: _fields(EventBody),
         "order-fields": lambda: _fields(OrderBody),

@@ -27,6 +27,8 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import Pushed, delete, push
 from productrecs.storage.group_commit import Work
 from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.allowance import catalog_limit
+from productrecs.tenancy.accounts.repository import AccountRepository
 
 
 class _AnyText(PathConvertor):
@@ -60,7 +62,8 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 _LARGE: Final = 128 << 10
 _COUNT: Final = {"type": "integer"}
-CatalogChange = Callable[[StoreLog, int], Pushed | None]
+CatalogChange = Callable[[StoreLog, int, int | None], Pushed | None]
+"""Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
 
 
 @router.post(
@@ -72,7 +75,7 @@ CatalogChange = Callable[[StoreLog, int], Pushed | None]
         answers(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
         {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
-    | errors("too_many_items", 401, 413, 415, 422, 503),
+    | errors("too_many_items", 401, 402, "plan_limit_catalog", 413, 415, 422, 503),
     openapi_extra=body(ItemsPush, _EXAMPLES),
     response_class=Response,
 )
@@ -80,12 +83,15 @@ async def push_items(request: Request) -> Response:
     """Store up to 1000 items; fields that an item does not carry keep their values.
 
     New ids are created, known ones updated, all of them or none. `null` returns a field to
-    its default. Every reply shows it within a second.
+    its default. Every reply shows it within a second. New ids count for the plan's catalog
+    limit: a push that would pass it is refused whole. Updates always pass.
     """
     exchange: Exchange = request.scope["productrecs"]
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     patches = await _read(data)
-    pushed = await _change(exchange, lambda log, now_ms: push(log, patches, now_ms))
+    pushed = await _change(
+        exchange, lambda log, now_ms, limit: push(log, patches, now_ms, limit)
+    )
     if pushed is None:
         message = "a push always tells what it did"
         raise RuntimeError(message)
@@ -131,7 +137,7 @@ async def delete_item(
     if "\0" in named:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
-    await _change(exchange, lambda log, now_ms: delete(log, named, now_ms))
+    await _change(exchange, lambda log, now_ms, _: delete(log, named, now_ms))
     exchange.context.traffic.add(Count.ITEMS_DELETED)
     return Response(_encode({"ok": True, "id": named}), media_type="application/json")
 
@@ -166,4 +172,7 @@ class CatalogWriting:
         store_id = StoreId(str(key))
         log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
         work.after_commit.append(log.committed)
-        return [change(log, self._services.clock()) for change in payloads]
+        # Read in the transaction that stores the push: what the plan allows right then.
+        accounts = AccountRepository(work.connection)
+        limit = catalog_limit(accounts, store_id, self._services.settings.plans)
+        return [change(log, self._services.clock(), limit) for change in payloads]

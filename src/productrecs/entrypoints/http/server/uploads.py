@@ -84,7 +84,7 @@ _TOLD: Final = reply(
     },
 )
 _REFUSALS: Final = errors(
-    *("missing_columns", "upload_stalled", 401, 413, 415, "not_a_form", 422),
+    *("missing_columns", "upload_stalled", 401, 402, 413, 415, "not_a_form", 422),
     *("too_many_uploads", 503),
 )
 _FORM: Final[dict[str, Any]] = {

@@ -1,0 +1,177 @@
+"""How is one request answered, and what does every answer carry?
+
+Headers that all replies have are put on here, whichever way the answer came to be, and here
+a metered reply is counted.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from productrecs.entrypoints.http.connections import answer_whole
+from productrecs.entrypoints.http.errors import Answer, error_body
+from productrecs.entrypoints.http.origins import OPEN
+from productrecs.entrypoints.http.paths import plain_query
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.authentication import Caller, Route
+    from productrecs.tenancy.billing.meter import Meter
+
+_log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+_JSON: Final[Header] = (b"content-type", b"application/json")
+_NO_STORE: Final[Header] = (b"cache-control", b"no-store")
+_CLOSE: Final[Header] = (b"connection", b"close")
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_OK: Final = 200
+_FIRST_FAILURE: Final = 300
+_SERVER_ERROR: Final = 500
+_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"x-request-id: %b\r\ncache-control: no-store\r\n%b\r\n"
+)
+
+
+class Door(Protocol):
+    """What a request asks of the gate that it came through."""
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the process is shutting down: connections should not be kept."""
+
+    def new_request_id(self) -> bytes:
+        """Return an id that no other request of any process has."""
+
+    def retry_after(self) -> bytes:
+        """Return after how many seconds a refused request may come again."""
+
+
+class Visit:
+    """One request on its way through the gate, and how it is answered."""
+
+    __slots__ = (
+        "_gate",
+        "_request_id",
+        "_send",
+        "allow",
+        "billing",
+        "caller",
+        "cors",
+        "headers",
+        "meter",
+        "query",
+        "route",
+        "scope",
+        "started",
+        "started_at",
+        "status",
+    )
+
+    def __init__(
+        self, gate: Door, scope: Scope, headers: dict[bytes, bytes], send: Send
+    ) -> None:
+        """Begin with what came in; nothing is answered yet."""
+        self._gate = gate
+        self._send = send
+        self.scope = scope
+        self.headers = headers
+        self.query = plain_query(scope["query_string"])
+        given = headers.get(b"x-request-id")
+        valid = given is not None and _REQUEST_ID.fullmatch(given)
+        self._request_id: bytes = given if given and valid else gate.new_request_id()
+        self.caller: Caller | None = None
+        self.cors: Sequence[Header] = OPEN
+        self.billing: Sequence[Header] = ()
+        self.meter: Meter | None = None  # that counts the reply, if it is a success
+        self.allow = ""
+        self.route: Route | None = None
+        self.started = False
+        self.status = 0  # of the answer, once it has begun
+        self.started_at = time.monotonic()
+
+    @property
+    def request_id(self) -> str:
+        """The id that the reply, the log and an error's body carry."""
+        return self._request_id.decode()
+
+    def facts(self, status: int) -> dict[str, object]:
+        """Return what the log says of this request: nothing of keys or shoppers."""
+        return {
+            "request_id": self.request_id,
+            "method": self.scope["method"],
+            "path": self.scope["path"] if self.route else "(unknown)",
+            "status": status,
+            "store": self.caller.store.store_id if self.caller else None,
+            "ms": round((time.monotonic() - self.started_at) * 1000, 1),
+        }
+
+    async def reply(self, status: int, body: bytes, extra: Iterable[Header] = ()) -> None:
+        """Answer with a JSON body (or none), unless an answer has begun."""
+        if self.started:
+            return
+        self.started = True
+        self.status = status
+        if self.meter is not None and status < _FIRST_FAILURE:
+            self.meter.count()
+        if status == _OK and not extra and self._answered_whole(body):
+            return
+        headers = [
+            _JSON,
+            (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", self._request_id),
+            _NO_STORE,
+            *self.cors,
+            *self.billing,
+            *extra,
+        ]
+        if self._gate.is_draining:
+            headers.append(_CLOSE)
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+        await self._send({"type": "http.response.body", "body": body})
+        if status >= _SERVER_ERROR:
+            _log.warning("a request was refused", extra=self.facts(status))
+
+    def _answered_whole(self, body: bytes) -> bool:
+        if self._gate.is_draining:
+            return False
+        own = (*self.cors, *self.billing) if self.billing else self.cors
+        lines = b"".join([b"%b: %b\r\n" % header for header in own])
+        head = _HEAD % (len(body), self._request_id, lines)
+        return answer_whole(self.scope, head, body)
+
+    async def refuse(self, why: Answer, detail: str) -> None:
+        """Answer with an error's body."""
+        extra: list[Header] = []
+        if why.is_passing:
+            extra.append((b"retry-after", self._gate.retry_after()))
+        if why.status == 401:  # noqa: PLR2004 - HTTP
+            extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
+        if self.allow:
+            extra.append((b"allow", self.allow.encode()))
+        await self.reply(why.status, error_body(detail, why.code, self.request_id), extra)
+
+    async def pass_on(self, message: Message) -> None:
+        """Send what a declared route answers, with the headers that every reply has."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            self.status = message["status"]
+            added = [(b"x-request-id", self._request_id), *self.cors, *self.billing]
+            if self.meter is not None and self.status < _FIRST_FAILURE:
+                self.meter.count()
+            if not any(name == b"cache-control" for name, _ in message["headers"]):
+                added.append(_NO_STORE)  # only pages say otherwise
+            if self._gate.is_draining:
+                added.append(_CLOSE)
+            message = {**message, "headers": [*message["headers"], *added]}
+            if message["status"] >= _SERVER_ERROR:
+                _log.warning("a request was refused", extra=self.facts(message["status"]))
+        await self._send(message)

@@ -1,0 +1,113 @@
+"""Which plans are there, and what does each allow? Ours, changed by an operator's file."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+
+LONGEST_DAYS: Final = 3_660
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_MOST: Final = 2**53
+
+
+class PlansError(ProductRecsError):
+    """The text is no description of plans; the message says where, and what would be."""
+
+
+class UnknownPlanError(ProductRecsError):
+    """There is no plan of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a store may use; None is without a limit."""
+
+    name: str
+    monthly_calls: int | None
+    catalog_items: int | None
+    days: int | None = None  # how long it lasts once given; None: until it is changed
+
+
+Plans = Mapping[str, Plan]
+
+TRIAL: Final = Plan("trial", monthly_calls=10_000, catalog_items=1_000, days=14)
+DEFAULT_PLANS: Final[Plans] = MappingProxyType(
+    {
+        plan.name: plan
+        for plan in (
+            TRIAL,
+            Plan("starter", monthly_calls=100_000, catalog_items=5_000),
+            Plan("growth", monthly_calls=1_000_000, catalog_items=50_000),
+            Plan("scale", monthly_calls=10_000_000, catalog_items=1_000_000),
+            Plan("unlimited", monthly_calls=None, catalog_items=None),
+        )
+    }
+)
+_LIMITS: Final = ("monthly_calls", "catalog_items")
+
+
+def plan_named(plans: Plans, name: str) -> Plan:
+    """Return the plan of this name.
+
+    Raises:
+        UnknownPlanError: there is none; the message names those that there are.
+    """
+    if name not in plans:
+        message = f"there is no plan {name!r}; there are {', '.join(plans)}"
+        raise UnknownPlanError(message)
+    return plans[name]
+
+
+def read_plans(text: str) -> Plans:
+    """Return our plans with those of a TOML text over them.
+
+    A table is a plan. One of ours keeps what its table leaves out; a new one must say both
+    limits. A limit is a whole number or the word `unlimited`.
+
+    Raises:
+        PlansError: when the text is no TOML, or says what a plan cannot be.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"it is not TOML: {error}"
+        raise PlansError(message) from error
+    return MappingProxyType(
+        {**DEFAULT_PLANS, **{name: _plan(name, said) for name, said in tables.items()}}
+    )
+
+
+def _plan(name: str, said: object) -> Plan:
+    if not _NAME.fullmatch(name):
+        message = f"{name!r} cannot be a plan's name; use small letters, such as gold"
+        raise PlansError(message)
+    if not isinstance(said, dict):
+        message = f"{name} is no table; write [{name}] and below it what the plan allows"
+        raise PlansError(message)
+    unknown = said.keys() - {*_LIMITS, "days"}
+    if unknown:
+        message = f"[{name}] says {min(unknown)}; a plan has {', '.join(_LIMITS)} and days"
+        raise PlansError(message)
+    missing = [one for one in _LIMITS if one not in said]
+    if name not in DEFAULT_PLANS and missing:
+        message = f'[{name}] lacks {missing[0]}; write a whole number or "unlimited"'
+        raise PlansError(message)
+    values: dict[str, Any] = {one: _limit(name, one, said[one]) for one in said}
+    return replace(DEFAULT_PLANS.get(name, Plan(name, 0, 0)), **values)
+
+
+def _limit(plan: str, name: str, said: object) -> int | None:
+    if said == "unlimited":
+        return None
+    lowest, highest = (1, LONGEST_DAYS) if name == "days" else (0, _MOST)
+    if isinstance(said, int) and not isinstance(said, bool) and lowest <= said <= highest:
+        return said
+    message = (
+        f"[{plan}] has {name} = {said!r}; it must be a whole number from {lowest:,} to "
+        f'{highest:,}, or "unlimited"'
+    )
+    raise PlansError(message)

@@ -1,0 +1,67 @@
+"""The SQL of metered calls: one row a store and month."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.bare import GIVEN, bare
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.tables import metered_calls
+
+CallsOf = tuple[StoreId, str]
+"""A store and a month."""
+
+_CHUNK: Final = 500
+# In one order, so that no two processes wait for each other. Deleted stores are left out.
+_ADD_SQL: Final = (
+    "INSERT INTO metered_calls (store_id, month, calls) "  # noqa: S608 - a fixed text
+    "SELECT stores.store_id, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
+    f"FROM {GIVEN} JOIN stores ON stores.store_id = given.value ->> 0 "
+    "WHERE true ORDER BY 1, 2 "
+    "ON CONFLICT (store_id, month) "
+    "DO UPDATE SET calls = metered_calls.calls + excluded.calls "
+    "RETURNING store_id, month, calls"
+)
+_READ_SQL: Final = (
+    "SELECT store_id, calls FROM metered_calls WHERE month = ? AND store_id IN"
+)
+
+
+class UsageRepository:
+    """One store's metered calls, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def calls(self, month: str) -> int:
+        """Return how many calls of a month are counted; 0 when there are none."""
+        query = sa.select(metered_calls.c.calls).where(
+            metered_calls.c.store_id == self._store_id, metered_calls.c.month == month
+        )
+        return int(self._transaction.execute(query).scalar() or 0)
+
+
+def add_calls(
+    transaction: sa.Connection, counted: Mapping[CallsOf, int]
+) -> dict[CallsOf, int]:
+    """Add calls of several stores; return what each has then. Deleted stores have none."""
+    rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
+    added = bare(transaction).all(_ADD_SQL, [rows])
+    return {(StoreId(row[0]), row[1]): int(row[2]) for row in added}
+
+
+def read_calls(
+    reader: HotReader, month: str, store_ids: Sequence[StoreId]
+) -> dict[StoreId, int]:
+    """Return the counted calls of several stores in a month; 0 where there are none."""
+    calls = dict.fromkeys(store_ids, 0)
+    for start in range(0, len(store_ids), _CHUNK):
+        some = store_ids[start : start + _CHUNK]
+        marks = ", ".join("?" * len(some))
+        rows = reader.all(f"{_READ_SQL} ({marks})", [month, *some])
+        calls |= {StoreId(row[0]): int(row[1]) for row in rows}
+    return calls

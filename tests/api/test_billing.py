@@ -1,0 +1,445 @@
+"""What does a store get whose plan is nearly used up, used up, over, or stopped?
+
+Every route in every state: what is metered answers with nothing in its own form, what
+writes is refused, and what a shop tells is taken as ever.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http import gate
+from productrecs.entrypoints.http.authentication import Credential
+from productrecs.entrypoints.services import build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    change_origins,
+    change_subscription,
+    find_store,
+    register,
+)
+from productrecs.tenancy.billing.notice import month_at
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from tests.api.inside import Inside, of_our_own
+from tests.api.routes import (
+    EITHER,
+    PUBLISHABLE,
+    SECRET,
+    TABLE,
+    Call,
+    with_query,
+)
+from tests.support.service import Account, Merchant, Reply, Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from productrecs.entrypoints.http.context import Context
+    from productrecs.entrypoints.services import Services
+    from productrecs.tenancy.accounts.store import Store
+
+NOON: Final = parse_moment("2026-03-10T12:00:00Z")
+APRIL: Final = parse_moment("2026-04-01T00:00:00Z")
+QUOTA: Final = 10_000
+Route = tuple[str, str]
+KEYS: Final = {PUBLISHABLE, EITHER, SECRET}
+BILLING: Final = ("x-billing-status", "x-quota-used", "x-quota-limit")
+
+# What each metered route answers when there is no content to give (decisions, Billing).
+EMPTY: Final[Mapping[Route, object]] = {
+    ("GET", "/v1/recommendations"): {"recommendations": []},
+    ("GET", "/v1/trending"): {"recommendations": []},
+    ("GET", "/v1/search"): {"results": []},
+}
+# What is refused with 402 while the plan does not hold.
+REFUSED: Final = {
+    ("POST", "/v1/items"),
+    ("POST", "/orders/upload"),
+    ("POST", "/integration/connect"),
+    ("PUT", "/integration/widget-config"),
+    ("PUT", "/integration/recommender-settings"),
+    ("POST", "/integration/engines/init"),
+    ("POST", "/integration/sync-engines"),
+    ("POST", "/integration/train"),
+}
+# What is neither metered nor refused, whatever the plan.
+FREE: Final = {
+    ("GET", "/v1/widget-config"),
+    ("POST", "/v1/events"),
+    ("POST", "/v1/orders"),
+    ("DELETE", "/v1/items/{item_id}"),
+    ("GET", "/orders/upload/{upload_id}"),
+    ("GET", "/integration/widget-config"),
+    ("GET", "/integration/recommender-settings"),
+    ("GET", "/integration/status"),
+}
+
+
+@dataclass
+class Shop:
+    """One API process whose clock a test moves, and a store on the trial of 14 days."""
+
+    services: Services
+    inside: Inside
+    merchant: Merchant
+    clock: list[int]
+
+    @property
+    def store(self) -> Store:
+        """The store as it is stored now."""
+        return find_store(self.services.database, self.merchant.account.domain)
+
+    def change(self, plan: str | None = None, **fields: int | None) -> None:
+        """Store another plan, or fields of it, and wait until the process follows."""
+        store = self.store
+        held = replace(store.subscription, **fields)  # type: ignore[arg-type]  # its own fields
+        if plan is not None:
+            held = held.changed(DEFAULT_PLANS[plan], NOON)
+        change_subscription(self.services.database, store, lambda _: held)
+        accounts = self.context.accounts
+        eventually(
+            lambda: (now := accounts.by_id(store.store_id)) and now.subscription == held
+        )
+
+    @property
+    def context(self) -> Context:
+        """Everything of the process."""
+        application = self.inside.application
+        assert isinstance(application, gate.Gate)
+        context = application._context  # noqa: SLF001 - to look at its memory
+        assert context is not None
+        return context
+
+    def use(self, calls: int, month: str = "2026-03") -> None:
+        """Let another process have counted so many calls, and this one know."""
+        store = self.store
+        meter = self.context.metering.get(store.store_id)
+        if meter is not None:
+            eventually(lambda: not meter.tallies()[-1].unkept)
+        with self.services.database.transaction() as transaction:
+            more = calls - UsageRepository(transaction, store.store_id).calls(month)
+            add_calls(transaction, {(store.store_id, month): more})
+        if meter is not None:
+            eventually(lambda: meter.tallies()[-1].used == calls)
+
+    def stored(self, month: str = "2026-03") -> int:
+        """Return what the database has counted."""
+        with self.services.database.reading() as connection:
+            return UsageRepository(connection, self.store.store_id).calls(month)
+
+    def calls(self) -> dict[Route, Call]:
+        """Return a call of each route that wants a key; some prepare what they ask for."""
+        Service(self.services.settings.data, self.services.settings.database_url).index()
+        eventually(lambda: self.ask(("GET", "/v1/search")).json["results"])
+        return {
+            route: row.call(self.merchant)
+            for route, row in TABLE.items()
+            if row.wants in KEYS
+        }
+
+    def ask(self, route: Route, call: Call | None = None, **headers: str) -> Reply:
+        """Call a route as its table says, with the key it wants."""
+        row = TABLE[route]
+        call = call or row.call(self.merchant)
+        query, own = "", dict(headers)
+        if row.wants == PUBLISHABLE:
+            query = f"key={self.merchant.account.publishable}"
+        elif row.wants in {SECRET, EITHER}:
+            own["x-api-key"] = self.merchant.account.secret
+        target = with_query(call.target, query)
+        return self.inside.ask(route[0], target, call.body, {**call.headers, **own})
+
+
+def told(reply: Reply) -> tuple[str | None, ...]:
+    """Return the billing headers of a reply."""
+    return tuple(reply.header(name) for name in BILLING)
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def process(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shop]:
+    """Give a process on each database; its clock stands until it is moved."""
+    folder, url, cluster = tmp_path_factory.mktemp("billing"), None, None
+    if request.param == "postgres":
+        cluster = request.getfixturevalue("postgres_cluster")
+        url = cluster.create_database()
+    Service(folder, url).prepare()
+    clock = [NOON]
+    services = replace(
+        build_services(Settings(data=folder, database_url=url)), clock=lambda: clock[0]
+    )
+    with Inside(of_our_own(services)) as inside:
+        nobody = Merchant(Account("", "", "", ""), inside)
+        yield Shop(services, inside, nobody, clock)
+    if cluster is not None and url is not None:
+        cluster.drop_database(url)
+
+
+@pytest.fixture
+def shop(process: Shop, request: pytest.FixtureRequest) -> Shop:
+    """Give a fresh store on the trial, with three items and an upload, at noon."""
+    process.clock[0] = NOON
+    domain = f"{abs(hash(request.node.nodeid))}-{time.monotonic_ns()}.example"
+    store, secret = register(
+        process.services.database, Registration(domain), process.services.clock
+    )
+    account = Account(store.store_id, store.domain, store.publishable_key, secret)
+    merchant = Merchant(account, process.inside)
+    items = [{"id": item_id, "title": "Tent"} for item_id in "abc"]
+    assert merchant.push(*items).status == 200
+    return replace(process, merchant=merchant)
+
+
+def test_every_route_is_metered_refused_or_free() -> None:
+    with_a_key = {route for route, row in TABLE.items() if row.wants in KEYS}
+
+    assert with_a_key == EMPTY.keys() | REFUSED | FREE
+    assert not EMPTY.keys() & REFUSED
+    assert not FREE & (EMPTY.keys() | REFUSED)
+
+
+def check_every_route(
+    shop: Shop, calls: Mapping[Route, Call], status: str | None, used: int | None = None
+) -> None:
+    """Check what every route answers in a state: with content, with nothing, or refused."""
+    quota = (None, None) if used is None else (str(used), str(QUOTA))
+    is_empty = status in {"over_quota", "suspended"}
+    for route, call in calls.items():
+        reply = shop.ask(route, call)
+        if route in EMPTY:
+            assert (reply.status, reply.json == EMPTY[route]) == (200, is_empty), route
+            assert told(reply) == (status, *quota), route
+        elif route in REFUSED and status == "suspended":
+            assert (reply.status, reply.json.get("code")) == (402, "billing_inactive"), (
+                route
+            )
+            assert told(reply) == (None, None, None)
+        else:
+            assert reply.status in {200, 202}, (route, reply)
+            assert told(reply) == (None, None, None)
+
+
+def test_while_all_is_well_nothing_is_told(shop: Shop) -> None:
+    check_every_route(shop, shop.calls(), None)
+
+
+def test_from_80_per_cent_on_metered_replies_warn_and_nothing_else_changes(
+    shop: Shop,
+) -> None:
+    expected = []
+    for used in (7_998, 7_999, 9_998, 9_999):
+        shop.use(used)
+        reply = shop.ask(("GET", "/v1/trending"))
+        expected.append(told(reply))
+        assert len(reply.ids) == 3
+        eventually(lambda used=used: shop.stored() == used + 1)  # type: ignore[misc]
+
+    assert expected == [
+        (None, None, None),
+        ("warn", "8000", "10000"),
+        ("warn", "9999", "10000"),
+        ("warn", "10000", "10000"),
+    ]
+
+
+def test_from_100_per_cent_on_metered_routes_answer_with_nothing_in_their_form(
+    shop: Shop,
+) -> None:
+    calls = shop.calls()
+    shop.use(QUOTA)
+
+    check_every_route(shop, calls, "over_quota", QUOTA)
+    assert shop.merchant.push({"id": "new"}).json["created"] == 1
+    assert shop.stored() == QUOTA
+
+
+@pytest.mark.parametrize("how", ["an operator", "the end of the trial"])
+def test_a_suspended_store_gets_nothing_and_its_shop_tells_on(shop: Shop, how: str) -> None:
+    calls = shop.calls()
+    if how == "an operator":
+        shop.change(suspended_at=NOON)
+    else:
+        shop.clock[0] = NOON + 14 * DAY_MS
+
+    check_every_route(shop, calls, "suspended")
+    events = [{"event": "detail-page-view", "item_id": "a", "session_id": "s_1"}] * 50
+    assert shop.merchant.track(*events).status == 200
+    assert shop.merchant.order("o-1", "a", "b").json["items_ingested"] == 2
+    assert shop.merchant.delete("a").status == 200
+
+
+@pytest.mark.parametrize(
+    ("after", "told_by_page", "status"), [(-1, None, 200), (0, "suspended", 402)]
+)
+def test_the_trial_ends_after_14_days_to_the_millisecond(
+    shop: Shop, after: int, told_by_page: str | None, status: int
+) -> None:
+    assert shop.merchant.trending().ids != []  # the meter knows the day before, too
+    shop.clock[0] = NOON + 14 * DAY_MS + after
+
+    reply = shop.merchant.trending()
+
+    assert told(reply)[0] == told_by_page
+    assert (reply.ids == []) is (told_by_page == "suspended")
+    assert shop.merchant.push({"id": "a"}).status == status
+
+
+@pytest.mark.parametrize(("after", "is_over"), [(-1, True), (0, False), (1, False)])
+def test_a_new_month_of_utc_begins_at_nothing(
+    shop: Shop, after: int, *, is_over: bool
+) -> None:
+    shop.change(ends_at=None)
+    shop.use(QUOTA)
+    assert told(shop.merchant.trending())[0] == "over_quota"
+    shop.clock[0] = APRIL + after
+
+    reply = shop.merchant.trending()
+
+    assert (told(reply)[0] == "over_quota") is is_over
+    if not is_over:
+        eventually(lambda: shop.stored("2026-04") == 1)
+        assert (shop.stored(), month_at(shop.clock[0]).name) == (QUOTA, "2026-04")
+
+
+def test_a_larger_plan_and_the_end_of_a_suspension_hold_at_once(shop: Shop) -> None:
+    shop.use(QUOTA)
+    shop.change(suspended_at=NOON)
+    seen = [told(shop.merchant.trending())]
+
+    shop.change(suspended_at=None)
+    seen.append(told(shop.merchant.trending()))
+    shop.change("growth")
+    seen.append(told(shop.merchant.trending()))
+
+    assert seen == [
+        ("suspended", "10000", "10000"),
+        ("over_quota", "10000", "10000"),
+        (None, None, None),
+    ]
+
+
+def test_only_what_was_answered_with_content_is_counted(shop: Shop) -> None:
+    key = shop.merchant.account.publishable
+    for target in (
+        f"/v1/recommendations?num=99&key={key}",
+        f"/v1/recommendations?source=similar&key={key}",
+        f"/v1/trending?num=x&key={key}",
+        "/v1/trending?key=pk_wrong",
+        "/v1/trending",
+    ):
+        assert shop.inside.ask("GET", target).status in {401, 422}
+    assert shop.inside.ask("OPTIONS", f"/v1/trending?key={key}").status == 200
+    assert shop.inside.ask("POST", f"/v1/trending?key={key}").status == 405
+    for route in FREE | REFUSED:
+        assert shop.ask(route).status in {200, 202}
+    counted = [
+        f"/v1/recommendations?item_id=a&key={key}",  # the fast lane, and made afresh
+        f"/v1/recommendations?item_id=a&key={key}",  # from the replies that are kept
+        f"/v1/recommendations?item_id=a&user_id=s_1&key={key}",
+        f"/v1/trending?num=3&key={key}",
+        f"/v1/trending?num=3&num=3&key={key}",  # the declared route
+        f"/v1/recommendations?num=3&num=3&key={key}",
+    ]
+    for target in counted:
+        assert shop.inside.ask("GET", target).status == 200
+
+    shop.inside.ask("HEAD", counted[0])
+    eventually(lambda: shop.stored() == len(counted) + 1)
+
+
+def test_both_lanes_tell_the_same(shop: Shop) -> None:
+    key = shop.merchant.account.publishable
+    shop.use(8_500)
+
+    fast = shop.inside.ask("GET", f"/v1/trending?num=3&key={key}")
+    declared = shop.inside.ask("GET", f"/v1/trending?num=3&num=3&key={key}")
+    refused = shop.inside.ask("GET", f"/v1/trending?num=99&key={key}")
+
+    assert told(fast) == ("warn", "8501", "10000")
+    assert told(declared) == ("warn", "8502", "10000")
+    assert (refused.status, told(refused)[0]) == (422, "warn")
+
+
+def test_a_full_catalog_takes_updates_and_refuses_new_ids_whole(shop: Shop) -> None:
+    push = shop.merchant.push
+    assert push(*({"id": f"i{n}"} for n in range(997))).json["total"] == 1_000
+
+    over = push({"id": "a", "title": "changed"}, {"id": "new"})
+
+    assert (over.status, over.json["code"]) == (402, "plan_limit_catalog")
+    assert "1,001" in over.json["detail"]
+    assert shop.merchant.trending(num=20).body.count(b"changed") == 0
+    assert push({"id": "a", "title": "changed"}).json == {
+        "ok": True,
+        "created": 0,
+        "updated": 1,
+        "total": 1_000,
+    }
+    assert push({"id": "a"}, {"id": "a"}, {"id": "i1"}).json["updated"] == 2
+    assert shop.merchant.delete("b").status == 200
+    assert push({"id": "b"}).json["created"] == 1  # a deleted id is a new one
+    assert push({"id": "new"}).status == 402
+    shop.change("starter")
+    assert push({"id": "new"}).json["total"] == 1_001
+
+
+@pytest.mark.parametrize("state", ["warn", "over_quota", "suspended"])
+def test_pages_of_allowed_origins_can_read_what_is_told(shop: Shop, state: str) -> None:
+    change_origins(shop.services.database, shop.store, add=["https://shop.example"])
+    shop.change(suspended_at=NOON if state == "suspended" else None)
+    shop.use(QUOTA if state == "over_quota" else 9_000)
+    accounts, store_id = shop.context.accounts, StoreId(shop.merchant.account.store_id)
+    eventually(lambda: (store := accounts.by_id(store_id)) and store.origins)
+
+    mine = shop.ask(("GET", "/v1/trending"), origin="https://shop.example")
+    foreign = shop.ask(("GET", "/v1/trending"), origin="https://other.example")
+
+    assert told(mine)[0] == told(foreign)[0] == state
+    assert mine.header("access-control-allow-origin") == "https://shop.example"
+    exposed = (mine.header("access-control-expose-headers") or "").split(", ")
+    assert {"X-Request-Id", "X-Billing-Status", "X-Quota-Used", "X-Quota-Limit"} <= set(
+        exposed
+    )
+    assert foreign.header("access-control-allow-origin") is None
+    assert mine.header("vary") == foreign.header("vary") == "Origin"
+
+
+def test_control_a_gate_that_forgets_the_plan_is_noticed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def always(*_: object) -> bool:
+        return True
+
+    calls = shop.calls()
+    shop.change(suspended_at=NOON)
+    monkeypatch.setattr(gate, "asks_for_a_plan", lambda *_: False)
+    with pytest.raises(AssertionError):
+        check_every_route(shop, calls, "suspended")
+    monkeypatch.undo()
+    monkeypatch.setattr(gate.Gate, "_is_within_plan", always)
+    with pytest.raises(AssertionError):
+        check_every_route(shop, calls, "suspended")
+
+
+def test_control_a_gate_that_refuses_all_writes_is_noticed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = shop.calls()
+    shop.change(suspended_at=NOON)
+    monkeypatch.setattr(
+        gate, "asks_for_a_plan", lambda _, wanted: wanted != Credential.NONE
+    )
+
+    with pytest.raises(AssertionError):
+        check_every_route(shop, calls, "suspended")

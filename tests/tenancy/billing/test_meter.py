@@ -1,0 +1,212 @@
+"""A meter counts in memory, adds up with others, and turns with the month."""
+
+import itertools
+from dataclasses import dataclass, field
+
+import pytest
+
+from productrecs.core.clock import parse_moment
+from productrecs.tenancy.billing.meter import Meter
+from productrecs.tenancy.billing.notice import BillingStatus, Notice
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plan
+from productrecs.tenancy.billing.subscription import Subscription
+
+NOON = parse_moment("2026-03-01T12:00:00Z")
+APRIL = parse_moment("2026-04-01T00:00:00Z")
+PLANS = {**DEFAULT_PLANS, "ten": Plan("ten", 10, 10)}
+TEN = Subscription("ten")
+WARN, OVER, SUSPENDED = (
+    BillingStatus.WARN,
+    BillingStatus.OVER_QUOTA,
+    BillingStatus.SUSPENDED,
+)
+
+
+@dataclass
+class Shelf:
+    """Stands for the database: one count a month, and what was asked of the keeper."""
+
+    calls: dict[str, int] = field(default_factory=dict)
+    called: int = 0
+
+    def call(self) -> None:
+        """Be called, as the keeper is."""
+        self.called += 1
+
+    def keep(self, meter: Meter) -> None:
+        """Do what the keeper does."""
+        for tally in meter.tallies():
+            if calls := tally.unkept:
+                self.calls[tally.month] = self.calls.get(tally.month, 0) + calls
+                tally.kept(calls, self.calls[tally.month], meter.limit)
+        meter.settle()
+
+    def learn(self, meter: Meter) -> None:
+        """Do what the keeper does where nothing was counted."""
+        tally = meter.tallies()[-1]
+        tally.learn(self.calls.get(tally.month, 0), meter.limit)
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def meter_of(
+    shelf: Shelf, said: Subscription = TEN, stored: int = 0, now_ms: int = NOON
+) -> Meter:
+    return Meter(PLANS, said, now_ms, stored, shelf.call)
+
+
+def serve(
+    meter: Meter, times: int, said: Subscription = TEN, now_ms: int = NOON
+) -> list[str]:
+    """Ask and count as the gate does; return what was told each time."""
+    told = []
+    for _ in range(times):
+        notice = meter.ask(said, now_ms)
+        if notice is None or not notice.is_cut_off:
+            meter.count()
+        told.append("" if notice is None else f"{notice.status} {notice.used}")
+    return told
+
+
+def test_ten_calls_are_answered_and_from_the_eighth_on_it_is_told(shelf: Shelf) -> None:
+    told = serve(meter_of(shelf), 12)
+
+    assert told == [""] * 7 + ["warn 8", "warn 9", "warn 10"] + ["over_quota 10"] * 2
+
+
+def test_what_is_stored_counts_too(shelf: Shelf) -> None:
+    assert serve(meter_of(shelf, stored=7), 1) == ["warn 8"]
+    assert serve(meter_of(shelf, stored=10), 1) == ["over_quota 10"]
+
+
+def test_withheld_calls_are_not_counted(shelf: Shelf) -> None:
+    meter = meter_of(shelf)
+    serve(meter, 50)
+    shelf.keep(meter)
+
+    assert shelf.calls == {"2026-03": 10}
+
+
+def test_two_processes_add_up(shelf: Shelf) -> None:
+    one, other = meter_of(shelf), meter_of(shelf)
+    serve(one, 4)
+    serve(other, 5)
+    assert serve(other, 1) == [""]  # it knows of its own only
+
+    for meter in (one, other):
+        shelf.keep(meter)
+    shelf.learn(one)
+
+    assert shelf.calls == {"2026-03": 10}
+    for meter in (one, other):
+        assert meter.ask(TEN, NOON) == Notice(OVER, 10, 10)
+
+
+def test_what_is_counted_while_it_is_kept_is_not_lost(shelf: Shelf) -> None:
+    meter = meter_of(shelf)
+    serve(meter, 3)
+    (tally,) = meter.tallies()
+    calls = tally.unkept
+    serve(meter, 2)  # while the database writes the three
+    tally.kept(calls, 3, meter.limit)
+
+    assert (tally.unkept, tally.used) == (2, 5)
+    shelf.calls["2026-03"] = 3
+    shelf.keep(meter)
+    assert (tally.unkept, tally.used, shelf.calls) == (0, 5, {"2026-03": 5})
+
+
+@pytest.mark.parametrize(("after", "months"), [(-1, 1), (0, 2), (1, 2)])
+def test_the_month_turns_at_its_millisecond_and_the_old_one_is_kept_whole(
+    shelf: Shelf, after: int, months: int
+) -> None:
+    meter = meter_of(shelf)
+    assert serve(meter, 9)[-1] == "warn 9"
+
+    told = serve(meter, 1, now_ms=APRIL + after)
+
+    assert told == (["warn 10"] if months == 1 else [""])
+    assert len(meter.tallies()) == months
+    shelf.keep(meter)
+    kept = {"2026-03": 10} if months == 1 else {"2026-03": 9, "2026-04": 1}
+    assert shelf.calls == kept
+    assert len(meter.tallies()) == 1
+
+
+def test_a_store_that_is_over_goes_on_with_the_next_month(shelf: Shelf) -> None:
+    meter = meter_of(shelf, stored=10)
+    assert meter.ask(TEN, APRIL - 1) == Notice(OVER, 10, 10)
+
+    assert meter.ask(TEN, APRIL) is None
+
+
+@pytest.mark.parametrize(("after", "told"), [(-1, None), (0, SUSPENDED), (1, SUSPENDED)])
+def test_a_plan_ends_at_its_millisecond(
+    shelf: Shelf, after: int, told: BillingStatus | None
+) -> None:
+    said = Subscription("unlimited", ends_at=NOON + 500)
+    meter = meter_of(shelf, said)
+    assert meter.ask(said, NOON) is None
+
+    notice = meter.ask(said, NOON + 500 + after)
+
+    assert (notice and notice.status) == told
+
+
+def test_another_plan_and_a_suspension_hold_at_once(shelf: Shelf) -> None:
+    meter = meter_of(shelf, stored=10)
+    growth = TEN.changed(DEFAULT_PLANS["growth"], NOON)
+    stopped = growth.suspended(NOON)
+
+    assert meter.ask(TEN, NOON) == Notice(OVER, 10, 10)
+    assert meter.ask(growth, NOON) is None
+    assert meter.ask(stopped, NOON) == Notice(SUSPENDED)
+    assert meter.ask(stopped.resumed(), NOON) is None
+
+
+def test_a_plan_that_the_configuration_lacks_limits_nothing(shelf: Shelf) -> None:
+    lost = Subscription("gone-from-the-file")
+
+    assert serve(meter_of(shelf, lost, stored=10**9), 3, lost) == [""] * 3
+
+
+def test_the_keeper_is_called_early_at_first_then_for_a_500th(
+    shelf: Shelf,
+) -> None:
+    said = Subscription("unlimited")
+    meter = meter_of(shelf, said)
+    held_back = []
+    for count in range(1, 100_001):
+        meter.ask(said, NOON)
+        meter.count()
+        held_back.append(meter.tallies()[-1].unkept / count)
+        if shelf.called:
+            shelf.called = 0
+            shelf.keep(meter)
+
+    assert max(held_back[500:]) <= 1 / 250
+    assert shelf.calls["2026-03"] >= 99_000
+
+
+def test_near_the_limit_little_is_held_back(shelf: Shelf) -> None:
+    said = Subscription("trial")
+    meter = meter_of(shelf, said)
+    held_back = dict.fromkeys(range(1, 10_001), 0)
+    for count in held_back:
+        meter.ask(said, NOON)
+        meter.count()
+        held_back[count] = meter.tallies()[-1].unkept
+        if shelf.called:
+            shelf.called = 0
+            shelf.keep(meter)
+
+    assert max(itertools.islice(held_back.values(), 9_850, None)) <= 10
+
+
+def test_the_keeper_is_called_once_not_with_every_call(shelf: Shelf) -> None:
+    serve(meter_of(shelf, Subscription("unlimited")), 5_000, Subscription("unlimited"))
+
+    assert shelf.called == 1

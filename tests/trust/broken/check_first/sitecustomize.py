@@ -1,0 +1,46 @@
+"""A service that looks whether a push fits and stores it then: what the limit must see."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from productrecs.entrypoints.http.server import items
+from productrecs.records.catalog.push import CatalogLimitError
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.allowance import catalog_limit
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
+_change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B009 - its own
+_pushed: dict[int, int] = {}
+
+
+async def _noted(data: bytes) -> Any:
+    patches = await _read(data)
+    task = asyncio.current_task()
+    _pushed[id(task)] = sum(patch.item_id.startswith("new") for patch in patches)
+    return patches
+
+
+def _look(exchange: Exchange, new: int) -> None:
+    services, store = exchange.context.services, exchange.known_caller.store
+    with services.database.reading() as connection:
+        size = CatalogRepository(connection, store.store_id).size()
+        accounts = AccountRepository(connection)
+        limit = catalog_limit(accounts, store.store_id, services.settings.plans)
+    if new and limit is not None and size + new > limit:
+        message = "too many"
+        raise CatalogLimitError(message)
+
+
+async def _looking_first(exchange: Exchange, change: Any) -> Any:
+    new = _pushed.pop(id(asyncio.current_task()), 0)
+    await asyncio.to_thread(_look, exchange, new)
+    return await _change(exchange, lambda log, now_ms, _limit: change(log, now_ms, None))
+
+
+setattr(items, "_read", _noted)  # noqa: B010 - the fault itself
+setattr(items, "_change", _looking_first)  # noqa: B010 - the fault itself
