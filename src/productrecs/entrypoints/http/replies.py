@@ -27,8 +27,12 @@ class Moment(NamedTuple):
 
     def is_same(self, other: "Moment | None") -> bool:
         """Return whether nothing was replaced."""
-        return other is not None and all(
-            one is another for one, another in zip(self, other, strict=True)
+        return (
+            other is not None
+            and self.visible is other.visible
+            and self.models is other.models
+            and self.settings is other.settings
+            and self.rules is other.rules
         )
 
     def shows_the_same(self, other: "Moment") -> bool:
