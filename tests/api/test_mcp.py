@@ -77,7 +77,8 @@ def test_the_sdks_own_client_lists_reads_and_searches(service: Service, mode: An
         guide.slug for guide in GUIDES
     ]
     assert read.structured_content["markdown"].startswith("# Quick start")
-    assert found.structured_content["results"][0]["anchor"] == "secret_key_in_address"
+    best = [one["anchor"] for one in found.structured_content["results"][:2]]
+    assert "secret_key_in_address" in best
     for result in (listed, read, found):
         assert not result.is_error
         assert isinstance(result.content[0], TextContent)

@@ -265,7 +265,7 @@ def test_a_widget_path_answers_options_for_any_origin(
             assert reply.header("x-request-id")
 
 
-def test_pages_may_read_the_request_id_and_the_quota(
+def test_pages_may_read_what_a_reply_says_beside_its_body(
     merchant: Merchant, careful: Merchant
 ) -> None:
     for store in (merchant, careful):
@@ -274,9 +274,14 @@ def test_pages_may_read_the_request_id_and_the_quota(
         )
         exposed = (reply.header("access-control-expose-headers") or "").lower().split(", ")
 
-        assert {"x-request-id", "x-billing-status", "x-quota-used", "x-quota-limit"} == set(
-            exposed
-        )
+        assert set(exposed) == {
+            "x-request-id",
+            "x-billing-status",
+            "x-quota-used",
+            "x-quota-limit",
+            "x-search-relaxed",
+            "x-search-redirect",
+        }
 
 
 @pytest.mark.parametrize(
