@@ -1,5 +1,6 @@
 """Was this asked a moment ago? Finished replies, kept only while they are true."""
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -7,12 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.features.recommendations.request import Pick
+from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.view import Mask
 
-LIMIT_BYTES: Final = 48 << 20
+LIMIT_BYTES: Final = 80 << 20
 LAG_SECONDS: Final = 5.0
-_BYTES_OF_A_PICK: Final = 120
+_BYTES_BESIDE: Final = 600  # of a kept reply: its key, its picks, its place
+_ENGINES: Final = tuple(Engine)
 
 Writer = Callable[[Sequence[Pick]], bytes]
 
@@ -46,7 +48,7 @@ class Moment(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    picks: Sequence[Pick]
+    packed: "array[float]"  # item, place in `_ENGINES` and score of each pick
     body: bytes
     listed: Moment  # of which the picks are
     written: Moment  # of which the body is
@@ -54,7 +56,15 @@ class _Kept:
 
     @property
     def size(self) -> int:
-        return len(self.body) + len(self.picks) * _BYTES_OF_A_PICK
+        return len(self.body) + _BYTES_BESIDE
+
+    def picks(self) -> list[Pick]:
+        """Return the list that the body shows."""
+        numbers = iter(self.packed)
+        return [
+            Pick(int(item), _ENGINES[int(engine)], score)
+            for item, engine, score in zip(numbers, numbers, numbers, strict=True)
+        ]
 
 
 class ReplyCache:
@@ -92,7 +102,7 @@ class ReplyCache:
             return None
         elif kept.written is not current:
             self.size -= kept.size
-            kept.body, kept.written = write(kept.picks), current
+            kept.body, kept.written = write(kept.picks()), current
             self.size += kept.size
         self._kept.move_to_end(asked)
         return kept.body
@@ -102,7 +112,15 @@ class ReplyCache:
         if self._moment is None:
             return
         self._drop(asked)
-        self._kept[asked] = _Kept(picks, body, self._moment, self._moment, now)
+        packed = array(
+            "d",
+            [
+                number
+                for pick in picks
+                for number in (pick.item, _ENGINES.index(pick.engine), pick.score)
+            ],
+        )
+        self._kept[asked] = _Kept(packed, body, self._moment, self._moment, now)
         self.size += self._kept[asked].size
         while self.size > self._limit:
             self.size -= self._kept.popitem(last=False)[1].size
