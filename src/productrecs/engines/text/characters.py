@@ -24,11 +24,7 @@ _FOLDED: Final = str.maketrans(
 
 def folded(text: str) -> str:
     """Return `text` without markup, case and accents, its quotes in plain spelling."""
-    if "&" in text:
-        text = html.unescape(text)
-    if "<" in text:
-        text = _TAG.sub(" ", text)
-    text = text.lower()
+    text = without_markup(text).lower()
     if text.isascii():
         return text.replace("''", '"')
     # A fraction in one sign stands alone: 1½ is one and a half.
@@ -36,3 +32,10 @@ def folded(text: str) -> str:
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
     plain = "".join(one for one in text if not unicodedata.combining(one))
     return plain.replace("''", '"')
+
+
+def without_markup(text: str) -> str:
+    """Return `text` as a page would show it: its entities read, its tags left out."""
+    if "&" in text:
+        text = html.unescape(text)
+    return _TAG.sub(" ", text) if "<" in text else text

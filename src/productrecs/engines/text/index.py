@@ -6,8 +6,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
-import numpy as np
-import numpy.typing as npt
 import tantivy
 
 from productrecs.engines.text.failures import translated
@@ -30,6 +28,7 @@ from productrecs.engines.text.schema import (
     register,
     words_schema,
 )
+from productrecs.engines.text.suggestions import Mask, Suggested, suggested
 from productrecs.engines.text.vocabulary import Vocabulary
 
 PRODUCTS, WORDS = "products", "words"
@@ -37,7 +36,6 @@ PRODUCTS, WORDS = "products", "words"
 
 _LEAST_HEAP: Final = 15_000_000
 _PAGES: Final = (1, 4, 30, 1000)
-Mask = npt.NDArray[np.bool_]
 
 
 class Relaxed(StrEnum):
@@ -56,6 +54,7 @@ class Found:
     scores: list[float]
     relaxed: Relaxed = Relaxed.NOTHING
     exact: int = 0  # so many of the first were named by id or sku
+    whole: int = 0  # so many of the first were named or hold every word
 
 
 class SearchIndex:
@@ -90,19 +89,48 @@ class SearchIndex:
             self._products.reload()
 
     def find(
-        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+        self,
+        query: str,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
+        *,
+        enough: int | None = None,
     ) -> Found:
         """Return up to `limit` visible products, best first.
 
         `visible` is by item number. Products named by id or sku come first, then those
-        that hold every word, then, where they are too few, those that hold some. A query
-        of which no word means anything here finds nothing.
+        that hold every word, then, where those are fewer than `enough` (`limit` when not
+        given), those that hold some. A query of which no word means anything here finds
+        nothing.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        wanted = (limit, limit if enough is None else enough)
+        with translated("the index cannot be searched"):
+            return _Search(self._interpreter(synonyms), visible).run(query, *wanted)
+
+    def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
+        """Return the words of a query that say something, with what each may mean here.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged.
         """
         with translated("the index cannot be searched"):
-            return _Search(self._interpreter(synonyms), visible).run(query, limit)
+            interpreter = self._interpreter(synonyms)
+            return interpreter.slots(query, is_typing=not query.endswith(" "))
+
+    def suggest(
+        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+    ) -> Suggested:
+        """Return what the query may become, and what it was meant to be.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        with translated("the index cannot be searched"):
+            return suggested(self._interpreter(synonyms), query, limit, visible)
 
     def _interpreter(self, synonyms: Synonyms) -> Interpreter:
         vocabulary = Vocabulary(self._words.searcher(), self._words.schema)
@@ -120,20 +148,22 @@ class _Search:
         self._items: list[int] = []
         self._scores: list[float] = []
         self._seen: set[int] = set()
+        self._whole = 0
 
-    def run(self, query: str, limit: int) -> Found:
+    def run(self, query: str, limit: int, enough: int) -> Found:
         """Return what is found."""
         key = exact_key(query)
         if key:
             self._take(exact_query(self._interpreter.schema, key), limit)
         exact = len(self._items)
         slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
-        relaxed = self._by_words(slots, limit)
+        relaxed = self._by_words(slots, limit, enough)
         self._put_exact_first(exact)
-        return Found(self._items, self._scores, relaxed, exact)
+        return Found(self._items, self._scores, relaxed, exact, self._whole)
 
-    def _by_words(self, slots: Sequence[Slot], limit: int) -> Relaxed:
+    def _by_words(self, slots: Sequence[Slot], limit: int, enough: int) -> Relaxed:
         meant = [slot for slot in slots if slot.readings]
+        self._whole = len(self._items)
         if not meant:
             return Relaxed.NOTHING
         queries = queries_for(self._interpreter, meant)
@@ -143,8 +173,8 @@ class _Search:
         if len(meant) < len(slots):
             relaxed = Relaxed.WORDS
         self._take(queries.every_word, limit)
-        before = len(self._items)
-        if before < limit and queries.some_words is not None:
+        before = self._whole = len(self._items)
+        if before < enough and queries.some_words is not None:
             self._take(queries.some_words, limit)
             self._let_fall(before)
             relaxed = Relaxed.WORDS if len(self._items) > before else relaxed

@@ -1,6 +1,6 @@
 """What does a reply show of a product? Bytes, written once when the item changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -64,6 +64,29 @@ def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
         if (card := cards[hit.item]) is not None
     ]
     return b'{"results":[%b]}' % b",".join(parts)
+
+
+def title_of(card: bytes) -> str:
+    """Return the title that a card shows."""
+    return msgspec.json.decode(card + b"}", type=_Card).title
+
+
+def page_body(
+    results: Sequence[tuple[bytes, Hit, str, Mapping[str, str | None] | None]],
+    beside: Mapping[str, object],
+) -> bytes:
+    """Return the reply of a search that asked for more than results.
+
+    Each result is a card, its hit, its source and its highlights; `beside` stands after
+    the results.
+    """
+    parts = []
+    for card, hit, source, marks in results:
+        more = b"" if marks is None else b',"highlight":%b' % _encode(marks)
+        said = (card, hit.score, source.encode(), more)
+        parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % said)
+    body = b'{"results":[%b]}' % b",".join(parts)
+    return body[:-1] + b"," + _encode(beside)[1:] if beside else body
 
 
 def listed_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:

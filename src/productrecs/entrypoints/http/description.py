@@ -90,6 +90,16 @@ _RESULT: Final[dict[str, Any]] = {
     "properties": {
         **_PRODUCT["properties"],
         "source": {"type": "string", "enum": ["search", "trending"]},
+        "highlight": {
+            "type": "object",
+            "description": "With `highlight=true`: the parts that answer the query, as "
+            "HTML, in <mark>; null where none does. All else in it is escaped.",
+            "required": ["title", "description"],
+            "properties": {
+                "title": {"type": ["string", "null"]},
+                "description": {"type": ["string", "null"]},
+            },
+        },
     },
 }
 _ERROR: Final[dict[str, Any]] = {

@@ -170,13 +170,11 @@ _REDIRECT: Final = {
 }
 
 
-def search_reply() -> Responses:
-    """Return the documented reply of a search."""
-    found = reply(
-        "The products, best first.",
-        answers(results={"type": "array", "items": ref("Result")}),
-        {"results": [_RESULT_EXAMPLE]},
-    )
+def search_reply(beside: Mapping[str, Any]) -> Responses:
+    """Return the documented reply of a search; `beside` the results may stand more."""
+    schema = answers(results={"type": "array", "items": ref("Result")})
+    schema["properties"] |= beside
+    found = reply("The products, best first.", schema, {"results": [_RESULT_EXAMPLE]})
     found[200]["headers"] = {"X-Search-Relaxed": _RELAXED, "X-Search-Redirect": _REDIRECT}
     return found
 

@@ -1,9 +1,12 @@
 """Which products does a shopper look for? The index proposes, the catalog strikes out."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
+from productrecs.engines.text.interpret import Synonyms
 from productrecs.features.search.merchandising import Merchandising, address_of, items_of
 from productrecs.features.search.request import Hit, Results, SearchRequest
 from productrecs.features.search.rules import Action, SearchRule
@@ -42,6 +45,36 @@ class Searchable:
         return 1.0 - math.log1p(rank) / math.log1p(self.trending)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One query in one store at one moment: what may be shown, and what was said of it."""
+
+    query: str
+    visible: Mask
+    synonyms: Synonyms
+    pinned: list[int]
+    address: str | None  # where it leads
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything is looked for, or only asked what trends."""
+        return bool(self.query.strip())
+
+
+def asked_of(shop: Searchable, request: SearchRequest, now_ms: int) -> Asked:
+    """Return what holds for a request at `now_ms`."""
+    language = shop.index.language
+    rules = shop.said.rules_for(request.query, language, now_ms, shop.catalog.zone)
+    visible = _shown(shop, request, rules, now_ms)
+    return Asked(
+        query=request.query,
+        visible=visible,
+        synonyms=shop.said.synonyms_in(language),
+        pinned=_pinned(shop, rules, visible),
+        address=address_of(rules),
+    )
+
+
 def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     """Return up to `request.num` products, best first, their scores falling.
 
@@ -52,21 +85,49 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
     """
-    language = shop.index.language
-    rules = shop.said.rules_for(request.query, language, now_ms, shop.catalog.zone)
-    visible = _shown(shop, request, rules, now_ms)
-    wanted = max(_CANDIDATES * request.num, _LEAST_CANDIDATES)
-    synonyms = shop.said.synonyms_in(language)
-    found = shop.index.find(request.query, wanted, visible, synonyms)
-    hits = [
-        Hit(item, score * (1.0 + _POPULARITY * shop.popularity(item)))
-        for item, score in zip(found.items, found.scores, strict=True)
-    ]
+    asked = asked_of(shop, request, now_ms)
+    wanted = looked_at(request.num)
+    found = shop.index.find(asked.query, wanted, asked.visible, asked.synonyms)
+    proposed = map(Hit, found.items, found.scores)
+    hits = weighed(shop, proposed)
     named, others = hits[: found.exact], hits[found.exact :]
-    others.sort(key=lambda hit: (-hit.score, hit.item))
-    pinned = _pinned(shop, rules, visible)
-    ranked = _with_pins(pinned, [*named, *others])[: request.num]
-    return Results(ranked, found.relaxed, address_of(rules))
+    others.sort(key=_by_score)
+    ranked = with_pins(asked.pinned, [*named, *others])[: request.num]
+    return Results(ranked, found.relaxed, asked.address)
+
+
+def looked_at(num: int) -> int:
+    """Return among how many candidates sales may change the order of `num` products."""
+    return max(_CANDIDATES * num, _LEAST_CANDIDATES)
+
+
+def weighed(shop: Searchable, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits in their order, with scores that sales have weighed."""
+    return [
+        Hit(item, score * (1.0 + _POPULARITY * shop.popularity(item)))
+        for item, score in hits
+    ]
+
+
+def paged(hits: Sequence[Hit], exact: int, num: int, until: int) -> list[Hit]:
+    """Return the first `until` of all that was found, in pages of `num`.
+
+    The first page is what `find` returns, and each page goes on where the one before
+    ended: sales may lift a product onto a page from the next ones, never across more.
+    """
+    ranked = list(hits[:exact])
+    following = list(hits[exact:])
+    pool = following[: max(looked_at(num) - exact, 0)]
+    rest = iter(following[len(pool) :])
+    while pool and len(ranked) < until:
+        pool.sort(key=_by_score)
+        ranked += pool[:num]
+        pool = [*pool[num:], *islice(rest, num)]
+    return ranked[:until]
+
+
+def _by_score(hit: Hit) -> tuple[float, int]:
+    return (-hit.score, hit.item)
 
 
 def _shown(
@@ -89,7 +150,7 @@ def _pinned(shop: Searchable, rules: list[SearchRule], visible: Mask) -> list[in
     return [one for one in dict.fromkeys(known) if visible[one]]
 
 
-def _with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
+def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
     """Return the pinned products and then the others, scores falling."""
     if not pinned:
         return hits

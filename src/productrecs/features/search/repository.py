@@ -1,6 +1,7 @@
 """The SQL of synonyms and search rules."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,6 +19,20 @@ _RULES_SQL: Final = (
     "SELECT rule_id, action, query, items, address, starts, ends FROM search_rules "
     "WHERE store_id = ? ORDER BY rule_id"
 )
+_DESCRIPTIONS_SQL: Final = (
+    "SELECT number, description FROM items WHERE store_id = ? AND number IN ({})"
+)
+
+
+def read_descriptions(
+    reader: HotReader, store_id: StoreId, numbers: Sequence[int]
+) -> dict[int, str]:
+    """Return the descriptions of a few items by number, of those that have one."""
+    if not numbers:
+        return {}
+    sql = _DESCRIPTIONS_SQL.format(", ".join("?" * len(numbers)))
+    rows = reader.all(sql, (store_id, *numbers))
+    return {int(number): text for number, text in rows if text}
 
 
 def read_synonyms(reader: HotReader, store_id: StoreId) -> dict[int, Synonym]:

@@ -1,15 +1,18 @@
 """Which index serves? The one that is current and whole, followed commit by commit."""
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.failures import BrokenIndexError
-from productrecs.engines.text.index import Found, Mask, SearchIndex
-from productrecs.engines.text.interpret import NO_SYNONYMS, Synonyms
+from productrecs.engines.text.index import Found, SearchIndex
+from productrecs.engines.text.interpret import NO_SYNONYMS, Slot, Synonyms
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import FORMAT
+from productrecs.engines.text.suggestions import Mask, Suggested
 from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
 
 
@@ -60,18 +63,51 @@ class ServedIndex:
         self._stamp = stamp
 
     def find(
-        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+        self,
+        query: str,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
+        *,
+        enough: int | None = None,
     ) -> Found:
         """Return what `query` finds, see `SearchIndex.find`; nothing without an index.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.
         """
+        with self._read() as index:
+            if index is None:
+                return _NOTHING
+            return index.find(query, limit, visible, synonyms, enough=enough)
+
+    def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
+        """Return what the words of `query` may mean, see `SearchIndex.understand`.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            return index.understand(query, synonyms) if index is not None else []
+
+    def suggest(
+        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+    ) -> Suggested:
+        """Return what `query` may become, see `SearchIndex.suggest`.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            if index is None:
+                return Suggested([], None)
+            return index.suggest(query, limit, visible, synonyms)
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[SearchIndex | None]:
         index, generation = self._index, self._generation
-        if index is None:
-            return _NOTHING
         try:
-            return index.find(query, limit, visible, synonyms)
+            yield index
         except BrokenIndexError:
             self._folder.note_damage(generation)
             raise

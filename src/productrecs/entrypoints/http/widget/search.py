@@ -1,11 +1,14 @@
 """GET /v1/search."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
+from productrecs.core.errors import StorageError
+from productrecs.engines.text.highlight import Marker
 from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
@@ -13,9 +16,26 @@ from productrecs.entrypoints.http.documentation import errors, search_reply
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
+from productrecs.entrypoints.http.widget.search_pages import (
+    BESIDE,
+    NAMES,
+    FacetsQuery,
+    FilterQuery,
+    HighlightQuery,
+    OffsetQuery,
+    SortQuery,
+    SuggestQuery,
+    body_of,
+    listing_of,
+    marks_of,
+)
 from productrecs.features.recommendations.trending import trend_of
+from productrecs.features.search.browse import MOST_COUNTED, Page, browse
 from productrecs.features.search.find import Searchable, find
+from productrecs.features.search.listing import Listing
+from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.request import SearchRequest, cut
+from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.rule import Place
 
 router = APIRouter(tags=["widget"])
@@ -45,10 +65,10 @@ def _absent_if_blank(value: object) -> object:
     "/v1/search",
     operation_id="search",
     summary="Find products by words, as they are typed",
-    responses=search_reply() | errors(401, 422, 503, "search_rebuilding"),
+    responses=search_reply(BESIDE) | errors(401, 422, 503, "search_rebuilding"),
     response_class=Response,
 )
-async def declared_search(
+async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     request: Request,
     q: Annotated[
         str,
@@ -65,22 +85,42 @@ async def declared_search(
         BeforeValidator(_absent_if_blank),
         Query(description="Only what can be bought.", examples=[True]),
     ] = False,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    facets: FacetsQuery = "",
+    sort: SortQuery = None,
+    offset: OffsetQuery = None,
+    highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
+    suggest: SuggestQuery = 0,
 ) -> Response:
     """Return the products that the words mean, best first.
 
     Typing mistakes are forgiven, the last word may be unfinished, and a product's exact id
     or sku finds it first. Where no word means anything here, `results` is empty.
+
+    Pages of results may also filter, count, sort and turn over, mark what answers the
+    query, and ask what it may become; what was not asked for is not in the reply.
     """
     exchange: Exchange = request.scope["productrecs"]
-    opened = await exchange.context.shops.open(exchange.known_caller.store)
     asked = SearchRequest(cut(q), num, in_stock)
-    reply = await answer_search(exchange.context, opened, asked)
+    listing = listing_of(
+        asked,
+        filters=filters,
+        facets=facets,
+        sort=sort,
+        offset=offset,
+        highlight=highlight,
+        suggest=suggest,
+    )
+    opened = await exchange.context.shops.open(exchange.known_caller.store)
+    reply = await answer_search(exchange.context, opened, listing or asked)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
 
 def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
     """Return the request that well-formed parameters make; None leaves it to the route."""
+    if not NAMES.isdisjoint(query):
+        return None
     num = _NUMS.get(query["num"]) if "num" in query else DEFAULT
     in_stock = _SWITCHES.get(query.get("in_stock", ""))
     if num is None or in_stock is None:
@@ -89,7 +129,7 @@ def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
 
 
 async def answer_search(
-    context: Context, opened: OpenShop, asked: SearchRequest
+    context: Context, opened: OpenShop, asked: SearchRequest | Listing
 ) -> SearchReply:
     """Return the reply to a search.
 
@@ -102,19 +142,53 @@ async def answer_search(
     kept = opened.searches.get(moment, asked)
     if kept is not None:
         return _unpacked(kept)
-    if not asked.query.strip():
+    if isinstance(asked, Listing):
+        reply = await _browsed(context, opened, asked, now_ms)
+    elif not asked.query.strip():
         reply = SearchReply(_trending(opened, asked, now_ms))
     else:
         reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
     context.traffic.add(Count.SEARCHES)
-    context.traffic.add(Count.SEARCHES_EMPTY, reply.body == _NOTHING)
+    context.traffic.add(Count.SEARCHES_EMPTY, reply.body.startswith(_NOTHING))
     # Rules begin and end by the clock, which makes no other moment.
     if not opened.said.rules and is_same(moment, _moment(opened, context.clock())):
         opened.searches.put(moment, asked, _packed(reply))
     return reply
 
 
-_NOTHING: Final = search_body((), ())
+_NOTHING: Final = search_body((), ())[:-1]
+
+
+async def _browsed(
+    context: Context, opened: OpenShop, listing: Listing, now_ms: int
+) -> SearchReply:
+    """Return the reply to a search that asked for more than products."""
+    shop, store_id = _searchable(opened), opened.shop.catalog.store_id
+
+    def trending(visible: Mask) -> Iterator[int]:
+        return (pick.item for pick in trend_of(opened.shop, visible, MOST_COUNTED))
+
+    page = await context.searching.run(lambda: browse(shop, listing, now_ms, trending))
+    texts: dict[int, str] = {}
+    if listing.highlight:
+        numbers = [hit.item for hit in page.hits]
+        with contextlib.suppress(StorageError):  # titles are in memory
+            texts = await context.read(
+                lambda reader: read_descriptions(reader, store_id, numbers)
+            )
+    body = await context.searching.run(lambda: _written(shop, listing, page, texts))
+    return SearchReply(body, _headers(page.relaxed, page.address))
+
+
+def _written(
+    shop: Searchable, listing: Listing, page: Page, descriptions: Mapping[int, str]
+) -> bytes:
+    if not listing.highlight:
+        return body_of(shop, listing, page, None)
+    synonyms = shop.said.synonyms_in(shop.index.language)
+    slots = shop.index.understand(listing.request.query, synonyms)
+    marker = Marker.of(slots, shop.index.language)
+    return body_of(shop, listing, page, marks_of(shop, page, marker, descriptions))
 
 
 def _packed(reply: SearchReply) -> bytes:
@@ -130,12 +204,17 @@ def _unpacked(kept: bytes) -> SearchReply:
 
 def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> SearchReply:
     found = find(_searchable(opened), asked, now_ms)
+    body = search_body(found.hits, opened.shop.catalog.cards)
+    return SearchReply(body, _headers(found.relaxed, found.address))
+
+
+def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     headers: list[Header] = []
-    if found.relaxed is not Relaxed.NOTHING:
-        headers.append((_RELAXED, found.relaxed.value.encode()))
-    if found.address is not None:
-        headers.append((_REDIRECT, found.address.encode()))
-    return SearchReply(search_body(found.hits, opened.shop.catalog.cards), headers)
+    if relaxed is not Relaxed.NOTHING:
+        headers.append((_RELAXED, relaxed.value.encode()))
+    if address is not None:
+        headers.append((_REDIRECT, address.encode()))
+    return headers
 
 
 def _trending(opened: OpenShop, asked: SearchRequest, now_ms: int) -> bytes:

@@ -1,0 +1,147 @@
+"""Which parts of a text answer a query? Places in the text, for pages that mark them."""
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from productrecs.engines.text.characters import folded, without_markup
+from productrecs.engines.text.interpret import Slot
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.words import indexed_words, is_code
+
+_RUN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_PART: Final = re.compile(r"\S+")
+_AROUND: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
+_LINKED: Final = re.compile(r"[^\W_][-./_+&][^\W_]|\d")
+_FRAGMENT: Final = 160
+_LEAD: Final = 40  # characters before the first marked word of a fragment
+_MOST_READ: Final = 4_000  # of a long text: what it says further down, nobody sees
+
+
+class Span(NamedTuple):
+    """A part of a text, `end` not included."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Knows what the words of one query mean, and finds it in texts."""
+
+    language: Language
+    stems: frozenset[str]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, slots: Iterable[Slot], language: Language) -> "Marker":
+        """Return the marker for a query that was understood as `slots`."""
+        readings = [reading for slot in slots for reading in slot.readings]
+        return cls(
+            language,
+            frozenset(stem for one in readings for stem in one.stems),
+            frozenset(word for one in readings for word in one.words),
+        )
+
+    def marked(self, text: str) -> str | None:
+        """Return `text` as HTML with what answers the query in <mark>; None: nothing."""
+        spans = self.spans(text)
+        return _as_html(text, spans) if spans else None
+
+    def fragment(self, text: str) -> str | None:
+        """Return about 160 characters of `text` around what answers the query, as HTML.
+
+        Markup of the text itself is left out. None where nothing in its first 4,000
+        characters does.
+        """
+        plain = " ".join(without_markup(text[:_MOST_READ]).split())
+        spans = self.spans(plain)
+        if not spans:
+            return None
+        start, end = _window(plain, spans)
+        inside = [
+            Span(one.start - start, one.end - start)
+            for one in spans
+            if one.start >= start and one.end <= end
+        ]
+        before, after = "\u2026" if start else "", "\u2026" if end < len(plain) else ""
+        return before + _as_html(plain[start:end], inside) + after
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the parts of `text` that answer the query, in order, none overlapping."""
+        runs = [(Span(*one.span()), folded(one.group())) for one in _RUN.finditer(text)]
+        whole = [(span, word) for span, word in runs if word.isalnum()]
+        stems = self.language.stems([word for _, word in whole])
+        if len(stems) != len(whole):
+            return []
+        found = [
+            span
+            for (span, word), stem in zip(whole, stems, strict=True)
+            if stem in self.stems or word in self.words
+        ]
+        return _merged([*found, *self._codes(text)])
+
+    def _codes(self, text: str) -> list[Span]:
+        """Return what is written in several parts: "10 mm", "t-shirt", "WR-44526"."""
+        parts = [Span(*one.span()) for one in _PART.finditer(text)]
+        found = []
+        for index, (start, end) in enumerate(parts):
+            if not _LINKED.search(text, start, end):
+                continue
+            after = parts[index + 1].end if index + 1 < len(parts) else end
+            for stop in (end, after):
+                if self._is_meant(text[start:stop], alone=stop == end):
+                    found.append(_bare(text, start, stop))
+                    break
+        return found
+
+    def _is_meant(self, part: str, *, alone: bool) -> bool:
+        words = indexed_words(part)
+        if not alone:
+            words = [word for word in words[:1] if is_code(word) and not word.isdecimal()]
+        single = {folded(one.group()) for one in _RUN.finditer(part)}
+        return any(word in self.words and word not in single for word in words)
+
+
+def _bare(text: str, start: int, end: int) -> Span:
+    part = text[start:end]
+    left = len(part) - len(part.lstrip(_AROUND))
+    return Span(start + left, start + max(len(part.rstrip(_AROUND)), left))
+
+
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for one in sorted(spans):
+        if merged and one.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
+        elif one.end > one.start:
+            merged.append(one)
+    return merged
+
+
+def _window(text: str, spans: Sequence[Span]) -> Span:
+    """Return where a fragment begins and ends: at blanks, around the most spans."""
+
+    def held(first: Span) -> int:
+        return sum(first.start <= one.start < first.start + _FRAGMENT for one in spans)
+
+    first = max(spans, key=lambda one: (held(one), -one.start))
+    start = max(0, first.start - _LEAD)
+    if start:
+        start = text.rfind(" ", 0, start + 1) + 1
+    end = min(len(text), max(start + _FRAGMENT, first.end))
+    if end < len(text):
+        blank = text.rfind(" ", first.end, end)
+        end = blank if blank > 0 else end
+    return Span(start, end)
+
+
+def _as_html(text: str, spans: Sequence[Span]) -> str:
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [html.escape(text[at:start]), "<mark>", html.escape(text[start:end])]
+        pieces.append("</mark>")
+        at = end
+    return "".join([*pieces, html.escape(text[at:])])

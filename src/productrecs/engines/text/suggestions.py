@@ -1,0 +1,111 @@
+"""What may a query become, or was it meant to be? Words that surely find something."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.interpret import Interpreter, Reading, Slot
+from productrecs.engines.text.matching import queries_for
+from productrecs.engines.text.schema import NUMBER
+
+Mask = npt.NDArray[np.bool_]
+
+_LOOKED_AT: Final = 30  # hits of which one must be visible
+_TIMES: Final = 3  # as many are tried as are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Words as the index has them, and a visible product that holds them all."""
+
+    words: tuple[str, ...]
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """What may be typed next, the likeliest first, and what was meant by a mistake."""
+
+    next: list[Suggestion]
+    meant: Suggestion | None
+
+
+def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -> Suggested:
+    """Return up to `limit` suggestions and, where a word was mistyped, the right spelling.
+
+    Each has at least one product that holds all its words and is `visible` (by item
+    number). Words that mean nothing here are left out of both.
+    """
+    is_typing = not query.endswith(" ")
+    slots = [
+        slot for slot in interpreter.slots(query, is_typing=is_typing) if slot.readings
+    ]
+    if not slots:
+        return Suggested([], None)
+    search = _Suggesting(interpreter, visible)
+    found: dict[tuple[str, ...], Suggestion] = {}
+    options = search.options(slots, limit, is_typing=is_typing)
+    for option in options:
+        if len(found) == limit:
+            break
+        one = search.one_of(option)
+        if one is not None:
+            stems = interpreter.language.stems(one.words)
+            found.setdefault(tuple(stems), one)
+    meant = None
+    if any(not slot.is_known for slot in slots) and not _is_begun(slots[-1], is_typing):
+        meant = search.one_of([_first(slot) for slot in slots])
+    return Suggested(list(found.values()), meant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suggesting:
+    """Looks for suggestions in one state of an index."""
+
+    interpreter: Interpreter
+    visible: Mask
+
+    def options(
+        self, slots: Sequence[Slot], limit: int, *, is_typing: bool
+    ) -> Iterator[list[Slot]]:
+        """Give the query with its last word as it is, corrected, and finished."""
+        head = [_first(slot) for slot in slots[:-1]]
+        last = slots[-1]
+        for reading in self._readings(last, limit, is_typing=is_typing):
+            yield [*head, replace(last, readings=(reading,))]
+
+    def one_of(self, slots: Sequence[Slot]) -> Suggestion | None:
+        """Return these words, each read in its first way; None where nothing has all."""
+        searcher = self.interpreter.searcher
+        query = queries_for(self.interpreter, slots).every_word
+        hits = searcher.search(query, _LOOKED_AT, count=False).hits
+        if not hits:
+            return None
+        addresses = [address for _, address in hits]
+        for number in searcher.fast_field_values(NUMBER, addresses):
+            item = int(number or 0)
+            if item < len(self.visible) and self.visible[item]:
+                words = [word for slot in slots for word in slot.readings[0].words]
+                return Suggestion(tuple(dict.fromkeys(words)), item)
+        return None
+
+    def _readings(self, last: Slot, limit: int, *, is_typing: bool) -> Iterator[Reading]:
+        vocabulary, language = self.interpreter.vocabulary, self.interpreter.language
+        if is_typing:
+            words = vocabulary.beginning(last.typed, _TIMES * limit)
+            for word in words:
+                yield Reading((word,), (language.stems([word])[0],), 1.0)
+        yield from last.readings
+
+
+def _first(slot: Slot) -> Slot:
+    return replace(slot, readings=slot.readings[:1])
+
+
+def _is_begun(slot: Slot, is_typing: bool) -> bool:  # noqa: FBT001 - says what is asked
+    """Return whether a last word is not wrong but unfinished."""
+    first = slot.readings[0].words[0]
+    return is_typing and first.startswith(slot.typed)

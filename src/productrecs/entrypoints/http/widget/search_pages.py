@@ -1,0 +1,295 @@
+"""What may GET /v1/search be asked beside words, and what is then in its reply?"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from fastapi import Query
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from productrecs.engines.text.highlight import Marker
+from productrecs.engines.text.spelling import spelled
+from productrecs.engines.text.suggestions import Suggestion
+from productrecs.entrypoints.http.cards import page_body, title_of
+from productrecs.entrypoints.http.documentation import NULLABLE_TEXT
+from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
+from productrecs.features.search.browse import Counts, Page
+from productrecs.features.search.facets import CategoryCount, PriceFacet, StockCount
+from productrecs.features.search.find import Searchable
+from productrecs.features.search.listing import (
+    FURTHEST,
+    MOST_FILTERS,
+    Facet,
+    FilterError,
+    Filters,
+    Listing,
+    Sort,
+    filters_of,
+)
+from productrecs.features.search.request import SearchRequest
+
+NAMES: Final = frozenset({"filter", "facets", "sort", "offset", "highlight", "suggest"})
+"""The parameters that a bare search has none of."""
+
+MOST_SUGGESTIONS: Final = 10
+_LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
+_PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
+_FILTER: Final = (
+    r"^(categories:[\s\S]*\S[\s\S]*|in_stock:(true|false)"
+    rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
+)
+_FACETS: Final = "|".join(Facet)
+
+
+def _listed(value: object) -> object:
+    """Return the filters that say something: templates leave parameters empty."""
+    if isinstance(value, list):
+        return [one for one in value if one != ""]
+    return value
+
+
+def _false_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+def _none_if_blank(value: object) -> object:
+    return None if value == "" else value
+
+
+FilterQuery = Annotated[
+    list[Annotated[str, StringConstraints(pattern=_FILTER, max_length=_LONGEST_FILTER)]],
+    BeforeValidator(_listed),
+    Query(
+        alias="filter",
+        max_length=MOST_FILTERS,
+        description="What results must be: `categories:NAME`, `price:LOW..HIGH` (also "
+        "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), `in_stock:true`. It may "
+        "stand several times: filters of one kind are alternatives, of different kinds "
+        "all must hold.",
+        examples=["price:10..50"],
+    ),
+]
+FacetsQuery = Annotated[
+    str,
+    Query(
+        pattern=rf"^(({_FACETS})(,({_FACETS}))*)?$",
+        max_length=100,
+        description="What to count the results by, comma-separated: `categories`, `price`, "
+        "`in_stock`.",
+        examples=["categories,price"],
+    ),
+]
+SortQuery = Annotated[
+    Sort | None,
+    BeforeValidator(_none_if_blank),
+    Query(description="In which order the results come.", examples=["price_asc"]),
+]
+OffsetQuery = Annotated[
+    Annotated[int, Field(ge=0, le=FURTHEST)] | None,
+    BeforeValidator(_none_if_blank),
+    Query(
+        description="How many results to pass over: the products of the pages before.",
+        examples=[12],
+    ),
+]
+HighlightQuery = Annotated[
+    bool,
+    BeforeValidator(_false_if_blank),
+    Query(
+        description="Whether each result shows which parts of its texts answer the query.",
+        examples=[True],
+    ),
+]
+SuggestQuery = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=MOST_SUGGESTIONS,
+        description="How many queries to suggest; each has results.",
+        examples=[5],
+    ),
+]
+
+
+def listing_of(  # noqa: PLR0913 - one a query parameter
+    asked: SearchRequest,
+    *,
+    filters: list[str],
+    facets: str,
+    sort: Sort | None,
+    offset: int | None,
+    highlight: bool,
+    suggest: int,
+) -> Listing | None:
+    """Return what is asked beside words; None for a bare search.
+
+    Raises:
+        BodyError: when a filter says something that its pattern cannot rule out.
+    """
+    counts = bool(filters or facets) or sort is not None or offset is not None
+    if not counts and not highlight and not suggest:
+        return None
+    return Listing(
+        request=asked,
+        filters=_read_filters(filters),
+        facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
+        sort=sort or Sort.RELEVANCE,
+        offset=offset or 0,
+        suggest=suggest,
+        highlight=highlight,
+        counts=counts,
+    )
+
+
+def _read_filters(texts: list[str]) -> Filters:
+    try:
+        return filters_of(texts)
+    except FilterError as error:
+        problem = Problem(("query", "filter"), str(error), "value_error", texts)
+        raise BodyError([problem]) from error
+
+
+def body_of(
+    shop: Searchable,
+    listing: Listing,
+    page: Page,
+    marks: Mapping[int, Mapping[str, str | None]] | None,
+) -> bytes:
+    """Return the body of a reply; `marks` are what `marks_of` returns."""
+    source = "search" if listing.request.query.strip() else "trending"
+    cards = shop.catalog.cards
+    results = [
+        (card, hit, source, None if marks is None else marks.get(hit.item))
+        for hit in page.hits
+        if (card := cards[hit.item]) is not None
+    ]
+    beside: dict[str, object] = {}
+    if page.total is not None:
+        beside["total"] = page.total
+    if page.facets:
+        beside["facets"] = {
+            facet.value: _shown(page.facets[facet]) for facet in page.facets
+        }
+    if listing.suggest:
+        texts = [_text(shop, one) for one in page.next]
+        beside["suggestions"] = list(dict.fromkeys(text for text in texts if text))
+        beside["did_you_mean"] = _text(shop, page.meant) if page.meant else None
+    return page_body(results, beside)
+
+
+def marks_of(
+    shop: Searchable, page: Page, marker: Marker, descriptions: Mapping[int, str]
+) -> dict[int, Mapping[str, str | None]]:
+    """Return which parts of a page's products answer its query, by item number."""
+    cards = shop.catalog.cards
+    found: dict[int, Mapping[str, str | None]] = {}
+    for hit in page.hits:
+        card = cards[hit.item]
+        if card is not None:
+            found[hit.item] = {
+                "title": marker.marked(title_of(card)),
+                "description": marker.fragment(descriptions.get(hit.item, "")),
+            }
+    return found
+
+
+def _text(shop: Searchable, one: Suggestion) -> str | None:
+    card = shop.catalog.cards[one.item]
+    return None if card is None else spelled(one.words, title_of(card))
+
+
+def _shown(counts: Counts) -> object:
+    if isinstance(counts, StockCount):
+        return {"true": counts.yes, "false": counts.no}
+    if isinstance(counts, PriceFacet):
+        return {
+            "min": counts.low,
+            "max": counts.high,
+            "ranges": [
+                {
+                    "from": one.low,
+                    "to": one.high,
+                    "count": one.count,
+                    "filter": f"price:{_plain(one.low)}..{_before(one.high)}",
+                }
+                for one in counts.ranges
+            ],
+        }
+    return [_category(one) for one in counts]
+
+
+def _category(one: CategoryCount) -> dict[str, object]:
+    return {"value": one.value, "count": one.count}
+
+
+def _plain(price: float | None) -> str:
+    return "" if price is None else f"{price:f}".rstrip("0").rstrip(".")
+
+
+def _before(price: float | None) -> str:
+    return "" if price is None else f"<{_plain(price)}"
+
+
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_AMOUNT: Final = {"type": ["number", "null"]}
+BESIDE: Final[Mapping[str, Any]] = {
+    "total": {
+        **_COUNT,
+        "description": "How many results there are, up to 20,000; with any of `filter`, "
+        "`facets`, `sort` and `offset`.",
+    },
+    "facets": {
+        "type": "object",
+        "description": "With `facets`: how many results are of each kind. A kind is "
+        "counted as if no filter of that kind were set.",
+        "properties": {
+            "categories": {
+                "type": "array",
+                "description": "Those with the most results first, at most a hundred.",
+                "items": {
+                    "type": "object",
+                    "required": ["value", "count"],
+                    "properties": {"value": {"type": "string"}, "count": _COUNT},
+                },
+            },
+            "price": {
+                "type": "object",
+                "required": ["min", "max", "ranges"],
+                "properties": {
+                    "min": _AMOUNT,
+                    "max": _AMOUNT,
+                    "ranges": {
+                        "type": "array",
+                        "description": "Each `from` some price on and below `to`; `filter` "
+                        "asks for it.",
+                        "items": {
+                            "type": "object",
+                            "required": ["from", "to", "count", "filter"],
+                            "properties": {
+                                "from": _AMOUNT,
+                                "to": _AMOUNT,
+                                "count": _COUNT,
+                                "filter": {"type": "string"},
+                            },
+                        },
+                    },
+                },
+            },
+            "in_stock": {
+                "type": "object",
+                "required": ["true", "false"],
+                "properties": {"true": _COUNT, "false": _COUNT},
+            },
+        },
+    },
+    "suggestions": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "With `suggest`: what the query may become, the likeliest first.",
+    },
+    "did_you_mean": {
+        **NULLABLE_TEXT,
+        "description": "With `suggest`: the query in the right spelling; null where "
+        "nothing seems mistyped.",
+    },
+}
+"""What may stand beside `results`, as the description has it."""

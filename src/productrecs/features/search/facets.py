@@ -1,0 +1,142 @@
+"""How many of the results are of each category, price and state? Counts for a page."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.features.search.listing import Filters, PriceRange
+from productrecs.records.catalog.view import CatalogView, Mask
+from productrecs.records.merchandising.wording import folded
+
+Items = npt.NDArray[np.int64]
+
+MOST_VALUES: Final = 100
+_MOST_RANGES: Final = 6
+_USUAL: Final = (2.0, 98.0)  # percentiles between which the ranges are laid
+_STEPS: Final = (1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCount:
+    """How many results are of one category."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCount:
+    """How many results cost `low` and more but less than `high`; None is no limit."""
+
+    low: float | None
+    high: float | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFacet:
+    """What the results cost; those without a price count nowhere."""
+
+    low: float | None
+    high: float | None
+    ranges: list[RangeCount]
+
+
+@dataclass(frozen=True, slots=True)
+class StockCount:
+    """How many results can be bought, and how many cannot."""
+
+    yes: int
+    no: int
+
+
+def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
+    """Return, by item number, what is in one of the categories; case does not matter."""
+    mask = np.zeros(len(catalog), dtype=np.bool_)
+    for name in _known(catalog, names):
+        members = np.array(catalog.members.get(name, ()), dtype=np.int64)
+        mask[members[members < len(mask)]] = True
+    return mask
+
+
+def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
+    """Return the catalog's own spellings of category names."""
+    meant = {folded(name) for name in names if name not in catalog.members}
+    found = [name for name in names if name in catalog.members]
+    if meant:
+        found += [name for name in list(catalog.members) if folded(name) in meant]
+    return found
+
+
+def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
+    """Return, by item number, what costs something in one of the ranges."""
+    prices = catalog.prices[: len(catalog)]
+    mask = np.zeros(len(prices), dtype=np.bool_)
+    for one in ranges:
+        below = prices < one.high if one.is_open else prices <= one.high
+        mask |= (prices >= one.low) & below
+    return mask
+
+
+def masks_of(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
+    """Return what each kind of filter lets through, by its name; none for absent ones."""
+    found: dict[str, Mask] = {}
+    if filters.categories:
+        found["categories"] = category_mask(catalog, filters.categories)
+    if filters.prices:
+        found["price"] = price_mask(catalog, filters.prices)
+    if len(set(filters.in_stock)) == 1:
+        found["in_stock"] = buyable if filters.in_stock[0] else ~buyable
+    return found
+
+
+def passing(items: Items, masks: list[Mask]) -> Items:
+    """Return those of `items` that every mask lets through, in their order."""
+    for mask in masks:
+        items = items[items < len(mask)]
+        items = items[mask[items]]
+    return items
+
+
+def by_category(catalog: CatalogView, items: Items) -> list[CategoryCount]:
+    """Return the categories of the items, those with the most first, at most a hundred."""
+    sets = Counter(catalog.categories[item] for item in items.tolist())
+    counts: Counter[str] = Counter()
+    for names, count in sets.items():
+        for name in names:
+            counts[name] += count
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_VALUES]
+    return [CategoryCount(name, count) for name, count in ranked]
+
+
+def by_price(catalog: CatalogView, items: Items) -> PriceFacet:
+    """Return what the items cost, in up to eight ranges of round prices; none for one."""
+    prices = catalog.prices[items]
+    prices = prices[~np.isnan(prices)]
+    if not len(prices):
+        return PriceFacet(None, None, [])
+    edges, ranges = _edges(prices), list[RangeCount]()
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        above = np.ones(len(prices), np.bool_) if low is None else prices >= low
+        below = np.ones(len(prices), np.bool_) if high is None else prices < high
+        count = int((above & below).sum())
+        if count and edges:
+            ranges.append(RangeCount(low, high, count))
+    return PriceFacet(float(prices.min()), float(prices.max()), ranges)
+
+
+def _edges(prices: npt.NDArray[np.float64]) -> list[float]:
+    """Return the limits between ranges: few, round, where most of the prices are."""
+    low, high = (float(one) for one in np.percentile(prices, _USUAL))
+    if high <= low:
+        return []
+    rough = (high - low) / _MOST_RANGES
+    scale = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * scale for one in _STEPS if one * scale >= rough * (1 - 1e-9))
+    first = math.floor(low / step) + 1
+    last = math.ceil(high / step) - 1
+    return [round(n * step, 6) for n in range(first, last + 1)]

@@ -1,0 +1,279 @@
+"""GET /v1/search beside words: filters, counts, orders, pages, marks, suggestions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.support.service import Merchant, Reply, Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ITEMS: Final = (
+    {"id": "t-1", "title": "Green tent", "price": 120, "categories": ["Tents", "Sale"]},
+    {"id": "t-2", "title": "Blue tent", "price": 80, "categories": ["Tents"]},
+    {"id": "t-3", "title": "Red tent", "price": 40, "categories": ["Tents"]},
+    {"id": "t-4", "title": "Tent pegs", "price": 9.99, "categories": ["Small things"]},
+    {
+        "id": "t-5",
+        "title": "Tent <b>for</b> two & more",
+        "categories": ["T\u00e9nts"],
+        "availability": "out_of_stock",
+        "description": "<p>Keeps dry.</p> Two people sleep in this tent: 10 mm poles.",
+    },
+    {"id": "l-1", "title": "L\u00e4mp 65 W", "price": 30, "categories": ["Lamps"]},
+    {"id": "l-2", "title": "Lantern", "price": 20.5, "categories": ["Lamps"]},
+)
+TENTS: Final = {"t-1", "t-2", "t-3", "t-4", "t-5"}
+
+
+@pytest.fixture(scope="module")
+def shop(service: Service) -> Merchant:
+    """Return a store whose items can be found."""
+    merchant = service.register()
+    merchant.push(*ITEMS)
+    eventually(lambda: len(merchant.search("tent ").ids) == 5, 30)
+    return merchant
+
+
+def ask(shop: Merchant, q: str, *filters: str, **query: object) -> Reply:
+    """Search with any number of filters."""
+    pairs = [("q", q), *query.items(), *(("filter", one) for one in filters)]
+    pairs.append(("key", shop.account.publishable))
+    return shop.client.ask("GET", f"/v1/search?{urlencode(pairs)}")
+
+
+def test_a_bare_call_is_answered_byte_for_byte_as_before(shop: Merchant) -> None:
+    bare = shop.search("tent")
+    blank = ask(shop, "tent", "", facets="", sort="", highlight="", offset="")
+
+    assert list(bare.json) == ["results"]
+    assert blank.body == bare.body
+    assert {"total", "facets"}.isdisjoint(bare.json)
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (["categories:Tents"], {"t-1", "t-2", "t-3"}),
+        (["categories:tents "], {"t-1", "t-2", "t-3", "t-5"}),
+        (["categories:Sale", "categories:Small things"], {"t-1", "t-4"}),
+        (["categories:Sale", "price:..100"], set()),
+        (["categories:Unknown"], set()),
+        (["price:40..80"], {"t-2", "t-3"}),
+        (["price:40..<80"], {"t-3"}),
+        (["price:..9.99", "price:100.."], {"t-1", "t-4"}),
+        (["in_stock:false"], {"t-5"}),
+        (["in_stock:true"], TENTS - {"t-5"}),
+        (["in_stock:true", "in_stock:false"], TENTS),
+    ],
+)
+def test_filters_of_a_kind_are_alternatives_and_all_kinds_hold(
+    shop: Merchant, filters: list[str], found: set[str]
+) -> None:
+    reply = ask(shop, "tent ", *filters)
+
+    assert set(reply.ids) == found
+    assert reply.json["total"] == len(found)
+
+
+def test_facets_count_all_results_each_without_its_own_filter(shop: Merchant) -> None:
+    names = "categories,price,in_stock"
+    reply = ask(shop, "tent ", "categories:Tents", "price:50..", facets=names, num=1)
+
+    assert len(reply.ids) == 1
+    assert reply.json["total"] == 2
+    facets = reply.json["facets"]
+    assert facets["categories"] == [
+        {"value": "Tents", "count": 2},
+        {"value": "Sale", "count": 1},
+    ]
+    assert facets["in_stock"] == {"true": 2, "false": 0}
+    price = facets["price"]
+    assert (price["min"], price["max"]) == (40, 120)
+    assert sum(one["count"] for one in price["ranges"]) == 3
+    for one in price["ranges"]:
+        there = ask(shop, "tent ", "categories:Tents", one["filter"], num=1)
+        assert there.json["total"] == one["count"], one
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("price_asc", ["t-4", "t-3", "t-2", "t-1", "t-5"]),
+        ("price_desc", ["t-1", "t-2", "t-3", "t-4", "t-5"]),
+    ],
+)
+def test_results_are_sorted_and_what_has_no_price_comes_last(
+    shop: Merchant, sort: str, order: list[str]
+) -> None:
+    reply = ask(shop, "tent ", sort=sort)
+
+    assert reply.ids == order
+    scores = [one["score"] for one in reply.json["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert ask(shop, "tent ", sort=sort, num=2, offset=2).ids == order[2:4]
+
+
+def test_the_newest_and_the_best_selling_come_first_when_asked(service: Service) -> None:
+    merchant = service.register()
+    for name in ("a", "b", "c"):
+        merchant.push({"id": name, "title": "Sledge"})
+    merchant.order("o-1", "b")
+    merchant.order("o-2", "b", "a")
+    service.train(merchant)
+    eventually(lambda: len(ask(merchant, "sledge").ids) == 3)
+
+    eventually(lambda: ask(merchant, "sledge", sort="best_selling").ids == ["b", "a", "c"])
+    assert ask(merchant, "sledge", sort="newest").ids == ["c", "b", "a"]
+
+
+def test_pages_put_together_are_the_whole_list(service: Service) -> None:
+    merchant = service.register()
+    merchant.push(*({"id": f"k-{n}", "title": "Kite " + "x" * (n % 7)} for n in range(50)))
+    merchant.push(*({"id": f"s-{n}", "title": "String"} for n in range(5)))
+    for n in range(4):
+        merchant.order(f"o-{n}", *(f"k-{m}" for m in range(30 + n, 50, 5)))
+    service.train(merchant)
+    eventually(lambda: ask(merchant, "kite string", num=50, offset=0).json["total"] == 55)
+
+    def pages(q: str, num: int) -> list[str]:
+        return [
+            one
+            for offset in range(0, 60, num)
+            for one in ask(merchant, q, num=num, offset=offset).ids
+        ]
+
+    for q in ("kite", "kite string", ""):
+        for num in (7, 12):
+            listed = pages(q, num)
+            assert len(listed) == len(set(listed)) >= 50, (q, num)
+            assert listed[:num] == merchant.search(q, num=num).ids, (q, num)
+    assert ask(merchant, "kite", offset=1000).ids == []
+
+
+def test_a_search_without_words_is_a_page_of_a_category(shop: Merchant) -> None:
+    reply = ask(shop, "", "categories:Lamps", sort="price_asc", facets="price")
+
+    assert reply.ids == ["l-2", "l-1"]
+    assert reply.json["total"] == 2
+    assert set(reply.sources) == {"trending"}
+
+
+def test_what_answers_the_query_is_marked_and_all_else_escaped(shop: Merchant) -> None:
+    reply = ask(shop, "tents two", highlight="true")
+    marks = {one["id"]: one["highlight"] for one in reply.json["results"]}
+
+    assert marks["t-5"]["title"] == (
+        "<mark>Tent</mark> &lt;b&gt;for&lt;/b&gt; <mark>two</mark> &amp; more"
+    )
+    assert marks["t-5"]["description"] == (
+        "Keeps dry. <mark>Two</mark> people sleep in this <mark>tent</mark>: 10 mm poles."
+    )
+    assert marks["t-1"] == {"title": "Green <mark>tent</mark>", "description": None}
+    lamp = ask(shop, "65 watt", highlight="1").json["results"][0]
+    assert lamp["highlight"]["title"] == "L\u00e4mp <mark>65 W</mark>"
+    poles = ask(shop, "tent 10mm", highlight="1").json["results"][0]
+    assert "<mark>10 mm</mark> poles" in poles["highlight"]["description"]
+
+
+def test_every_suggestion_has_results(shop: Merchant) -> None:
+    for q in ("t", "te", "green t", "la", "l\u00e4"):
+        reply = ask(shop, q, suggest=5, num=1)
+        suggestions: Sequence[str] = reply.json["suggestions"]
+        assert suggestions, q
+        assert all(shop.search(one + " ").ids for one in suggestions), suggestions
+    assert ask(shop, "la", suggest=5).json["suggestions"] == ["lamps", "lantern"]
+    assert ask(shop, "green t", suggest=5).json["suggestions"] == ["green tent"]
+
+
+def test_a_mistake_is_told_in_the_spelling_of_the_shop(shop: Merchant) -> None:
+    assert ask(shop, "lantren", suggest=1).json["did_you_mean"] == "lantern"
+    assert ask(shop, "greeen tent", suggest=1).json["did_you_mean"] == "green tent"
+    assert ask(shop, "lamqp w", suggest=1).json["did_you_mean"] is None  # nothing has both
+    for right in ("lantern", "lant", "", "xylophone", "green tent"):
+        assert ask(shop, right, suggest=3).json["did_you_mean"] is None, right
+    assert ask(shop, "xylophone", suggest=3).json == {
+        "results": [],
+        "suggestions": [],
+        "did_you_mean": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("filter", "colour:red"),
+        ("filter", "price:"),
+        ("filter", "price:.."),
+        ("filter", "price:a..b"),
+        ("filter", "price:1e400.."),
+        ("filter", "price:nan..inf"),
+        ("filter", "price:-1..2"),
+        ("filter", "price:\u0661..\u0662"),
+        ("filter", "in_stock:maybe"),
+        ("filter", "categories:"),
+        ("filter", "categories:" + "x" * 2000),
+        ("facets", "colour"),
+        ("facets", "price,"),
+        ("facets", "price," * 50 + "price"),
+        ("sort", "random"),
+        ("offset", "-1"),
+        ("offset", "1001"),
+        ("offset", "x"),
+        ("highlight", "maybe"),
+        ("suggest", "11"),
+        ("suggest", "-1"),
+    ],
+)
+def test_what_it_may_not_be_is_refused_by_its_name(
+    shop: Merchant, name: str, value: str
+) -> None:
+    reply = shop.search("tent", **{name: value})
+
+    assert reply.status == 422
+    assert reply.json["detail"][0]["loc"][:2] == ["query", name]
+
+
+def test_more_filters_than_fifty_are_refused(shop: Merchant) -> None:
+    filters = [f"categories:c-{n}" for n in range(51)]
+
+    assert ask(shop, "tent", *filters[:50]).status == 200
+    assert ask(shop, "tent", *filters).status == 422
+
+
+def test_rules_and_windows_hold_for_pages_too(service: Service) -> None:
+    merchant = service.register()
+    merchant.push(
+        {"id": "a", "title": "Kite", "price": 3},
+        {"id": "b", "title": "Kite", "price": 2},
+        {"id": "gone", "title": "Kite", "price": 1, "availability": "discontinued"},
+        {"id": "late", "title": "Kite", "price": 1, "available_from": "2999-01-01"},
+        {"id": "pin", "title": "Oak table", "price": 9},
+    )
+    eventually(lambda: set(merchant.search("kite").ids) == {"a", "b"}, 30)
+    rules = merchant.account.domain
+    service.run("search-rules", "add", rules, "pin", "kite", "--item", "pin")
+    there = merchant.through(service.client())
+    eventually(lambda: ask(there, "kite", offset=0).ids == ["pin", "a", "b"], 5)
+
+    assert ask(there, "kite", sort="price_asc").ids == ["b", "a"]
+    assert ask(there, "kite", "price:..5").ids == ["a", "b"]
+    assert ask(there, "kite", facets="in_stock").json["facets"] == {
+        "in_stock": {"true": 2, "false": 0}
+    }
+
+
+def test_a_page_is_as_new_as_the_catalog(shop: Merchant) -> None:
+    def page() -> Any:
+        reply = ask(shop, "lantern", facets="price", highlight="1", offset=0)
+        return json.loads(reply.body)
+
+    assert page()["facets"]["price"]["min"] == 20.5
+    shop.push({"id": "l-2", "price": 21})
+    eventually(lambda: page()["facets"]["price"]["min"] == 21, 5)
+    shop.push({"id": "l-2", "price": 20.5})
