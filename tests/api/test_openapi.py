@@ -116,8 +116,8 @@ def targets(operation: Operation) -> list[str]:
             path = path.replace(f"{{{parameter['name']}}}", quote(str(example)))
         else:
             query[parameter["name"]] = example
-    each = [f"{path}?{urlencode({name: value})}" for name, value in query.items()]
-    return [f"{path}?{urlencode(query)}", *each] if query else [path]
+    each = [f"{path}?{urlencode({name: it}, doseq=True)}" for name, it in query.items()]
+    return [f"{path}?{urlencode(query, doseq=True)}", *each] if query else [path]
 
 
 def bodies(operation: Operation) -> list[tuple[bytes | None, dict[str, str]]]:

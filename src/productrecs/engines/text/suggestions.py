@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from productrecs.engines.text.interpret import Interpreter, Reading, Slot
 from productrecs.engines.text.matching import queries_for
-from productrecs.engines.text.schema import NUMBER
+from productrecs.engines.text.schema import CATEGORIES, NUMBER, TITLE
 
 Mask = npt.NDArray[np.bool_]
 
@@ -56,7 +56,9 @@ def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -
             stems = interpreter.language.stems(one.words)
             found.setdefault(tuple(stems), one)
     meant = None
-    if any(not slot.is_known for slot in slots) and not _is_begun(slots[-1], is_typing):
+    unfinished = is_typing and _is_begun(slots[-1])
+    finished = slots[:-1] if unfinished else slots
+    if any(not slot.is_known for slot in finished):
         meant = search.one_of([_first(slot) for slot in slots])
     return Suggested(list(found.values()), meant)
 
@@ -75,6 +77,8 @@ class _Suggesting:
         head = [_first(slot) for slot in slots[:-1]]
         last = slots[-1]
         for reading in self._readings(last, limit, is_typing=is_typing):
+            if not self._is_shown(reading):
+                continue
             yield [*head, replace(last, readings=(reading,))]
 
     def one_of(self, slots: Sequence[Slot]) -> Suggestion | None:
@@ -100,12 +104,16 @@ class _Suggesting:
                 yield Reading((word,), (language.stems([word])[0],), 1.0)
         yield from last.readings
 
+    def _is_shown(self, reading: Reading) -> bool:
+        """Return whether a title or a category has the words: codes suggest nothing."""
+        count = self.interpreter.searcher.doc_freq
+        return all(count(TITLE, one) or count(CATEGORIES, one) for one in reading.stems)
+
 
 def _first(slot: Slot) -> Slot:
     return replace(slot, readings=slot.readings[:1])
 
 
-def _is_begun(slot: Slot, is_typing: bool) -> bool:  # noqa: FBT001 - says what is asked
-    """Return whether a last word is not wrong but unfinished."""
-    first = slot.readings[0].words[0]
-    return is_typing and first.startswith(slot.typed)
+def _is_begun(slot: Slot) -> bool:
+    """Return whether a last word may be no mistake but unfinished."""
+    return slot.readings[0].words[0].startswith(slot.typed)

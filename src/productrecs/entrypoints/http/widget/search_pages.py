@@ -65,7 +65,7 @@ FilterQuery = Annotated[
         "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), `in_stock:true`. It may "
         "stand several times: filters of one kind are alternatives, of different kinds "
         "all must hold.",
-        examples=["price:10..50"],
+        examples=[["price:10..50", "in_stock:true"]],
     ),
 ]
 FacetsQuery = Annotated[
