@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.quality import bought_together, constants, next_item, search
+from benchmarks.quality import bought_together, constants, next_item, pictures, search
 from benchmarks.quality.datasets import MissingDataError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "search": search.measure,
+    "pictures": pictures.measure,
     "constants": constants.measure,
 }
 ON_REQUEST = {"constants"}

@@ -1,0 +1,114 @@
+"""What does one picture look like, in numbers that no catalog has yet weighed?
+
+Nothing here is learned, so that what is kept of a picture outlives every model of it.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.visual import colours, edges
+from productrecs.engines.visual.foreground import Foreground, find_foreground
+from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.types import Descriptor, Floats, Pixels
+
+FORMAT: Final = "tier0-1"
+"""Changes with anything that changes descriptors: old ones are then made anew."""
+
+PICTURE_SIDE: Final = 224
+"""The longer side of the pictures to describe; larger ones are described alike, slower."""
+
+LEAST_SIDE: Final = 8
+
+_COLOURED: Final = 72  # the side of the square that colours are counted on
+_FINE, _COARSE = 12, 6  # cells of edges, each way
+_LAYOUT: Final = 8
+_TONES: Final = 12
+
+
+class Block(NamedTuple):
+    """One part of a descriptor: what it tells, and which values 0 and 255 stand for."""
+
+    name: str
+    length: int
+    lowest: float
+    highest: float
+    is_colour: bool
+
+
+BLOCKS: Final = (
+    Block("colours", colours.LENGTH, 0.0, 1.0, is_colour=True),
+    Block("colours_in_front", colours.LENGTH, 0.0, 1.0, is_colour=True),
+    Block("layout", _LAYOUT * _LAYOUT // 2 * 3, -5.0, 5.0, is_colour=True),
+    Block("edges", _FINE * _FINE // 2 * edges.DIRECTIONS, 0.0, 0.35, is_colour=False),
+    Block(
+        "rough_edges", _COARSE * _COARSE // 2 * edges.DIRECTIONS, 0.0, 0.35, is_colour=False
+    ),
+    Block("texture", edges.TEXTURES, 0.0, 1.0, is_colour=False),
+    Block("tones", _TONES * _TONES // 2, -4.0, 4.0, is_colour=False),
+    Block("outline", _TONES * _TONES // 2, 0.0, 1.0, is_colour=False),
+    Block("proportions", 5, -2.0, 2.0, is_colour=False),
+)
+LENGTH: Final = sum(block.length for block in BLOCKS)
+_SPREAD: Final = (20.0, 12.0, 12.0)  # of Lab: what `layout` is told in
+
+
+def describe(pixels: Pixels) -> Descriptor:
+    """Return the descriptor of an upright picture, [LENGTH].
+
+    The same for its mirror image, but for rounding. Needs `LEAST_SIDE` pixels a side.
+
+    Raises:
+        ValueError: when the picture is smaller, or no picture.
+    """
+    if pixels.ndim != 3 or min(pixels.shape[:2]) < LEAST_SIDE:  # noqa: PLR2004 - h, w, c
+        message = f"a picture needs {LEAST_SIDE} pixels a side"
+        raise ValueError(message)
+    lab = lab_of(pixels)
+    return _packed(_parts(lab, find_foreground(lab)))
+
+
+def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
+    """Return the blocks, in the order of `BLOCKS`."""
+    top, bottom, left, right = front.box
+    cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]
+    axes = colours.placed(scaled(lab, _COLOURED, _COLOURED))
+    whole = np.ones((_COLOURED, _COLOURED), dtype=np.float32)
+    grey = scaled(cut[..., 0] * 2.55, edges.SIDE, edges.SIDE)
+    planes = edges.directions_of(grey)
+    tones = _folded(scaled(cut[..., 0], _TONES, _TONES))
+    height, width = lab.shape[:2]
+    proportions = [
+        np.log((bottom - top) / (right - left)),
+        (bottom - top) / height,
+        (right - left) / width,
+        front.weights.mean(),
+        front.plainness,
+    ]
+    return (
+        colours.histogram(axes, whole),
+        colours.histogram(axes, scaled(front.weights, _COLOURED, _COLOURED)),
+        (_folded(scaled(cut, _LAYOUT, _LAYOUT)) - (50.0, 0.0, 0.0)) / _SPREAD,
+        edges.edge_histograms(planes, _FINE),
+        edges.edge_histograms(planes, _COARSE),
+        edges.texture(grey, scaled(weights, edges.SIDE, edges.SIDE)),
+        (tones - tones.mean()) / (tones.std() + 3.0),
+        _folded(scaled(weights, _TONES, _TONES)),
+        np.array(proportions, dtype=np.float32),
+    )
+
+
+def _folded(plane: Floats) -> Floats:
+    """Return the left half of a square averaged with the mirrored right one."""
+    return ((plane + plane[:, ::-1]) / 2)[:, : plane.shape[1] // 2]
+
+
+def _packed(parts: tuple[Floats, ...]) -> Descriptor:
+    packed = np.empty(LENGTH, dtype=np.uint8)
+    start = 0
+    for block, part in zip(BLOCKS, parts, strict=True):
+        share = (part.ravel() - block.lowest) / (block.highest - block.lowest)
+        level = np.clip(np.rint(share * 255), 0, 255)
+        packed[start : start + block.length] = level.astype(np.uint8)
+        start += block.length
+    return packed

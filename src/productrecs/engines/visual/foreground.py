@@ -1,0 +1,99 @@
+"""Where in a picture is the product? Weights, not a verdict: photos are not cut out."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.visual.pixels import scaled
+from productrecs.engines.visual.types import Floats, Plane
+
+_RIM: Final = 0.04  # of each side: what is taken for the background
+_PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour
+_EDGE: Final = 0.02  # of the weight may lie outside the box, on each side
+_SMALL: Final = 64
+
+
+class Foreground(NamedTuple):
+    """Weights by pixel, and the box around what weighs: [y0, y1, x0, x1), in pixels."""
+
+    weights: Plane
+    box: tuple[int, int, int, int]
+    plainness: float  # 1: on one colour, as a studio's photo; 0: any background
+
+
+def find_foreground(lab: Floats) -> Foreground:
+    """Return where the product is likely to be.
+
+    What differs from the rim's colours, and what is near the centre. On a plain background
+    the difference decides, else the centre.
+    """
+    height, width = lab.shape[:2]
+    small = scaled(lab, _SMALL, _SMALL)
+    rim = _rim_of(small)
+    seeds = _colours_of(rim)
+    distance = np.min(
+        [np.sqrt(((small - seed) ** 2).sum(axis=2)) for seed in seeds], axis=0
+    )
+    typical = float(np.sqrt(((rim - np.median(rim, axis=0)) ** 2).sum(axis=1)).mean())
+    plainness = float(np.clip(1.5 - typical / _PLAIN, 0.0, 1.0))
+    bar = 6.0 + 10.0 * (1.0 - plainness)
+    differs = np.clip((distance - bar) / 10.0, 0.0, 1.0)
+    centre = _centre(_SMALL)
+    by_colour = differs * (0.35 + 0.65 * centre)
+    weights = plainness * differs + (1.0 - plainness) * (0.5 * by_colour + 0.5 * centre)
+    if weights.mean() < 0.02:  # noqa: PLR2004 - white on white, say: nothing stands out
+        weights = centre
+    weights = _smoothed(weights.astype(np.float32))
+    box = _box_of(weights * (0.25 + 0.75 * centre), height, width)
+    return Foreground(scaled(weights, height, width), box, plainness)
+
+
+def _rim_of(lab: Floats) -> Floats:
+    """Return the pixels of the top and both sides; products often stand on the bottom."""
+    depth = max(1, round(_RIM * len(lab)))
+    parts = (lab[:depth], lab[:, :depth], lab[:, -depth:], lab[-depth:])
+    return np.concatenate([part.reshape(-1, 3) for part in parts])
+
+
+def _colours_of(rim: Floats) -> list[Floats]:
+    """Return up to three colours that much of the rim is of."""
+    left, seeds = rim, list[Floats]()
+    for _ in range(3):
+        seed = np.median(left, axis=0)
+        near = np.sqrt(((left - seed) ** 2).sum(axis=1)) < 15.0  # noqa: PLR2004 - Lab
+        if near.sum() < 0.12 * len(rim):
+            break
+        seeds.append(left[near].mean(axis=0))
+        left = left[~near]
+        if len(left) < 0.12 * len(rim):
+            break
+    return seeds or [np.median(rim, axis=0)]
+
+
+def _centre(size: int) -> Plane:
+    place = (np.arange(size, dtype=np.float32) + 0.5) / size - 0.5
+    return np.exp(-0.5 * ((place[:, None] / 0.3) ** 2 + (place[None, :] / 0.25) ** 2))
+
+
+def _smoothed(plane: Plane) -> Plane:
+    padded = np.pad(plane, 1, mode="edge")
+    rows = (padded[:-2] + padded[1:-1] + padded[2:]) / 3
+    return (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 3
+
+
+def _box_of(weights: Plane, height: int, width: int) -> tuple[int, int, int, int]:
+    top, bottom = _span(weights.sum(axis=1), height)
+    left, right = _span(weights.sum(axis=0), width)
+    return top, bottom, left, right
+
+
+def _span(profile: Plane, length: int) -> tuple[int, int]:
+    """Return [first, last) of what holds all weight but a little at either end."""
+    share = np.cumsum(profile) / max(float(profile.sum()), 1e-9)
+    first = int(np.searchsorted(share, _EDGE))
+    last = int(np.searchsorted(share, 1 - _EDGE)) + 1
+    low, high = first * length // len(profile), -(-last * length // len(profile))
+    if high - low < length // 4:  # a speck: look at more than that
+        middle = (low + high) // 2
+        low, high = max(0, middle - length // 8), min(length, middle + length // 8 + 1)
+    return low, min(high, length)

@@ -1,0 +1,4 @@
+"""The store's pictures: fetched, decoded in a child process, described and kept.
+
+Knows nothing of events, orders or HTTP routes.
+"""

@@ -1,0 +1,124 @@
+"""Which pixels are in this file? Only ever called in a child process that may be killed.
+
+What a header claims is checked before anything is unpacked.
+"""
+
+import io
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from productrecs.core.errors import ProductRecsError
+
+MOST_BYTES: Final = 10 << 20
+MOST_PIXELS: Final = 25_000_000
+MOST_SIDE: Final = 10_000
+LEAST_SIDE: Final = 8
+
+Image.MAX_IMAGE_PIXELS = None  # it warns far too late; the header is checked here
+
+_WHITE: Final = (255, 255, 255, 255)
+_SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
+    {
+        "JPEG": (0, (b"\xff\xd8\xff",)),
+        "PNG": (0, (b"\x89PNG\r\n\x1a\n",)),
+        "GIF": (0, (b"GIF87a", b"GIF89a")),
+        "WEBP": (8, (b"WEBP",)),
+        "AVIF": (4, (b"ftypavif", b"ftypavis")),
+    }
+)
+_REFUSALS: Final = (  # what the library raises of files that are none, or broken
+    UnidentifiedImageError,
+    OSError,
+    SyntaxError,
+    ValueError,
+    IndexError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    EOFError,
+    MemoryError,
+    Image.DecompressionBombError,
+)
+
+
+class NotAPictureError(ProductRecsError):
+    """It is no JPEG, PNG, WebP, AVIF or GIF, or a broken one."""
+
+
+class PictureTooLargeError(ProductRecsError):
+    """The picture has more pixels, or bytes, than anybody needs to see what it shows."""
+
+
+def format_of(data: bytes) -> str | None:
+    """Return which kind of picture the first bytes say it is; None for none we read."""
+    for name, (start, signs) in _SIGNS.items():
+        if data.startswith(signs, start):
+            return name
+    return None
+
+
+def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
+    """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
+
+    Of a moving picture the first frame; what is transparent stands on white.
+
+    Raises:
+        NotAPictureError: when it is none that can be read.
+        PictureTooLargeError: by its header alone, before it is unpacked.
+    """
+    kind = format_of(data)
+    if kind is None:
+        message = "this is no JPEG, PNG, WebP, AVIF or GIF"
+        raise NotAPictureError(message)
+    try:
+        with Image.open(io.BytesIO(data), formats=(kind,)) as picture:
+            _check_size(*picture.size)
+            if kind == "JPEG":
+                picture.draft("RGB", (side, side))
+            ImageOps.exif_transpose(picture, in_place=True)
+            return _pixels(picture, side)
+    except _REFUSALS as error:
+        message = "the picture is damaged and cannot be read"
+        raise NotAPictureError(message) from error
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS or max(width, height) > MOST_SIDE:
+        message = f"the picture has {width} x {height} pixels; 25 megapixels are the most"
+        raise PictureTooLargeError(message)
+    if min(width, height) < LEAST_SIDE:
+        message = f"the picture has {width} x {height} pixels, too few to see anything"
+        raise NotAPictureError(message)
+
+
+def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+    """Return the pixels on white, scaled down; scaled before it is coloured."""
+    is_clear = "A" in picture.getbands() or "transparency" in picture.info
+    if picture.mode.startswith("I") or picture.mode == "F":
+        picture = _eight_bits(picture)
+    elif is_clear:
+        picture = picture.convert("RGBA")
+    elif picture.mode != "RGB":
+        picture = picture.convert("RGB")
+    if max(picture.size) > side:
+        share = side / max(picture.size)
+        size = [max(LEAST_SIDE, round(length * share)) for length in picture.size]
+        picture = picture.resize(
+            (size[0], size[1]), Image.Resampling.BICUBIC, reducing_gap=2
+        )
+    if picture.mode == "RGBA":
+        ground = Image.new("RGBA", picture.size, _WHITE)
+        picture = Image.alpha_composite(ground, picture)
+    return np.asarray(picture.convert("RGB"))
+
+
+def _eight_bits(picture: Image.Image) -> Image.Image:
+    """Return a picture of sixteen bits as one of eight."""
+    values = np.asarray(picture).astype(np.float64)
+    highest = 65_535.0 if values.max(initial=0) > 255 else 255.0  # noqa: PLR2004 - a byte
+    return Image.fromarray((values * (255.0 / highest)).clip(0, 255).astype(np.uint8))

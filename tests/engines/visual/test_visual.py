@@ -1,0 +1,170 @@
+"""Does what looks alike stand together, whatever the light, the place or the mirror?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageEnhance
+
+from productrecs.engines.visual import describe, fit_space
+from productrecs.engines.visual.descriptor import BLOCKS, LENGTH
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
+from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
+EACH = 4
+
+
+@pytest.fixture(scope="module")
+def descriptors() -> Array:
+    found = [describe(pixels(drawn(*kind, seed))) for seed in range(EACH) for kind in KINDS]
+    return np.stack(found)
+
+
+@pytest.fixture(scope="module")
+def space(descriptors: Array) -> Space:
+    shapes = [
+        np.flatnonzero([kind[1] == shape for _ in range(EACH) for kind in KINDS])
+        for shape in SHAPES
+    ]
+    return fit_space(descriptors, shapes)
+
+
+def test_another_photo_of_a_product_finds_it_first(
+    space: Space, descriptors: Array
+) -> None:
+    catalog = space.vectors(descriptors[: len(KINDS)])
+
+    asked = space.vectors(np.stack([describe(pixels(drawn(*k, 99))) for k in KINDS]))
+    found = (asked @ catalog.T).argmax(axis=1)
+
+    assert (found == np.arange(len(KINDS))).mean() >= 0.9
+
+
+@pytest.mark.parametrize("change", ["mirrored", "darker", "brighter", "cropped", "tall"])
+def test_a_changed_copy_is_the_nearest_of_its_original(
+    space: Space, descriptors: Array, change: str
+) -> None:
+    catalog = space.vectors(descriptors)
+    hits = []
+    for number in range(0, len(KINDS), 3):
+        picture = drawn(*KINDS[number], 0)
+        if change == "mirrored":
+            picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        elif change in {"darker", "brighter"}:
+            factor = 0.85 if change == "darker" else 1.1
+            picture = ImageEnhance.Brightness(picture).enhance(factor)
+        elif change == "cropped":
+            picture = picture.crop((10, 10, 150, 150))
+        else:
+            picture = picture.resize((320, 320))
+        found = catalog @ space.vectors(describe(pixels(picture))[None])[0]
+        hits.append(KINDS[int(found.argmax()) % len(KINDS)] == KINDS[number])
+
+    assert np.mean(hits) >= 0.8
+
+
+def test_a_mirror_image_has_the_same_descriptor_but_for_rounding() -> None:
+    image = pixels(drawn("red", "stripes", 3))
+
+    one, other = describe(image), describe(image[:, ::-1])
+
+    assert np.abs(one.astype(int) - other.astype(int)).mean() < 0.5
+    assert len(one) == LENGTH == sum(block.length for block in BLOCKS)
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 3), (4, 400, 3), (400, 400)])
+def test_what_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="8 pixels"):
+        describe(np.zeros(shape, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+def test_an_even_picture_has_a_descriptor(space: Space, level: int) -> None:
+    vector = space.vectors(describe(np.full((50, 30, 3), level, np.uint8))[None])
+
+    assert np.isfinite(vector).all()
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_the_front_is_where_the_product_is() -> None:
+    image = np.full((100, 200, 3), 240, np.uint8)
+    image[30:80, 120:170] = (200, 20, 30)
+
+    front = find_foreground(lab_of(image))
+
+    assert front.weights[55, 145] > 0.8
+    assert front.weights[10, 20] < 0.1
+    top, bottom, left, right = front.box
+    assert (abs(top - 30), abs(bottom - 80)) < (12, 12)
+    assert left > 90
+    assert right < 195
+    assert front.plainness > 0.8
+
+
+def test_colours_are_those_of_the_standard() -> None:
+    told = lab_of(np.array([[[255, 255, 255], [0, 0, 0], [255, 0, 0]]], np.uint8))
+
+    expected = [[100, 0, 0], [0, 0, 0], [53.2, 80.1, 67.2]]
+    assert np.abs(told[0] - expected).max() < 2.5
+
+
+def test_scaling_keeps_the_mean_and_even_planes() -> None:
+    plane = np.random.default_rng(1).random((64, 48)).astype(np.float32)
+
+    assert scaled(plane, 16, 12).mean() == pytest.approx(plane.mean(), abs=0.02)
+    assert np.allclose(scaled(np.full((9, 7), 3.0, np.float32), 20, 31), 3.0, atol=1e-4)
+
+
+def test_learning_is_deterministic_and_survives_being_kept(
+    space: Space, descriptors: Array
+) -> None:
+    shapes = [np.arange(0, len(descriptors), 2), np.arange(1, len(descriptors), 2)]
+    one, other = fit_space(descriptors, shapes), fit_space(descriptors, shapes)
+    kept = Space.from_arrays(space.to_arrays())
+
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(one.to_arrays().values(), other.to_arrays().values(), strict=True)
+    )
+    assert np.array_equal(kept.vectors(descriptors), space.vectors(descriptors))
+    with pytest.raises(ValueError, match="another format"):
+        Space.from_arrays({**space.to_arrays(), "space_mean": np.zeros(3, np.float32)})
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, FEWEST - 1, FEWEST])
+def test_few_pictures_are_told_apart_too(descriptors: Array, count: int) -> None:
+    space = fit_space(descriptors[:count], [])
+
+    vectors = space.vectors(descriptors[:20])
+
+    assert vectors.shape == (20, DIMENSIONS)
+    assert np.isfinite(vectors).all()
+    same = vectors @ space.vectors(describe(pixels(drawn(*KINDS[0], 55)))[None])[0]
+    assert KINDS[int(same.argmax())][0] == KINDS[0][0]
+
+
+def test_what_categories_say_brings_their_pictures_together(descriptors: Array) -> None:
+    """By shape alone, whatever the colour: without being told, colour wins."""
+    shapes = [kind[1] for _ in range(EACH) for kind in KINDS]
+    groups = [np.flatnonzero([one == shape for one in shapes]) for shape in SHAPES]
+
+    def together(told: list[Array]) -> float:
+        vectors = fit_space(descriptors, told).vectors(descriptors)
+        likes = vectors @ vectors.T
+        np.fill_diagonal(likes, -1)
+        near = np.argsort(-likes, axis=1)[:, :10]
+        return float(
+            np.mean([[shapes[j] == shapes[i] for j in near[i]] for i in range(96)])
+        )
+
+    assert together(groups) > together([]) + 0.05

@@ -1,0 +1,129 @@
+"""Are pictures upright and white behind, and is everything else refused in words?"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from productrecs.records.pictures.decoding import (
+    MOST_PIXELS,
+    NotAPictureError,
+    PictureTooLargeError,
+    decode,
+    format_of,
+)
+from tests.support.pictures import drawn, encoded, pixels
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF", "GIF"])
+def test_every_kind_is_read_and_scaled_down(kind: str) -> None:
+    data = encoded(drawn("red", "ball", side=300), kind)
+
+    found = decode(data, 100)
+
+    assert format_of(data) == kind
+    assert found.shape == (100, 100, 3)
+    assert np.abs(found[50, 50].astype(int) - (200, 30, 40)).max() < 40
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_picture_stands_upright_however_it_was_held(orientation: int) -> None:
+    upright = drawn("blue", "cross").resize((120, 80))
+    upright.paste((255, 0, 0), (0, 0, 30, 20))
+    turn = Image.Transpose
+    held_by = {
+        2: turn.FLIP_LEFT_RIGHT,
+        3: turn.ROTATE_180,
+        4: turn.FLIP_TOP_BOTTOM,
+        5: turn.TRANSPOSE,
+        6: turn.ROTATE_90,
+        7: turn.TRANSVERSE,
+        8: turn.ROTATE_270,
+    }
+    held = upright.transpose(held_by[orientation]) if orientation > 1 else upright
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+
+    found = decode(encoded(held, "JPEG", exif=exif, quality=95), 400)
+
+    assert found.shape == (80, 120, 3)
+    assert found[5, 5].tolist()[0] > 200
+    assert np.abs(found.astype(int) - pixels(upright)).mean() < 4
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "1", "L", "CMYK", "I;16"])
+def test_what_is_transparent_stands_on_white_and_every_mode_is_read(mode: str) -> None:
+    if mode in {"RGBA", "LA"}:
+        picture = Image.new(mode, (40, 40), 0)
+    elif mode == "I;16":
+        picture = Image.fromarray(np.full((40, 40), 65_535, np.uint16))
+    elif mode == "CMYK":
+        picture = Image.new(mode, (40, 40), (0, 0, 0, 0))
+    else:
+        picture = Image.new("L", (40, 40), 255).convert(mode)
+    kind = "JPEG" if mode == "CMYK" else "PNG"
+
+    found = decode(encoded(picture, kind), 64)
+
+    assert found.shape == (40, 40, 3)
+    assert found.min() > 240
+
+
+def test_of_a_moving_picture_the_first_frame_counts() -> None:
+    first, second = Image.new("RGB", (20, 20), "red"), Image.new("RGB", (20, 20), "blue")
+    saved = io.BytesIO()
+    first.save(saved, "GIF", save_all=True, append_images=[second])
+
+    assert decode(saved.getvalue(), 20)[10, 10].tolist()[0] > 200
+
+
+def header_of_png(width: int, height: int) -> bytes:
+    fields = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + fields
+    content = struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    packed = zlib.compress(b"\0" * 100)
+    body = b"IDAT" + packed
+    content += struct.pack(">I", len(packed)) + body + struct.pack(">I", zlib.crc32(body))
+    return b"\x89PNG\r\n\x1a\n" + content
+
+
+@pytest.mark.parametrize("size", [(65_535, 65_535), (10_001, 10), (5_001, 5_000)])
+def test_too_many_pixels_are_refused_by_the_header_alone(size: tuple[int, int]) -> None:
+    with pytest.raises(PictureTooLargeError, match="25 megapixels"):
+        decode(header_of_png(*size), 100)
+
+
+def test_the_largest_allowed_picture_is_read() -> None:
+    side = int(MOST_PIXELS**0.5)
+
+    assert decode(encoded(Image.new("RGB", (side, side), "green")), 50).shape == (50, 50, 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"%PDF-1.7",
+        b"SIMPLE  =                    T",
+        b"%!PS-Adobe-3.0 EPSF-3.0",
+        b"BM" + b"\0" * 60,
+        b"II*\0" + b"\0" * 60,
+        b"\xff\xd8\xff\xe0" + b"\0" * 10,
+        encoded(drawn("red", "box"))[:900],
+        encoded(drawn("red", "box"), "PNG")[:300],
+        header_of_png(100, 100),
+        header_of_png(0, 10),
+        encoded(Image.new("RGB", (7, 90))),
+    ],
+    ids=range(14),
+)
+def test_what_is_no_whole_picture_is_refused(data: bytes) -> None:
+    with pytest.raises(NotAPictureError):
+        decode(data, 100)

@@ -1,0 +1,60 @@
+"""Pictures that are drawn, so that tests need no photo: one colour and shape each."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+COLOURS: Final = {
+    "red": (200, 30, 40),
+    "green": (40, 150, 60),
+    "blue": (40, 70, 190),
+    "black": (25, 25, 28),
+    "yellow": (230, 200, 40),
+    "grey": (130, 130, 135),
+}
+SHAPES: Final = ("ball", "box", "cross", "stripes")
+
+
+def drawn(colour: str, shape: str, seed: int = 0, side: int = 160) -> Image.Image:
+    """Return a product before a light wall: `seed` moves it about and lights it."""
+    lot = np.random.default_rng([seed, *colour.encode(), *shape.encode()])
+    wall = int(lot.integers(232, 250))
+    picture = Image.new("RGB", (side, side), (wall, wall, wall))
+    pen = ImageDraw.Draw(picture)
+    shift = lot.integers(-side // 12, side // 12 + 1, 2)
+    size = side * float(lot.uniform(0.26, 0.34))
+    x, y = side / 2 + float(shift[0]), side / 2 + float(shift[1])
+    light = float(lot.uniform(0.92, 1.08))
+    paint = tuple(min(255, int(level * light)) for level in COLOURS[colour])
+    box = (x - size, y - size, x + size, y + size)
+    if shape == "ball":
+        pen.ellipse(box, paint)
+    elif shape == "box":
+        pen.rectangle(box, paint)
+    elif shape == "cross":
+        pen.rectangle((x - size / 3, y - size, x + size / 3, y + size), paint)
+        pen.rectangle((x - size, y - size / 3, x + size, y + size / 3), paint)
+    else:
+        for place in range(-4, 5, 2):
+            top = y + place * size / 5
+            pen.rectangle((x - size, top - size / 8, x + size, top + size / 8), paint)
+    return picture
+
+
+def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
+    """Return a picture's pixels, [h, w, 3]."""
+    return np.asarray(picture.convert("RGB"))
+
+
+def encoded(picture: Image.Image, kind: str = "JPEG", **how: Any) -> bytes:
+    """Return a picture as a file."""
+    saved = io.BytesIO()
+    picture.save(saved, kind, **how)
+    return saved.getvalue()
