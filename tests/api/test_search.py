@@ -212,3 +212,33 @@ def test_what_the_merchant_says_of_a_query_is_obeyed_within_a_second(
     scores = [one["score"] for one in reply.json["results"]]
     assert scores == sorted(scores, reverse=True)
     assert reply.header("x-search-redirect") is None
+
+
+def test_what_people_choose_for_a_query_rises_and_one_loud_shopper_changes_nothing(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push(*({"id": f"k-{n}", "title": f"Kite {n}"} for n in range(40)))
+    merchant.push({"id": "code", "sku": "kites", "title": "A book"})
+    eventually(lambda: len(merchant.search("kite", num=50).ids) == 40, 30)
+    before = merchant.search("kite", num=50).ids
+
+    def click(item: str, shopper: str, query: str = "Kites") -> None:
+        sent = {"event": "search-click", "item_id": item, "search_query": query}
+        assert merchant.track(sent | {"session_id": shopper}).status == 200
+
+    for _ in range(30):
+        click("k-38", "s_loud")
+    service.train(merchant)
+    assert merchant.search("kite", num=50).ids == before
+
+    for n in range(3):
+        click("k-39", f"s_{n}")
+    service.train(merchant)
+    eventually(lambda: merchant.search("kite").ids[0] == "k-39", 10)
+
+    assert merchant.search("kites").ids[:2] == ["code", "k-39"]  # the exact sku stays first
+    assert merchant.search("kite", num=50).ids[1:] == [
+        one for one in before if one != "k-39"
+    ]
+    assert merchant.search("kite 3").ids[0] == "k-3"

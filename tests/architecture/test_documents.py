@@ -63,7 +63,7 @@ def test_every_decision_is_numbered_once_and_has_all_its_parts() -> None:
     ]
 
     assert lacking == []
-    assert numbers == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert len(set(numbers)) == len(numbers)  # some are kept free for what is on its way
 
 
 def test_a_dead_link_and_a_missing_decision_are_caught(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,17 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.browse import SessionOptions, fit_sessions, visits
+from productrecs.engines.choices import ChoiceModel, ChoiceOptions, fit_choices
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.popularity import Sales, rank_trending
+from productrecs.engines.text.language import Language
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import forget_others, publish_arrays
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
@@ -94,13 +97,27 @@ def fit(
     return {
         **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},
         **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
+        **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
 
 
+def _choices(
+    inputs: TrainingInputs, settings: StoreSettings, now_ms: int
+) -> Iterable[tuple[str, npt.NDArray[Any]]]:
+    """Return what people chose after searches, by what their queries were about."""
+    choices = inputs.searches.choices(now_ms)
+    intents = inputs.searches.intents(Language(settings.language))
+    keys = {intent: number for number, intent in enumerate(dict.fromkeys(intents))}
+    numbers = np.array([keys[intent] for intent in intents], dtype=np.int64)
+    by_intent = choices._replace(queries=numbers[choices.queries])
+    model = ChoiceModel.of(fit_choices(by_intent, ChoiceOptions()), list(keys))
+    return model.to_arrays().items()
+
+
 def settings_hash(settings: StoreSettings) -> str:
     """Return a text that differs when a setting that training asks for differs."""
-    asked = [settings.trending_metric, settings.trending_days]
+    asked = [settings.trending_metric, settings.trending_days, settings.language]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 
@@ -131,6 +148,8 @@ def _read_on(workshop: Workshop, store: Store, inputs: TrainingInputs) -> Head:
         if head is None:
             message = f"{store.domain} was deleted; there is nothing to train"
             raise StoreGoneError(message)
+        searches = SearchRepository(connection, store.store_id)
+        inputs.read_searches(searches, head.seq)
         inputs.read_on(repository, head.seq)
     return head
 

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.shopper import visitor_code
+from productrecs.training.choices.repository import SearchRepository
+from productrecs.training.choices.searches import SearchInputs
 from productrecs.training.repository import TrainingRepository
 
 Ints = npt.NDArray[np.int64]
@@ -55,11 +57,17 @@ class TrainingInputs:
         self.applied_seq = 0
         self.behaviour = Behaviour()
         self.purchases = Purchases()
+        self.searches = SearchInputs()
 
     @property
     def size(self) -> int:
         """How many events and purchase lines are held."""
-        return len(self.behaviour.items) + len(self.purchases.items)
+        held = len(self.behaviour.items) + len(self.purchases.items)
+        return held + self.searches.size
+
+    def read_searches(self, repository: SearchRepository, up_to_seq: int) -> None:
+        """Read what searches came after `applied_seq`; call it before `read_on`."""
+        self.searches.read_on(repository, self.applied_seq, up_to_seq)
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read what came after `applied_seq`; return how many facts that was."""

@@ -1,7 +1,7 @@
 """Which model serves? A store's trained engines, mapped from disk and swapped whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
+from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 
@@ -25,6 +26,7 @@ class TrainedModels:
     sessions: SessionIndex
     trending: npt.NDArray[np.int32]  # item numbers, the most trending first
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
+    choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
@@ -42,6 +44,7 @@ class TrainedModels:
                 sessions=SessionIndex.from_arrays(part(arrays, "browse")),
                 trending=trending,
                 ranks=_ranks(trending),
+                choices=ChoiceModel.from_arrays(part(arrays, "choices")),
             )
         except (KeyError, ValueError, TypeError) as error:
             message = f"model {model_id} is not whole: {error}"

@@ -25,9 +25,9 @@ from productrecs.features.search.facets import (
 )
 from productrecs.features.search.find import (
     Asked,
+    Pages,
     Searchable,
     asked_of,
-    looked_at,
     paged,
     weighed,
     with_pins,
@@ -165,11 +165,12 @@ def _page(
         return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
     pins = passing(np.array(asked.pinned, dtype=np.int64), list(masks.values())).tolist()
     until = offset + num + len(pins)
-    reach = until + looked_at(num) + num  # as far down as sales may lift from
+    pages = Pages(num, asked.looked_at(num))
+    reach = until + pages.looked_at + num  # as far down as anything is lifted from
     scores = kept.scores[:reach].tolist()
     hits = [Hit(*one) for one in zip(kept.items[:reach].tolist(), scores, strict=True)]
     if asked.has_words:
-        hits = paged(weighed(shop, hits), kept.exact, num, until)
+        hits = paged(weighed(shop, asked, hits), kept.exact, pages, until)
     return with_pins(pins, hits)[offset : offset + num]
 
 

@@ -1,12 +1,16 @@
 """Which products does a shopper look for? The index proposes, the catalog strikes out."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
+from productrecs.engines.choices import ChoiceModel
+from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.interpret import Synonyms
+from productrecs.engines.text.language import Language
 from productrecs.features.search.merchandising import Merchandising, address_of, items_of
 from productrecs.features.search.request import Hit, Results, SearchRequest
 from productrecs.features.search.rules import Action, SearchRule
@@ -17,6 +21,10 @@ from productrecs.training.trained_models import Ranks
 
 _CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
 _LEAST_CANDIDATES: Final = 30
+_CHOSEN_FROM: Final = 200  # where others chose something: it may have stood far down
+_CHOICE: Final = 1.0
+"""What all choose for a query scores twice as much."""
+
 _POPULARITY: Final = 0.08
 """At most this share is added to a score: it decides between equals, no more."""
 
@@ -31,11 +39,19 @@ class Searchable:
     trending: int  # how many items trend
     said: Merchandising
     rules: ListRules | None = None  # what they exclude is not found
+    choices: ChoiceModel = field(default_factory=ChoiceModel.empty)
+    told_language: str = ""  # the store's setting, by which `choices` names queries
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return, by item number, what may be found."""
         visible = self.catalog.visible(now_ms, hide_sold_out=in_stock)
         return visible if self.rules is None else self.rules.shown(visible)
+
+    def lifts_of(self, query: str) -> Mapping[int, float]:
+        """Return by item how far others' choices after this search lift it."""
+        if not len(self.choices):
+            return {}
+        return self.choices.lifts_of(intent_of(query, _language(self.told_language)))
 
     def popularity(self, item: int) -> float:
         """Return how well an item sells, from 0 for not at all to 1 for the best."""
@@ -54,11 +70,24 @@ class Asked:
     synonyms: Synonyms
     pinned: list[int]
     address: str | None  # where it leads
+    lifts: Mapping[int, float]  # what others chose, by item
+
+    def looked_at(self, num: int) -> int:
+        """Return among how many candidates the order of `num` products is decided."""
+        least = _CHOSEN_FROM if self.lifts else _LEAST_CANDIDATES
+        return max(_CANDIDATES * num, least)
 
     @property
     def has_words(self) -> bool:
         """Whether anything is looked for, or only asked what trends."""
         return bool(self.query.strip())
+
+
+class Pages(NamedTuple):
+    """How long a page is, and from how many candidates the first is chosen."""
+
+    size: int
+    looked_at: int
 
 
 def asked_of(shop: Searchable, request: SearchRequest, now_ms: int) -> Asked:
@@ -72,6 +101,7 @@ def asked_of(shop: Searchable, request: SearchRequest, now_ms: int) -> Asked:
         synonyms=shop.said.synonyms_in(language),
         pinned=_pinned(shop, rules, visible),
         address=address_of(rules),
+        lifts=shop.lifts_of(request.query),
     )
 
 
@@ -80,50 +110,58 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
 
     All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
     bought too. What the merchant pinned for the query comes first, then what is named by
-    its id or sku; sales decide between products that fit alike.
+    its id or sku; then what fits best, lifted by what others chose who searched for the
+    same. Sales decide between products that fit alike.
 
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
     """
     asked = asked_of(shop, request, now_ms)
-    wanted = looked_at(request.num)
+    wanted = asked.looked_at(request.num)
     found = shop.index.find(asked.query, wanted, asked.visible, asked.synonyms)
     proposed = map(Hit, found.items, found.scores)
-    hits = weighed(shop, proposed)
+    hits = weighed(shop, asked, proposed)
     named, others = hits[: found.exact], hits[found.exact :]
     others.sort(key=_by_score)
     ranked = with_pins(asked.pinned, [*named, *others])[: request.num]
     return Results(ranked, found.relaxed, asked.address)
 
 
-def looked_at(num: int) -> int:
-    """Return among how many candidates sales may change the order of `num` products."""
-    return max(_CANDIDATES * num, _LEAST_CANDIDATES)
-
-
-def weighed(shop: Searchable, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits in their order, with scores that sales have weighed."""
+def weighed(shop: Searchable, asked: Asked, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits in their order, with scores that sales and choices have weighed."""
+    lifts = asked.lifts
     return [
-        Hit(item, score * (1.0 + _POPULARITY * shop.popularity(item)))
+        Hit(
+            item,
+            score
+            * (1.0 + _POPULARITY * shop.popularity(item))
+            * (1.0 + _CHOICE * lifts.get(item, 0.0)),
+        )
         for item, score in hits
     ]
 
 
-def paged(hits: Sequence[Hit], exact: int, num: int, until: int) -> list[Hit]:
-    """Return the first `until` of all that was found, in pages of `num`.
+def paged(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:
+    """Return the first `until` of all that was found, in pages.
 
     The first page is what `find` returns, and each page goes on where the one before
-    ended: sales may lift a product onto a page from the next ones, never across more.
+    ended: what is weighed may come onto a page from a few further down, no more.
     """
     ranked = list(hits[:exact])
     following = list(hits[exact:])
-    pool = following[: max(looked_at(num) - exact, 0)]
+    num = pages.size
+    pool = following[: max(pages.looked_at - exact, 0)]
     rest = iter(following[len(pool) :])
     while pool and len(ranked) < until:
         pool.sort(key=_by_score)
         ranked += pool[:num]
         pool = [*pool[num:], *islice(rest, num)]
     return ranked[:until]
+
+
+@lru_cache(maxsize=64)
+def _language(tag: str) -> Language:
+    return Language(tag)
 
 
 def _by_score(hit: Hit) -> tuple[float, int]:

@@ -232,6 +232,8 @@ def _searchable(opened: OpenShop) -> Searchable:
         trending=len(models.trending),
         said=opened.said,
         rules=None if book is None else book.of(Place.SEARCH),
+        choices=models.choices,
+        told_language=shop.settings.language,
     )
 
 
