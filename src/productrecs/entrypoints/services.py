@@ -28,6 +28,11 @@ class Services:
         return self.settings.data / "search"
 
     @property
+    def trails(self) -> Path:
+        """The folder of what attribution looks up, one folder a store: a view."""
+        return self.settings.data / "trails"
+
+    @property
     def uploads(self) -> Path:
         """The folder of uploaded files that are not imported yet."""
         return self.settings.data / "uploads"

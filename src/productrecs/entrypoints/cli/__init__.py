@@ -21,6 +21,7 @@ VERBS: Final = {
     "keys": "keys:keys",
     "origins": "origins:origins",
     "plans": "plan:plans",
+    "report": "report:report",
     "restore": "backup:restore",
     "rules": "rules:rules",
     "search-rules": "search_rules:search_rules",

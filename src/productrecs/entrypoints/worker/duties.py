@@ -8,6 +8,10 @@ from typing import Final
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.features.insights.attribution.attributor import (
+    Attributor,
+    stores_to_attribute,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
@@ -19,6 +23,7 @@ from productrecs.training.learner import Learner
 
 _log = logging.getLogger(__name__)
 
+_ATTRIBUTING_SECONDS: Final = 2.0  # at a time: training waits no longer
 _RESYNC_PAUSE_SECONDS: Final = 0.2  # in which the processes read what was pushed again
 
 
@@ -31,6 +36,7 @@ class StoreDuties:
         self._accounts = AccountDirectory(services.database)
         workshop = Workshop(services.database, services.models, services.clock)
         self._learner = Learner(workshop)
+        self._attributor = Attributor(services.database, services.trails)
 
     def all_stores(self) -> Sequence[StoreId]:
         """Return every store."""
@@ -54,6 +60,23 @@ class StoreDuties:
             raise JobRefusedError(message)
         model = self._learner.train(store, progress.report)
         _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
+
+    def stores_to_attribute(self) -> Sequence[StoreId]:
+        """Return the stores whose log goes further than attribution has read it."""
+        self._accounts.refresh()
+        return stores_to_attribute(self._services.database, self._accounts)
+
+    def attribute(self, job: Job, progress: Progress) -> None:
+        """Credit what came in lately to recommendations; of very much a part at a time."""
+        self._accounts.refresh()
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        until = time.monotonic() + _ATTRIBUTING_SECONDS
+        self._attributor.catch_up(
+            store, lambda: progress.stopping or time.monotonic() >= until
+        )
 
     def sync_engines(self, job: Job, progress: Progress) -> None:
         """Push the whole catalog to the engines once more, then let them learn anew."""

@@ -16,12 +16,14 @@ def build_worker(services: Services) -> Worker:
     queue = services.queue
     stores = StoreDuties(services)
     handlers: dict[str, Handler] = {
+        "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "forget-receipts": stores.forget_receipts,
         "sync-engines": stores.sync_engines,
         "train": stores.train,
     }
     duties = (
+        Duty("attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute),
         Duty("clean-jobs", every=timedelta(hours=1)),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         # Everybody's lists follow within a minute: the wait, the rest and the training.

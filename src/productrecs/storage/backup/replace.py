@@ -17,7 +17,7 @@ from productrecs.storage.sqlite_connection import storage_error
 
 _WAIT_MS: Final = 1_000
 _FILES: Final = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE)
-_FOLDERS: Final = ("uploads", "models")
+_FOLDERS: Final = ("uploads", "models", "trails")
 
 
 def check_free(folder: Path, *, replace: bool) -> None:

@@ -10,6 +10,14 @@ from productrecs.storage.tables.accounts import (
     store_heads,
     stores,
 )
+from productrecs.storage.tables.attribution import (
+    attribution_marks,
+    credit_days,
+    event_hours,
+    outcome_days,
+    outcomes,
+    touch_days,
+)
 from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
@@ -23,7 +31,10 @@ from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 
 __all__ = [
+    "attribution_marks",
     "counters",
+    "credit_days",
+    "event_hours",
     "event_receipts",
     "events",
     "exposures",
@@ -34,6 +45,8 @@ __all__ = [
     "metered_calls",
     "models",
     "order_receipts",
+    "outcome_days",
+    "outcomes",
     "purchase_lines",
     "rule_changes",
     "rules",
@@ -43,6 +56,7 @@ __all__ = [
     "store_heads",
     "stores",
     "synonyms",
+    "touch_days",
     "uploads",
     "widget_configs",
 ]

@@ -1,0 +1,113 @@
+"""What does a report look like, whoever asks for it? Numbers, each with its definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+Value = str | int | float | bool | None
+
+DEFAULT_DAYS: Final = 30
+MOST_DAYS: Final = 3_660
+DEFAULT_ROWS: Final = 100
+MOST_ROWS: Final = 10_000
+
+
+class ReportError(ProductRecsError):
+    """What was asked of a report is not possible; the message says what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a number is called and means, and what it is counted in.
+
+    `unit` is one of text, day, time, count, share (0 to 1), money, number.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number with its definition; None: there is nothing to tell yet."""
+
+    definition: Definition
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Figures, one table, and remarks that a reader should not miss."""
+
+    name: str
+    title: str
+    figures: tuple[Figure, ...] = ()
+    columns: tuple[Definition, ...] = ()
+    rows: tuple[tuple[Value, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a reader wants: days of the store (inclusive), a grouping, so many rows."""
+
+    first_day: str  # such as 2026-03-01
+    last_day: str
+    by: tuple[str, ...] = ()  # empty: the report's own
+    limit: int = DEFAULT_ROWS
+
+
+def asked(
+    now_ms: int,
+    zone: tzinfo,
+    *,
+    first_day: str | None = None,
+    last_day: str | None = None,
+    by: str | None = None,
+    limit: int | None = None,
+) -> Asked:
+    """Return what is wanted; by itself the last 30 days, today included.
+
+    `by` names columns, separated by commas.
+
+    Raises:
+        ReportError: for days that are none, or too many, or in the wrong order.
+    """
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
+    last = today if not last_day else _day(last_day)
+    month = timedelta(days=DEFAULT_DAYS - 1)
+    earliest = last - month if last - date.min > month else date.min
+    first = earliest if not first_day else _day(first_day)
+    if first > last:
+        message = f"{first} is after {last}: the first day comes before the last"
+        raise ReportError(message)
+    if (last - first).days >= MOST_DAYS:
+        message = f"from {first} to {last} is more than {MOST_DAYS} days"
+        raise ReportError(message)
+    wanted = DEFAULT_ROWS if limit is None else limit
+    if not 1 <= wanted <= MOST_ROWS:
+        message = f"the number of rows is from 1 to {MOST_ROWS}"
+        raise ReportError(message)
+    groups = tuple(one.strip() for one in (by or "").split(",") if one.strip())
+    return Asked(first.isoformat(), last.isoformat(), groups, wanted)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as error:
+        message = f"{text!r} is no day; write one such as 2026-03-01"
+        raise ReportError(message) from error
+
+
+def share(part: float, whole: float) -> float | None:
+    """Return `part` of `whole` from 0 to 1; None when there is no whole."""
+    return part / whole if whole else None

@@ -1,0 +1,173 @@
+"""What do the numbers of a store say? A report as a table, CSV or JSON."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+import click
+
+from productrecs.core.report import Definition, Report, Value, asked
+from productrecs.entrypoints.cli.session import (
+    data_option,
+    json_option,
+    opened,
+    print_json,
+)
+from productrecs.entrypoints.reports import SUBJECTS, count_up_to_now, make_report
+from productrecs.tenancy.accounts.registration import find_store
+
+_SUBJECTS: Final = "\n".join(
+    f"  {name:<16} {subject.tells}" for name, subject in SUBJECTS.items()
+)
+
+
+class _Said(TypedDict):
+    """The options, as click gives them."""
+
+    first_day: str | None
+    last_day: str | None
+    by: str | None
+    limit: int | None
+
+
+@click.command(epilog=f"\b\nReports:\n{_SUBJECTS}")
+@click.argument("domain")
+@click.argument("name", metavar="NAME")
+@click.option("--from", "first_day", help="The first day, such as 2026-03-01.")
+@click.option("--until", "last_day", help="The last day; today when not given.")
+@click.option("--by", help="The columns to sum by, such as day or widget,source.")
+@click.option("--limit", type=int, help="At most so many rows; 100 when not given.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
+@json_option
+@data_option
+def report(
+    domain: str,
+    name: str,
+    *,
+    as_csv: bool,
+    as_json: bool,
+    data: Path | None,
+    **said: Unpack[_Said],
+) -> None:
+    """Report a store's numbers of the last 30 days, each with its definition.
+
+    Example: productrecs report shop.example.com attribution --by day
+    """
+    if domain in SUBJECTS and name not in SUBJECTS:
+        domain, name = name, domain
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        wanted = asked(services.clock(), store.settings.zone, **said)
+        count_up_to_now(services, store)
+        made = make_report(services, store, name, wanted)
+    if as_json:
+        print_json(as_object(made))
+    elif as_csv:
+        click.echo(as_table_file(made), nl=False)
+    else:
+        for line in _lines(made):
+            click.echo(line)
+
+
+def as_table_file(made: Report) -> str:
+    """Return the report's table as CSV; its figures where it has no table."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if made.columns:
+        writer.writerow(column.name for column in made.columns)
+        writer.writerows([_safe(value) for value in row] for row in made.rows)
+    else:
+        writer.writerow(("name", "value", "unit", "meaning"))
+        for figure in made.figures:
+            told = figure.definition
+            writer.writerow((told.name, _safe(figure.value), told.unit, told.meaning))
+    return text.getvalue()
+
+
+def as_object(made: Report) -> dict[str, object]:
+    """Return the report as JSON has it: each row an object, each number defined."""
+    names = [column.name for column in made.columns]
+    return {
+        "report": made.name,
+        "title": made.title,
+        "figures": [
+            {**_defined(figure.definition), "value": figure.value}
+            for figure in made.figures
+        ],
+        "columns": [_defined(column) for column in made.columns],
+        "rows": [dict(zip(names, row, strict=True)) for row in made.rows],
+        "notes": list(made.notes),
+    }
+
+
+def _defined(one: Definition) -> dict[str, object]:
+    return {"name": one.name, "unit": one.unit, "meaning": one.meaning}
+
+
+def _safe(value: Value) -> Value:
+    """Return a cell that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"}:
+        return f"'{value}"
+    return value
+
+
+def _lines(made: Report) -> Iterator[str]:
+    yield made.title
+    yield ""
+    if made.figures:
+        width = max(len(figure.definition.name) for figure in made.figures)
+        values = [_shown(one.value, one.definition.unit) for one in made.figures]
+        room = max(map(len, values))
+        for figure, value in zip(made.figures, values, strict=True):
+            told = figure.definition
+            yield f"{told.name:<{width}}  {value:>{room}}  {told.meaning}"
+        yield ""
+    if made.columns:
+        yield from _table(made)
+        yield ""
+    for note in made.notes:
+        yield note
+
+
+def _table(made: Report) -> Iterator[str]:
+    head = [column.name for column in made.columns]
+    cells = [
+        [
+            _shown(value, column.unit)
+            for value, column in zip(row, made.columns, strict=True)
+        ]
+        for row in made.rows
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    yield _aligned(head, widths, made.columns)
+    for row in cells:
+        yield _aligned(row, widths, made.columns)
+    if not cells:
+        yield "(nothing)"
+    yield ""
+    for column in made.columns:
+        yield f"  {column.name}: {column.meaning}"
+
+
+def _aligned(
+    row: Sequence[str], widths: Sequence[int], columns: Sequence[Definition]
+) -> str:
+    cells = [
+        f"{cell:<{width}}" if column.unit in {"text", "day", "time"} else f"{cell:>{width}}"
+        for cell, width, column in zip(row, widths, columns, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _shown(value: Value, unit: str) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool | str):
+        return " ".join(str(value).split())
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    if unit == "money":
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -1,0 +1,60 @@
+"""Which reports are there? Every subject with what makes it, for all ways in.
+
+The command line, the API and pages ask here; a report is made by the feature it is about.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.report import Asked, Report, ReportError
+from productrecs.entrypoints.services import Services
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.impact.attribution import (
+    attribution_report,
+    sales_report,
+)
+from productrecs.tenancy.accounts.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One report: what it tells, in a few words, and what makes it."""
+
+    tells: str
+    make: Callable[[Services, Store, Asked], Report]
+
+
+SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
+    {
+        "attribution": Subject(
+            "carts and sales after recommendations, by widget, source, position or day",
+            lambda services, store, asked: attribution_report(
+                services.database, store, asked
+            ),
+        ),
+        "credited-sales": Subject(
+            "the newest of those sales, with their orders",
+            lambda services, store, asked: sales_report(services.database, store, asked),
+        ),
+    }
+)
+
+
+def make_report(services: Services, store: Store, name: str, asked: Asked) -> Report:
+    """Return a report as the background has counted it so far.
+
+    Raises:
+        ReportError: when there is no such report, or it cannot be asked so.
+    """
+    subject = SUBJECTS.get(name)
+    if subject is None:
+        message = f"there is no report {name!r}; there are {', '.join(SUBJECTS)}"
+        raise ReportError(message)
+    return subject.make(services, store, asked)
+
+
+def count_up_to_now(services: Services, store: Store) -> None:
+    """Count what the background has not counted yet, for who runs none."""
+    Attributor(services.database, services.trails).catch_up(store)

@@ -1,0 +1,1 @@
+"""Which sales and carts followed a recommendation? Counted behind the events, exactly."""

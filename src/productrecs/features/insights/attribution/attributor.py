@@ -1,0 +1,307 @@
+"""How is it kept true which sales followed a recommendation? By reading the log on.
+
+Each step reads the next part of the log, credits what is new or changed in it, and stores
+credits, sums and how far it came in one transaction. Reading on equals reading from the
+beginning, to the last bit. A store's log is read behind it: nobody who sends waits.
+"""
+
+import itertools
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, tzinfo
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.clock import MINUTE_MS
+from productrecs.core.ids import StoreId
+from productrecs.features.insights.attribution.outcome import (
+    CART,
+    SALE,
+    Outcome,
+    summed,
+)
+from productrecs.features.insights.attribution.repository import (
+    AttributionRepository,
+    Mark,
+    Row,
+    standings,
+)
+from productrecs.features.insights.attribution.touches import (
+    Found,
+    Wanted,
+    credit,
+    pair_codes,
+)
+from productrecs.features.insights.attribution.trail import (
+    STRETCH,
+    ShopperCodes,
+    Trail,
+)
+from productrecs.records.events.event import EventKind
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+
+VERSION: Final = 1
+"""Of what is stored: another one begins anew."""
+
+STEP: Final = 50_000
+"""How much of the log one transaction covers: it holds the write lock for some 40 ms."""
+
+_EMPTYING: Final = -1
+_EMPTIED_AT_ONCE: Final = 5_000
+_QUARTER_MS: Final = 15 * MINUTE_MS  # zones change their offset in quarters of an hour
+_DAYS_KEPT: Final = 100_000
+_TOUCHES_KEPT: Final = 2_000_000  # in memory, 24 bytes each
+_CLICK: Final = int(EventKind.REC_CLICK)
+
+Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
+
+
+class Days:
+    """Which day is a moment, in one zone?"""
+
+    def __init__(self, zone: tzinfo) -> None:
+        """Tell days of `zone`."""
+        self._zone = zone
+        self._known: dict[int, str] = {}
+
+    def of(self, moment_ms: int) -> str:
+        """Return the day of a moment, such as 2026-03-01."""
+        quarter = moment_ms // _QUARTER_MS
+        known = self._known.get(quarter)
+        if known is None:
+            if len(self._known) >= _DAYS_KEPT:
+                self._known.clear()
+            self._known[quarter] = known = self._day(quarter)
+        return known
+
+    def _day(self, quarter: int) -> str:
+        seconds = quarter * _QUARTER_MS / 1000
+        try:
+            moment = datetime.fromtimestamp(seconds, UTC).astimezone(self._zone)
+        except (OverflowError, ValueError):  # a zone carries it out of the calendar
+            return (date.min if quarter < 0 else date.max).isoformat()
+        return moment.date().isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one part of the log comes to."""
+
+    before: Mark
+    after: Mark
+    forgotten: Sequence[int]  # facts that stand otherwise now, or no more
+    outcomes: Sequence[Outcome]
+    days: Mapping[str, Sequence[Outcome]]  # those whose sums change, with all of theirs
+    touched: Touched
+    hours: Sequence[Row]
+
+
+@dataclass
+class Attributor:
+    """Reads the logs of stores on; the trails of those it read last stay in memory.
+
+    `folder` is where the files of trails are: a view, which may be deleted at any time.
+    """
+
+    database: Database
+    folder: Path
+    step: int = STEP
+    stretch: int = STRETCH
+    _trails: OrderedDict[StoreId, Trail] = field(default_factory=OrderedDict)
+    _codes: ShopperCodes = field(default_factory=ShopperCodes)
+
+    def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
+        """Read on until all is read or `is_over`; return whether all was.
+
+        Any number of processes may do this at once: a step that another one took first is
+        taken back whole.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+            StorageError: what was stored so far stays.
+        """
+        while self._advance(store):
+            if is_over():
+                return False
+        return True
+
+    def _advance(self, store: Store) -> bool:
+        """Take one step; return whether there may be another."""
+        target = Mark(0, store.settings.timezone, VERSION)
+        with self.database.reading() as connection:
+            repository = AttributionRepository(connection, store.store_id)
+            mark, head = repository.mark(), repository.head()
+            if mark is not None and mark.seq >= 0 and mark[1:] == target[1:]:
+                if mark.seq >= head:
+                    return False
+                trail = self._trail(store.store_id)
+                if not trail.prepare(repository, mark.seq):
+                    return True
+                up_to = min(head, mark.seq + self.step, trail.end)
+                step = _read_step(repository, trail, mark, up_to, store.settings.zone)
+                trail.close_stretch(repository)
+            else:
+                step = None
+        if step is not None:
+            self._store(store.store_id, step)
+        elif mark is None:
+            with self.database.transaction(synced=False) as transaction:
+                AttributionRepository(transaction, store.store_id).begin(target)
+        else:
+            self._begin_anew(store.store_id, mark, target)
+        return True
+
+    def _store(self, store_id: StoreId, step: Step) -> None:
+        credited, whole = summed(itertools.chain(*step.days.values()))
+        with self.database.transaction(synced=False) as transaction:
+            repository = AttributionRepository(transaction, store_id)
+            if not repository.advance(step.before, step.after):
+                return
+            repository.replace(self.database, step.forgotten, step.outcomes)
+            repository.replace_days(self.database, step.days.keys(), credited, whole)
+            repository.count_touches(step.touched)
+            repository.count_events(step.hours)
+
+    def _begin_anew(self, store_id: StoreId, mark: Mark, target: Mark) -> None:
+        """Delete what was kept, some at a time, and set the mark to the beginning."""
+        with self.database.transaction(synced=False) as transaction:
+            repository = AttributionRepository(transaction, store_id)
+            emptying = mark._replace(seq=_EMPTYING)
+            if repository.advance(mark, emptying) and repository.empty(_EMPTIED_AT_ONCE):
+                repository.advance(emptying, target)
+
+    def _trail(self, store_id: StoreId) -> Trail:
+        trail = self._trails.pop(store_id, None)
+        if trail is None:
+            trail = Trail(self.folder / store_id, self._codes, self.stretch)
+        self._trails[store_id] = trail
+        while len(self._trails) > 1 and self._size() > _TOUCHES_KEPT:
+            self._trails.popitem(last=False)
+        return trail
+
+    def _size(self) -> int:
+        return sum(trail.size for trail in self._trails.values())
+
+
+def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
+    """Return the stores whose log was not read to its end, or in days of another zone."""
+    with database.reading() as connection:
+        rows = standings(connection)
+    return [
+        row.store_id
+        for row in rows
+        if (store := accounts.by_id(row.store_id)) is not None
+        and row.head > 0
+        and row.mark != Mark(row.head, store.settings.timezone, VERSION)
+    ]
+
+
+def _read_step(
+    repository: AttributionRepository,
+    trail: Trail,
+    mark: Mark,
+    up_to: int,
+    zone: tzinfo,
+) -> Step:
+    touches = repository.touches(mark.seq, up_to)
+    trail.take(touches, up_to)
+    days = Days(zone)
+    carts = repository.carts(mark.seq, up_to)
+    lines = repository.lines(mark.seq, up_to)
+    changed = [row[0] for row in lines if row[0] <= mark.seq]
+    replaced = repository.outcomes_of(changed) if changed else []
+    standing = [(CART, *row, None) for row in carts]
+    standing += [(SALE, *row[:-1]) for row in lines if not row[-1]]
+    outcomes = _credited(repository, trail, standing, days)
+    touched_days = {one.day for one in (*outcomes, *replaced)}
+    gone = {one.fact for one in replaced}
+    kept = [one for one in repository.outcomes_on(touched_days) if one.fact not in gone]
+    by_day: dict[str, list[Outcome]] = {day: [] for day in touched_days}
+    for one in (*kept, *outcomes):
+        by_day[one.day].append(one)
+    return Step(
+        before=mark,
+        after=mark._replace(seq=up_to),
+        forgotten=sorted(gone),
+        outcomes=outcomes,
+        days=by_day,
+        touched=_counted(touches, days),
+        hours=repository.hours(mark.seq, up_to),
+    )
+
+
+def _credited(
+    repository: AttributionRepository, trail: Trail, standing: Sequence[Row], days: Days
+) -> list[Outcome]:
+    """Return the outcomes of carts and lines, each with the touch it is credited to.
+
+    They come as (kind, seq, ts, item, shopper, quantity, value, currency, basket).
+    """
+    if not standing:
+        return []
+    found = credit(trail.stretches, _wanted(trail, standing))
+    places = repository.places(found.seqs[found.seqs >= 0].tolist())
+    return [
+        _outcome(row, touch, places, days)
+        for row, touch in zip(standing, _touch_columns(found), strict=True)
+    ]
+
+
+def _wanted(trail: Trail, standing: Sequence[Row]) -> Wanted:
+    _, seqs, times, items, shoppers, *_ = zip(*standing, strict=True)
+    return Wanted(
+        pair_codes(trail.codes.of(shoppers), np.array(items, np.int64)),
+        np.array(seqs, np.int64),
+        np.array(times, np.int64),
+        np.array([bool(name) for name in shoppers]),
+    )
+
+
+def _touch_columns(found: Found) -> list[tuple[int, int, bool]]:
+    return list(
+        zip(found.seqs.tolist(), found.times.tolist(), found.clicked.tolist(), strict=True)
+    )
+
+
+def _outcome(
+    row: Row,
+    touch: tuple[int, int, bool],
+    places: Mapping[int, tuple[str | None, str | None, int | None]],
+    days: Days,
+) -> Outcome:
+    kind, fact, ts, item, _, quantity, value, currency, basket = row
+    seq, touched_at, clicked = touch
+    is_credited = seq >= 0
+    widget, source, position = places[seq] if is_credited else (None, None, None)
+    return Outcome(
+        fact=fact,
+        kind=kind,
+        day=days.of(ts),
+        ts=ts,
+        item=item,
+        basket=basket,
+        units=1 if quantity is None else quantity,
+        value=value or 0.0,
+        currency=currency or "",
+        touch=seq if is_credited else None,
+        clicked=clicked if is_credited else None,
+        touched_at=touched_at if is_credited else None,
+        widget=widget or "",
+        source=source or "",
+        position=position or 0,
+    )
+
+
+def _counted(touches: Sequence[Row], days: Days) -> Touched:
+    """Return how many were shown and clicked, by day, widget, source and position."""
+    counts = Counter(
+        (days.of(ts), widget or "", source or "", position or 0, kind == _CLICK)
+        for _, ts, kind, _, _, widget, source, position in touches
+    )
+    places = {place[:4] for place in counts}
+    return {place: (counts[(*place, False)], counts[(*place, True)]) for place in places}

@@ -1,0 +1,269 @@
+"""The SQL of attribution: the log read on, and what is kept of it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.features.insights.attribution.outcome import (
+    CreditDay,
+    Outcome,
+    OutcomeDay,
+)
+from productrecs.storage.bare import GIVEN, bare
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import (
+    attribution_marks,
+    credit_days,
+    event_hours,
+    outcome_days,
+    outcomes,
+    store_heads,
+    touch_days,
+)
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+_LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported"
+_TOUCHES: Final = (
+    "SELECT seq, ts, kind, item, shopper, widget, source, position "
+    f"{_LIVE} AND kind IN (9, 10) ORDER BY seq"
+)
+_CARTS: Final = (
+    "SELECT seq, ts, item, shopper, quantity, value, currency "
+    f"{_LIVE} AND kind = 2 ORDER BY seq"
+)
+_HOURS: Final = f"SELECT ts / 3600000, kind, count(*) {_LIVE} GROUP BY 1, 2"
+_LINES: Final = (
+    "SELECT line_seq, ts, item, shopper, quantity, total, currency, basket, void "
+    "FROM purchase_lines WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
+    "ORDER BY line_seq"
+)
+_LAST: Final = (
+    "SELECT seq, ts FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
+    "ORDER BY seq DESC LIMIT 1"
+)
+_GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {GIVEN})"  # noqa: S608 - own words
+_PLACES: Final = (
+    "SELECT seq, widget, source, position FROM events "  # noqa: S608 - own words
+    f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
+)
+_COLUMNS: Final = ", ".join(Outcome._fields)
+_OF_FACTS: Final = (
+    f"SELECT {_COLUMNS} FROM outcomes "  # noqa: S608 - own words
+    f"WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"
+)
+_OF_DAYS: Final = (
+    f"SELECT {_COLUMNS} FROM outcomes WHERE store_id = ? "  # noqa: S608 - own words
+    f"AND day IN (SELECT given.value ->> 0 FROM {GIVEN})"
+)
+_FORGET: Final = f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
+_KEPT: Final = (outcomes, credit_days, outcome_days, touch_days, event_hours)
+
+Row = tuple[Any, ...]
+Place = tuple[str | None, str | None, int | None]
+
+
+class Mark(NamedTuple):
+    """How far a store's log was read, in which zone its days are, and what rows mean."""
+
+    seq: int
+    zone: str
+    version: int
+
+
+class Standing(NamedTuple):
+    """How far a store's log goes, and its mark where there is one."""
+
+    store_id: StoreId
+    head: int
+    mark: Mark | None
+
+
+def standings(connection: sa.Connection) -> list[Standing]:
+    """Return where every store of the installation stands."""
+    heads, marks = store_heads.c, attribution_marks.c
+    query = sa.select(heads.store_id, heads.seq, marks.seq, marks.zone, marks.version)
+    joined = store_heads.outerjoin(attribution_marks, marks.store_id == heads.store_id)
+    rows = connection.execute(query.select_from(joined).order_by(heads.store_id))
+    return [
+        Standing(StoreId(row[0]), row[1], None if row[2] is None else Mark(*row[2:]))
+        for row in rows
+    ]
+
+
+class AttributionRepository:
+    """One store's log and what is credited in it, in one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._bare = bare(transaction)
+        self._store_id = store_id
+
+    def mark(self) -> Mark | None:
+        """Return how far the log was read; None before the first time."""
+        marks = attribution_marks.c
+        query = sa.select(marks.seq, marks.zone, marks.version).where(
+            marks.store_id == self._store_id
+        )
+        row = self._transaction.execute(query).first()
+        return None if row is None else Mark(*row)
+
+    def head(self) -> int:
+        """Return how far the log goes; 0 when the store was deleted."""
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
+
+    def touches(self, after_seq: int, up_to_seq: int) -> list[Row]:
+        """Return (seq, ts, kind, item, shopper, widget, source, position) of each touch."""
+        return self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
+
+    def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
+        """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""
+        return self._bare.all(_CARTS, (self._store_id, after_seq, up_to_seq))
+
+    def lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
+        """Return the lines that changed as they stand now.
+
+        They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
+        """
+        return self._bare.all(_LINES, (self._store_id, after_seq, up_to_seq))
+
+    def hours(self, after_seq: int, up_to_seq: int) -> list[Row]:
+        """Return (hour, kind, count) of the live events."""
+        return self._bare.all(_HOURS, (self._store_id, after_seq, up_to_seq))
+
+    def last_event(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
+        """Return (seq, ts) of the last event of a stretch, by which it is known again."""
+        rows = self._bare.all(_LAST, (self._store_id, after_seq, up_to_seq))
+        return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
+
+    def places(self, seqs: Iterable[int]) -> dict[int, Place]:
+        """Return (widget, source, position) of events."""
+        rows = self._bare.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
+        return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
+
+    def outcomes_of(self, facts: Iterable[int]) -> list[Outcome]:
+        """Return what is kept of these facts."""
+        rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
+        return [Outcome(*row) for row in rows]
+
+    def outcomes_on(self, days: Iterable[str]) -> list[Outcome]:
+        """Return what is kept of these days."""
+        rows = self._bare.all(_OF_DAYS, (self._store_id, [[day] for day in days]))
+        return [Outcome(*row) for row in rows]
+
+    def advance(self, before: Mark, after: Mark) -> bool:
+        """Move the mark; return False when somebody else has moved it meanwhile."""
+        marks = attribution_marks.c
+        query = (
+            attribution_marks.update()
+            .where(
+                marks.store_id == self._store_id,
+                marks.seq == before.seq,
+                marks.zone == before.zone,
+                marks.version == before.version,
+            )
+            .values(**after._asdict())
+        )
+        return self._transaction.execute(query).rowcount == 1
+
+    def begin(self, mark: Mark) -> None:
+        """Put the first mark of a store.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+        """
+        AccountRepository(self._transaction).hold(self._store_id)
+        query = upsert(self._transaction, attribution_marks).values(
+            store_id=self._store_id, **mark._asdict()
+        )
+        self._transaction.execute(query.on_conflict_do_nothing())
+
+    def replace(
+        self, database: Database, forgotten: Collection[int], added: Sequence[Outcome]
+    ) -> None:
+        """Store outcomes, those of `forgotten` facts gone before."""
+        if forgotten:
+            self._bare.run(_FORGET, (self._store_id, [[fact] for fact in forgotten]))
+        rows = [(self._store_id, *one) for one in added]
+        database.insert_rows(self._transaction, outcomes, rows)
+
+    def replace_days(
+        self,
+        database: Database,
+        days: Collection[str],
+        credited: Sequence[CreditDay],
+        whole: Sequence[OutcomeDay],
+    ) -> None:
+        """Store the sums of `days` in place of those before."""
+        for table, rows in ((credit_days, credited), (outcome_days, whole)):
+            gone = table.delete().where(
+                table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
+            )
+            self._transaction.execute(gone)
+            kept = [(self._store_id, *row) for row in rows]
+            database.insert_rows(self._transaction, table, kept)
+
+    def count_touches(
+        self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]
+    ) -> None:
+        """Add what was shown and clicked, by day, widget, source and position."""
+        rows = [
+            {
+                "store_id": self._store_id,
+                "day": day,
+                "widget": widget,
+                "source": source,
+                "position": position,
+                "shown": shown,
+                "clicked": clicked,
+            }
+            for (day, widget, source, position), (shown, clicked) in counted.items()
+        ]
+        if not rows:
+            return
+        added = upsert(self._transaction, touch_days)
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "day", "widget", "source", "position"],
+            set_={
+                "shown": touch_days.c.shown + added.excluded.shown,
+                "clicked": touch_days.c.clicked + added.excluded.clicked,
+            },
+        )
+        self._transaction.execute(query, rows)
+
+    def count_events(self, counted: Iterable[Row]) -> None:
+        """Add how many events there were, as `hours` gives them."""
+        rows = [
+            {"store_id": self._store_id, "hour": hour, "kind": kind, "count": count}
+            for hour, kind, count in counted
+        ]
+        if not rows:
+            return
+        added = upsert(self._transaction, event_hours)
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "hour", "kind"],
+            set_={"count": event_hours.c.count + added.excluded["count"]},
+        )
+        self._transaction.execute(query, rows)
+
+    def empty(self, most: int) -> bool:
+        """Delete up to `most` outcomes, then all sums; return whether nothing is left."""
+        some = (
+            sa.select(outcomes.c.fact)
+            .where(outcomes.c.store_id == self._store_id)
+            .limit(most)
+        )
+        gone = outcomes.delete().where(
+            outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(some)
+        )
+        if self._transaction.execute(gone).rowcount:
+            return False
+        for table in _KEPT:
+            query = table.delete().where(table.c.store_id == self._store_id)
+            self._transaction.execute(query)
+        return True

@@ -1,0 +1,177 @@
+"""Which click or impression came last before a cart or a sale, and may be credited?
+
+A touch is a click on, or an impression of, one recommended product. Shopper and product
+together are one 64-bit code, a pair. Everything here is arithmetic on arrays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS
+
+WINDOW_MS: Final = 30 * DAY_MS
+"""Credit reaches so far back, inclusive (interface 6, rule 3)."""
+
+Ints = npt.NDArray[np.int64]
+
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def pair_codes(shoppers: Ints, items: Ints) -> Ints:
+    """Return one code for each shopper (`core.shopper.visitor_code`) and product number.
+
+    Pairs of one shopper never share a code; others do by chance once in 2**64.
+    """
+    mixed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """Touches of one kind: parallel arrays, sorted by pair, then by `seqs`."""
+
+    pairs: Ints
+    seqs: Ints  # in the order they were received
+    times: Ints  # UTC ms
+
+    def after(self, earlier: "Touches") -> "Touches":
+        """Return these and `earlier` ones together; all of them were received before."""
+        pairs = np.concatenate((earlier.pairs, self.pairs))
+        order = np.argsort(pairs, kind="stable")
+        return Touches(
+            pairs[order],
+            np.concatenate((earlier.seqs, self.seqs))[order],
+            np.concatenate((earlier.times, self.times))[order],
+        )
+
+
+def touches_of(pairs: Ints, seqs: Ints, times: Ints) -> Touches:
+    """Return touches that are given in the order they were received."""
+    order = np.argsort(pairs, kind="stable")
+    return Touches(pairs[order], seqs[order], times[order])
+
+
+NO_TOUCHES: Final = touches_of(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The touches of one stretch of the log, and the first and last time among them."""
+
+    clicks: Touches
+    impressions: Touches
+    earliest: int
+    latest: int
+    last_seq: int
+
+
+def stretch_of(clicks: Touches, impressions: Touches) -> Stretch:
+    """Return both kinds as one stretch; an empty one reaches no time."""
+    times = np.concatenate((clicks.times, impressions.times))
+    if not len(times):
+        return Stretch(clicks, impressions, earliest=1, latest=0, last_seq=0)
+    seqs = np.concatenate((clicks.seqs, impressions.seqs))
+    return Stretch(clicks, impressions, int(times.min()), int(times.max()), int(seqs.max()))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Carts and sales that look for their touch: parallel arrays, `seqs` of receipt.
+
+    A code of a pair says nothing where `named` is false: nobody is known to have done it.
+    """
+
+    pairs: Ints
+    seqs: Ints
+    times: Ints
+    named: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The touch of each cart or sale: its place in the log and time; -1 without one."""
+
+    seqs: Ints
+    times: Ints
+    clicked: npt.NDArray[np.bool_]
+
+
+def credit(stretches: Sequence[Stretch], wanted: Wanted) -> Found:
+    """Return what each cart or sale is credited to; `stretches` are in the log's order.
+
+    It is the last click received before it, and not more than 30 days nor less than
+    nothing older; without one the last such impression.
+    """
+    count = len(wanted.pairs)
+    seqs, times = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+    clicked = np.zeros(count, np.bool_)
+    for is_click in (True, False):
+        for stretch in reversed(stretches):
+            waiting = np.flatnonzero(wanted.named & (seqs < 0))
+            some = _some(wanted, waiting)
+            if not len(waiting):
+                break
+            if not _may_hold(stretch, some):
+                continue
+            touches = stretch.clicks if is_click else stretch.impressions
+            places = _last_places(touches, some, stretch.last_seq)
+            hit = places >= 0
+            seqs[waiting[hit]] = touches.seqs[places[hit]]
+            times[waiting[hit]] = touches.times[places[hit]]
+            clicked[waiting[hit]] = is_click
+    return Found(seqs, times, clicked)
+
+
+def _some(wanted: Wanted, which: npt.NDArray[np.intp]) -> Wanted:
+    return Wanted(
+        wanted.pairs[which], wanted.seqs[which], wanted.times[which], wanted.named[which]
+    )
+
+
+def _may_hold(stretch: Stretch, wanted: Wanted) -> bool:
+    return bool(
+        stretch.earliest <= wanted.times.max()
+        and stretch.latest >= wanted.times.min() - WINDOW_MS
+    )
+
+
+def _last_places(touches: Touches, wanted: Wanted, last_seq: int) -> Ints:
+    """Return where in `touches` each wanted finds its last one, or -1."""
+    if not len(touches.pairs):
+        return np.full(len(wanted.pairs), -1, np.int64)
+    low = np.searchsorted(touches.pairs, wanted.pairs, "left").astype(np.int64)
+    end = np.searchsorted(touches.pairs, wanted.pairs, "right").astype(np.int64)
+    inside = np.flatnonzero((wanted.seqs <= last_seq) & (low < end))
+    if len(inside):  # of the same stretch: what came later does not count
+        end[inside] = _lower_bounds(
+            touches.seqs, low[inside], end[inside], wanted.seqs[inside]
+        )
+    places = end - 1
+    left = np.flatnonzero(places >= low)
+    while len(
+        left
+    ):  # clocks of several machines: the last received may not be the youngest
+        ages = wanted.times[left] - touches.times[places[left]]
+        wrong = left[(ages < 0) | (ages > WINDOW_MS)]
+        places[wrong] -= 1
+        left = wrong[places[wrong] >= low[wrong]]
+    return np.where(places >= low, places, -1)
+
+
+def _lower_bounds(values: Ints, low: Ints, high: Ints, bounds: Ints) -> Ints:
+    """Return, for each range of ascending `values`, where what is below its bound ends."""
+    low, high = low.copy(), high.copy()
+    while True:
+        searching = np.flatnonzero(low < high)
+        if not len(searching):
+            return low
+        middle = (low[searching] + high[searching]) // 2
+        below = values[middle] < bounds[searching]
+        low[searching[below]] = middle[below] + 1
+        high[searching[~below]] = middle[~below]

@@ -1,0 +1,201 @@
+"""Where are a store's touches found quickly? In sorted arrays, a file for each stretch.
+
+A stretch is a fixed range of the log, and its file a pure function of it: whoever misses
+one reads the log again and writes it anew. What came after the last whole stretch is held
+in memory.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.shopper import visitor_code
+from productrecs.features.insights.attribution.repository import (
+    AttributionRepository,
+    Row,
+)
+from productrecs.features.insights.attribution.touches import (
+    NO_TOUCHES,
+    Ints,
+    Stretch,
+    Touches,
+    pair_codes,
+    stretch_of,
+    touches_of,
+)
+from productrecs.records.events.event import EventKind
+
+STRETCH: Final = 400_000
+"""How many places of the log a file covers: at most 10 MB."""
+
+_PIECE: Final = 100_000  # of the log that is held as rows
+_ROWS: Final = 3  # pairs, seqs, times
+_HEADER: Final = 2  # columns before the touches
+_CODES_KEPT: Final = 500_000
+_CLICK: Final = int(EventKind.REC_CLICK)
+
+
+class ShopperCodes(dict[str, int]):
+    """`visitor_code` of every name asked lately."""
+
+    def __missing__(self, name: str) -> int:
+        """Work out a name's code, and remember it."""
+        if len(self) >= _CODES_KEPT:
+            self.clear()
+        self[name] = code = visitor_code(name)
+        return code
+
+    def of(self, names: Iterable[str | None]) -> Ints:
+        """Return the codes of names; 0 for nobody."""
+        return np.array([self[name] if name else 0 for name in names], np.int64)
+
+
+class Trail:
+    """One store's touches; `folder` holds the files of its whole stretches."""
+
+    def __init__(self, folder: Path, codes: ShopperCodes, stretch: int = STRETCH) -> None:
+        """Begin with none; `prepare` reads them."""
+        self._folder = folder
+        self._length = stretch
+        self.codes = codes
+        self._whole: list[Stretch] = []
+        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+        self._read = 0  # the log is read up to here
+
+    @property
+    def size(self) -> int:
+        """How many touches are held in memory, not in files."""
+        return len(self._tail.clicks.pairs) + len(self._tail.impressions.pairs)
+
+    @property
+    def stretches(self) -> Sequence[Stretch]:
+        """All touches that are read, in the order of the log."""
+        return [*self._whole, self._tail]
+
+    @property
+    def end(self) -> int:
+        """Where the stretch ends that is being read."""
+        return (len(self._whole) + 1) * self._length
+
+    def prepare(self, repository: AttributionRepository, seq: int) -> bool:
+        """Hold what came up to `seq`; return False while there is more to read.
+
+        Reads a piece of the log at most, and files as long as there are any.
+        """
+        if self._read > seq:  # somebody began anew
+            self._forget(seq)
+        while self.end <= seq and self._opened(repository):
+            pass
+        if self._read == seq:
+            return True
+        up_to = min(seq, self.end, self._read + _PIECE)
+        self.take(repository.touches(self._read, up_to), up_to)
+        self.close_stretch(repository)
+        return self._read == seq
+
+    def take(self, rows: Sequence[Row], up_to: int) -> None:
+        """Hold further touches, as `AttributionRepository.touches` gives them."""
+        if rows:
+            clicks, impressions = _read(rows, self.codes)
+            self._tail = stretch_of(
+                clicks.after(self._tail.clicks),
+                impressions.after(self._tail.impressions),
+            )
+        self._read = up_to
+
+    def close_stretch(self, repository: AttributionRepository) -> None:
+        """Write the stretch to its file if all of it is read."""
+        if self._read < self.end:
+            return
+        last = repository.last_event(self.end - self._length, self.end)
+        _write(self._file(len(self._whole)), self._tail, last)
+        self._whole.append(self._tail)
+        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+
+    def _opened(self, repository: AttributionRepository) -> bool:
+        """Open the next whole stretch from its file; return whether there is one."""
+        if self._read > self.end - self._length:
+            return False  # a part of it is in memory
+        last = repository.last_event(self.end - self._length, self.end)
+        stretch = _open(self._file(len(self._whole)), last)
+        if stretch is None:
+            return False
+        self._read = self.end
+        self._whole.append(stretch)
+        return True
+
+    def _forget(self, seq: int) -> None:
+        self._whole = self._whole[: seq // self._length]
+        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+        self._read = len(self._whole) * self._length
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{number:06d}.npy"
+
+
+def _read(rows: Sequence[Row], codes: ShopperCodes) -> tuple[Touches, Touches]:
+    """Return the clicks and the impressions among rows of the log."""
+    seqs, times, kinds, items, shoppers = zip(*(row[:5] for row in rows), strict=True)
+    pairs = pair_codes(codes.of(shoppers), np.array(items, np.int64))
+    places, moments = np.array(seqs, np.int64), np.array(times, np.int64)
+    clicked = np.array(kinds, np.int64) == _CLICK
+    return (
+        touches_of(pairs[clicked], places[clicked], moments[clicked]),
+        touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),
+    )
+
+
+def _write(path: Path, stretch: Stretch, last: tuple[int, int]) -> None:
+    """Write a file whole or not at all; a full disk costs speed, later, and no more."""
+    clicks, impressions = stretch.clicks, stretch.impressions
+    header = [
+        [len(clicks.pairs), stretch.earliest],
+        [last[0], stretch.latest],
+        [last[1], stretch.last_seq],
+    ]
+    array = np.empty(
+        (_ROWS, _HEADER + len(clicks.pairs) + len(impressions.pairs)), np.int64
+    )
+    array[:, :_HEADER] = header
+    for row, name in enumerate(("pairs", "seqs", "times")):
+        parts = (getattr(clicks, name), getattr(impressions, name))
+        array[row, _HEADER:] = np.concatenate(parts)
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as file:
+            np.save(file, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _open(path: Path, last: tuple[int, int]) -> Stretch | None:
+    """Return a file's stretch, mapped; None when it is missing or not of this log."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    except (OSError, ValueError, EOFError):
+        return None
+    if array.dtype != np.int64 or array.shape[:-1] != (_ROWS,):
+        return None
+    (clicks, earliest), (last_seq, latest), (last_time, newest) = array[
+        :, :_HEADER
+    ].tolist()
+    if (last_seq, last_time) != last or not 0 <= clicks <= array.shape[1] - _HEADER:
+        return None  # of a log that a restored backup has replaced
+    middle = _HEADER + clicks
+    return Stretch(
+        Touches(*array[:, _HEADER:middle]),
+        Touches(*array[:, middle:]),
+        earliest,
+        latest,
+        newest,
+    )

@@ -1,0 +1,1 @@
+"""What did recommendations bring? Read from the sums that attribution keeps."""

@@ -1,0 +1,294 @@
+"""Which carts and sales followed a recommendation, of which widget, source and position?"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from productrecs.core.clock import iso
+from productrecs.core.report import (
+    Asked,
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    Value,
+    share,
+)
+from productrecs.features.insights.impact.repository import (
+    CreditedSale,
+    Credits,
+    ImpactRepository,
+    Key,
+    Whole,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+RULE: Final = (
+    "A cart or a sale is credited when the same shopper clicked on a recommendation of the "
+    "same product, or else was shown one, at most 30 days before; to the last click, or else "
+    "the last impression. Shopper means user_id, else session_id, letter by letter. "
+    "Imported history takes no part. Credit is no proof of cause: see the experiment."
+)
+
+GROUPS: Final = {
+    "day": Definition(
+        "day", "day", "the day in the store's time zone: of the cart or sale"
+    ),
+    "widget": Definition("widget", "text", "the widget that the credited click came from"),
+    "source": Definition("source", "text", "the engine that supplied the product"),
+    "position": Definition("position", "count", "its place in the list, from 1"),
+}
+DEFAULT_BY: Final = ("widget", "source")
+
+CURRENCY: Final = Definition("currency", "text", "the currency of value and revenue")
+MEASURES: Final = (
+    Definition("shown", "count", "recommended products shown (rec-impression), live"),
+    Definition("clicked", "count", "clicks on them (rec-click), live"),
+    Definition("click_rate", "share", "clicked / shown"),
+    Definition("carts", "count", "credited add-to-carts"),
+    Definition("cart_value", "money", "their value"),
+    Definition("sales", "count", "credited lines of orders and buy events, no returns"),
+    Definition("sales_clicked", "count", "those of them that followed a click"),
+    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue, returns taken off"),
+    Definition("revenue_clicked", "money", "the part of it that followed a click"),
+)
+
+
+class Impact(NamedTuple):
+    """One group in one currency; what is shown has none, and stands with the store's."""
+
+    key: Key
+    currency: str
+    shown: int | None
+    clicked: int | None
+    credits: Credits
+
+
+NOTHING: Final = Credits(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
+
+
+def attribution_report(database: Database, store: Store, period: Asked) -> Report:
+    """Return what recommendations of a period are credited with, most revenue first.
+
+    Raises:
+        ReportError: for a grouping that there is not.
+    """
+    by = period.by or DEFAULT_BY
+    unknown = [name for name in by if name not in GROUPS]
+    if unknown or len(set(by)) != len(by):
+        message = f"group by any of {', '.join(GROUPS)}, each once"
+        raise ReportError(message)
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id)
+        touches, credited = repository.touches(period, by), repository.credits(period, by)
+        whole, behind = repository.whole(period), repository.behind()
+    currency = store.settings.currency
+    groups = joined(touches, credited, currency)
+    rows = tuple(_row(one) for one in _ordered(groups, by)[: period.limit])
+    return Report(
+        name="attribution",
+        title=f"Carts and sales after recommendations, {period.first_day} to "
+        f"{period.last_day}",
+        figures=tuple(_figures(groups, whole, currency)),
+        columns=(*(GROUPS[name] for name in by), CURRENCY, *MEASURES),
+        rows=rows,
+        notes=(RULE, *notes_on(len(groups) - len(rows), behind)),
+    )
+
+
+def sales_report(database: Database, store: Store, period: Asked) -> Report:
+    """Return the newest credited sales: the orders behind the numbers."""
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id)
+        sales, behind = repository.sales(period), repository.behind()
+    return Report(
+        name="credited-sales",
+        title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
+        columns=_SALE_COLUMNS,
+        rows=tuple(_sale(one, store.settings.currency) for one in sales),
+        notes=(RULE, *notes_on(0, behind)),
+    )
+
+
+_SALE_COLUMNS: Final = (
+    Definition("time", "time", "when the line was bought"),
+    Definition("order_id", "text", "the order; empty for a buy event without one"),
+    Definition("item_id", "text", "the product"),
+    Definition("title", "text", "its title now"),
+    Definition("units", "count", "how many; unknown counts as 1"),
+    Definition("revenue", "money", "the line's revenue"),
+    CURRENCY,
+    Definition("touch", "text", "click or impression: what is credited"),
+    Definition("touched", "time", "when that was"),
+    *(GROUPS[name] for name in ("widget", "source", "position")),
+)
+
+
+def _sale(one: CreditedSale, currency: str) -> tuple[Value, ...]:
+    return (
+        iso(one.ts),
+        one.order_id,
+        one.item_id,
+        one.title,
+        one.units,
+        one.value,
+        one.currency or currency,
+        "click" if one.clicked else "impression",
+        iso(one.touched_at),
+        one.widget or None,
+        one.source or None,
+        one.position or None,
+    )
+
+
+def joined(
+    touches: Mapping[Key, tuple[int, int]], credited: Mapping[Key, Credits], own: str
+) -> list[Impact]:
+    """Return every group that was shown or is credited, in each of its currencies."""
+    together: dict[tuple[Key, str], list[Credits]] = defaultdict(list)
+    for (*key, currency), credits_ in credited.items():
+        together[tuple(key), currency or own].append(credits_)
+    for key in touches:
+        together.setdefault((key, own), [])
+    return [
+        Impact(
+            key,
+            currency,
+            *(touches.get(key, (0, 0)) if currency == own else (None, None)),
+            total(parts),
+        )
+        for (key, currency), parts in together.items()
+    ]
+
+
+def total(parts: Iterable[Credits]) -> Credits:
+    """Return the sum of credits in one currency."""
+    carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NOTHING
+    for one in parts:
+        carts += one.carts
+        carts_clicked += one.carts_clicked
+        value += one.cart_value
+        lines += one.lines
+        lines_clicked += one.lines_clicked
+        units += one.units
+        revenue += one.revenue
+        clicked += one.revenue_clicked
+    return Credits(
+        carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked
+    )
+
+
+def notes_on(left_out: int, behind: int) -> list[str]:
+    """Return what a reader must know of a table that is cut, or not up to date."""
+    notes = []
+    if left_out > 0:
+        notes.append(
+            f"{left_out} more rows are left out; ask for more with a higher limit."
+        )
+    if behind > 0:
+        notes.append(f"The newest {behind} records are not counted yet.")
+    return notes
+
+
+def _ordered(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
+    if by[0] == "day":
+        return sorted(groups, key=lambda one: (one.key, one.currency))
+    return sorted(
+        groups,
+        key=lambda one: (
+            -one.credits.revenue,
+            -one.credits.carts,
+            -(one.shown or 0),
+            one.key,
+            one.currency,
+        ),
+    )
+
+
+def _row(one: Impact) -> tuple[Value, ...]:
+    credits_ = one.credits
+    rate = None if one.shown is None else share(one.clicked or 0, one.shown)
+    return (
+        *(value or None for value in one.key),
+        one.currency,
+        one.shown,
+        one.clicked,
+        rate,
+        credits_.carts,
+        credits_.cart_value,
+        credits_.lines,
+        credits_.lines_clicked,
+        credits_.units,
+        credits_.revenue,
+        credits_.revenue_clicked,
+    )
+
+
+def _figures(
+    groups: Sequence[Impact], whole: Sequence[Whole], own: str
+) -> Iterable[Figure]:
+    shown = sum(one.shown or 0 for one in groups)
+    clicked = sum(one.clicked or 0 for one in groups)
+    yield _figure("shown", "count", shown, "recommended products shown, live")
+    yield _figure("clicked", "count", clicked, "clicks on them")
+    yield _figure("click_rate", "share", share(clicked, shown), "clicked / shown")
+    by_currency: dict[str, list[Credits]] = defaultdict(list)
+    for one in groups:
+        by_currency[one.currency].append(one.credits)
+    everything = _by_currency(whole, own)
+    for currency in sorted(everything, key=lambda name: (name != own, name)):
+        credits_ = total(by_currency[currency])
+        suffix = "" if currency == own else f"_{currency.lower()}"
+        yield from _in_currency(credits_, everything[currency], currency, suffix)
+
+
+def _in_currency(
+    credits_: Credits, all_of_it: Whole, currency: str, suffix: str
+) -> Iterable[Figure]:
+    carts, orders = credits_.carts, all_of_it.orders_credited
+    yield _figure(f"carts{suffix}", "count", carts, "credited add-to-carts")
+    yield _figure(
+        f"carts_share{suffix}",
+        "share",
+        share(carts, all_of_it.carts),
+        "credited add-to-carts / all live add-to-carts",
+    )
+    yield _figure(f"orders{suffix}", "count", orders, "live orders with a credited line")
+    yield _figure(
+        f"orders_share{suffix}",
+        "share",
+        share(orders, all_of_it.orders),
+        "live orders with a credited line / all live orders",
+    )
+    revenue = credits_.revenue
+    yield _figure(f"revenue{suffix}", "money", revenue, f"credited revenue in {currency}")
+    yield _figure(
+        f"revenue_share{suffix}",
+        "share",
+        share(revenue, all_of_it.revenue),
+        f"credited revenue / all live revenue in {currency}",
+    )
+
+
+def _by_currency(whole: Sequence[Whole], own: str) -> dict[str, Whole]:
+    found = {own: Whole(own, 0, 0.0, 0, 0, 0.0, 0, 0)}
+    for one in whole:
+        currency = one.currency or own
+        before = found.get(currency, Whole(currency, 0, 0.0, 0, 0, 0.0, 0, 0))
+        found[currency] = Whole(
+            currency,
+            before.carts + one.carts,
+            before.cart_value + one.cart_value,
+            before.lines + one.lines,
+            before.units + one.units,
+            before.revenue + one.revenue,
+            before.orders + one.orders,
+            before.orders_credited + one.orders_credited,
+        )
+    return found
+
+
+def _figure(name: str, unit: str, value: Value, meaning: str) -> Figure:
+    return Figure(Definition(name, unit, meaning), value)

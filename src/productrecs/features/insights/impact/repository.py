@@ -1,0 +1,192 @@
+"""The SQL of what recommendations brought: sums of days, and the sales behind them."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.core.report import Asked
+from productrecs.records.events.event import EventKind
+from productrecs.storage.tables import (
+    attribution_marks,
+    credit_days,
+    items,
+    outcome_days,
+    outcomes,
+    purchase_lines,
+    store_heads,
+    touch_days,
+)
+
+_SALE: Final = int(EventKind.BUY)
+_CREDITS: Final = (
+    "carts",
+    "carts_clicked",
+    "cart_value",
+    "lines",
+    "lines_clicked",
+    "units",
+    "revenue",
+    "revenue_clicked",
+)
+
+Key = tuple[Any, ...]
+
+
+class Credits(NamedTuple):
+    """What is credited to one group, in one currency."""
+
+    carts: int
+    carts_clicked: int
+    cart_value: float
+    lines: int
+    lines_clicked: int
+    units: int
+    revenue: float
+    revenue_clicked: float
+
+
+class Whole(NamedTuple):
+    """All live carts and sales of a period in one currency, credited or not."""
+
+    currency: str
+    carts: int
+    cart_value: float
+    lines: int
+    units: int
+    revenue: float
+    orders: int
+    orders_credited: int
+
+
+class CreditedSale(NamedTuple):
+    """One bought line with the touch that is credited."""
+
+    ts: int
+    order_id: str | None
+    item_id: str
+    title: str
+    units: int
+    value: float
+    currency: str
+    clicked: bool
+    touched_at: int
+    widget: str
+    source: str
+    position: int
+
+
+class ImpactRepository:
+    """One store's sums, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Read `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def behind(self) -> int:
+        """Return how many places of the log are not counted yet."""
+        head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
+        mark = sa.select(attribution_marks.c.seq).where(
+            attribution_marks.c.store_id == self._store_id
+        )
+        read = int(self._connection.execute(mark).scalar() or 0)
+        return int(self._connection.execute(head).scalar() or 0) - max(0, read)
+
+    def touches(self, period: Asked, by: Sequence[str]) -> dict[Key, tuple[int, int]]:
+        """Return how many were shown and clicked, by the values of these columns."""
+        groups = [touch_days.c[name] for name in by]
+        query = sa.select(
+            *groups, sa.func.sum(touch_days.c.shown), sa.func.sum(touch_days.c.clicked)
+        ).where(touch_days.c.store_id == self._store_id, *_within(touch_days, period))
+        rows = self._connection.execute(query.group_by(*groups))
+        return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
+
+    def credits(self, period: Asked, by: Sequence[str]) -> dict[Key, Credits]:
+        """Return what is credited by the values of these columns, the currency last."""
+        groups = [credit_days.c[name] for name in (*by, "currency")]
+        sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
+        query = sa.select(*groups, *sums).where(
+            credit_days.c.store_id == self._store_id, *_within(credit_days, period)
+        )
+        rows = self._connection.execute(query.group_by(*groups))
+        return {tuple(row[: len(groups)]): _credits(row[len(groups) :]) for row in rows}
+
+    def whole(self, period: Asked) -> list[Whole]:
+        """Return what all live carts and sales sum to, by currency."""
+        names = Whole._fields[1:]
+        sums = [sa.func.sum(outcome_days.c[name]) for name in names]
+        query = (
+            sa.select(outcome_days.c.currency, *sums)
+            .where(
+                outcome_days.c.store_id == self._store_id, *_within(outcome_days, period)
+            )
+            .group_by(outcome_days.c.currency)
+        )
+        return [_whole(row) for row in self._connection.execute(query)]
+
+    def sales(self, period: Asked) -> list[CreditedSale]:
+        """Return the newest credited sales of a period, the newest first."""
+        one, line, item = outcomes.c, purchase_lines.c, items.c
+        query = (
+            sa.select(
+                one.ts,
+                line.order_id,
+                item.item_id,
+                item.title,
+                one.units,
+                one.value,
+                one.currency,
+                one.clicked,
+                one.touched_at,
+                one.widget,
+                one.source,
+                one.position,
+            )
+            .join(
+                purchase_lines,
+                (line.store_id == one.store_id) & (line.line_seq == one.fact),
+            )
+            .join(items, (item.store_id == one.store_id) & (item.number == one.item))
+            .where(
+                one.store_id == self._store_id,
+                one.kind == _SALE,
+                one.touch.is_not(None),
+                *_within(outcomes, period),
+            )
+            .order_by(one.day.desc(), one.fact.desc())
+            .limit(period.limit)
+        )
+        return [CreditedSale(*row) for row in self._connection.execute(query)]
+
+
+def _within(table: sa.Table, period: Asked) -> tuple[sa.ColumnElement[bool], ...]:
+    return (table.c.day >= period.first_day, table.c.day <= period.last_day)
+
+
+def _credits(row: Sequence[Any]) -> Credits:
+    carts, carts_clicked, cart_value, lines, lines_clicked, units, *revenues = row
+    return Credits(
+        int(carts),
+        int(carts_clicked),
+        float(cart_value),
+        int(lines),
+        int(lines_clicked),
+        int(units),
+        *map(float, revenues),
+    )
+
+
+def _whole(row: Sequence[Any]) -> Whole:
+    currency, carts, cart_value, lines, units, revenue, orders, credited = row
+    return Whole(
+        currency,
+        int(carts),
+        float(cart_value),
+        int(lines),
+        int(units),
+        float(revenue),
+        int(orders),
+        int(credited),
+    )

@@ -1,0 +1,104 @@
+"""Where it is kept which sales and carts followed a recommendation.
+
+All of it is a view of the log: `attribution_marks.seq` is how far it was read.
+"""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+attribution_marks = sa.Table(
+    "attribution_marks",
+    metadata,
+    store_id_column(),
+    sa.Column("seq", sa.BigInteger, nullable=False),  # -1: being emptied, to begin anew
+    sa.Column("zone", sa.String(64), nullable=False),  # in which its days begin
+    sa.Column("version", sa.Integer, nullable=False),  # of what the rows mean
+)
+
+# Every live add-to-cart and line bought; `touch` null: no recommendation is credited.
+outcomes = sa.Table(
+    "outcomes",
+    metadata,
+    store_id_column(),
+    sa.Column("fact", sa.BigInteger, primary_key=True),  # events.seq, or line_seq
+    sa.Column("kind", sa.SmallInteger, nullable=False),  # add-to-cart or buy
+    sa.Column("day", sa.String(10), nullable=False),  # the store's, such as 2026-03-01
+    sa.Column("ts", sa.BigInteger, nullable=False),
+    sa.Column("item", sa.BigInteger, nullable=False),  # items.number
+    sa.Column("basket", sa.BigInteger),
+    sa.Column("units", sa.BigInteger, nullable=False),  # unknown counts as 1
+    sa.Column("value", sa.Double, nullable=False),  # unknown counts as 0
+    sa.Column("currency", sa.String(8), nullable=False),  # empty: the store's
+    sa.Column("touch", sa.BigInteger),  # events.seq of the click or impression
+    sa.Column("clicked", sa.Boolean),
+    sa.Column("touched_at", sa.BigInteger),
+    sa.Column("widget", sa.Text, nullable=False),  # of the touch; empty: not told
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),  # 0: not told
+    sa.Index(None, "store_id", "day"),
+    sqlite_with_rowid=False,
+)
+
+# Sums of `outcomes` that are credited.
+credit_days = sa.Table(
+    "credit_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("widget", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("position", sa.BigInteger, primary_key=True),
+    sa.Column("currency", sa.String(8), primary_key=True),
+    sa.Column("carts", sa.BigInteger, nullable=False),
+    sa.Column("carts_clicked", sa.BigInteger, nullable=False),  # of them after a click
+    sa.Column("cart_value", sa.Double, nullable=False),
+    sa.Column("lines", sa.BigInteger, nullable=False),
+    sa.Column("lines_clicked", sa.BigInteger, nullable=False),
+    sa.Column("units", sa.BigInteger, nullable=False),
+    sa.Column("revenue", sa.Double, nullable=False),
+    sa.Column("revenue_clicked", sa.Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Sums of all `outcomes`, credited or not: what the credited ones are a share of.
+outcome_days = sa.Table(
+    "outcome_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("currency", sa.String(8), primary_key=True),
+    sa.Column("carts", sa.BigInteger, nullable=False),
+    sa.Column("cart_value", sa.Double, nullable=False),
+    sa.Column("lines", sa.BigInteger, nullable=False),
+    sa.Column("units", sa.BigInteger, nullable=False),
+    sa.Column("revenue", sa.Double, nullable=False),
+    sa.Column("orders", sa.BigInteger, nullable=False),
+    sa.Column("orders_credited", sa.BigInteger, nullable=False),  # with a credited line
+    sqlite_with_rowid=False,
+)
+
+# What was shown and clicked where.
+touch_days = sa.Table(
+    "touch_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("widget", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("position", sa.BigInteger, primary_key=True),
+    sa.Column("shown", sa.BigInteger, nullable=False),
+    sa.Column("clicked", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# How many live events of each kind came in each hour of UTC (milliseconds / 3,600,000).
+event_hours = sa.Table(
+    "event_hours",
+    metadata,
+    store_id_column(),
+    sa.Column("hour", sa.BigInteger, primary_key=True),
+    sa.Column("kind", sa.SmallInteger, primary_key=True),
+    sa.Column("count", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)

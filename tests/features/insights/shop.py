@@ -1,0 +1,86 @@
+"""A shop of a test: events, orders and files of orders that come in at given moments."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.order import NewLine, NewOrder
+from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.storage.store_log import ItemNumbers, StoreLog
+from productrecs.tenancy.accounts.registration import Registration, find_store, register
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+
+
+@dataclass
+class Shop:
+    """One store of a database; `folder` is where its views are kept."""
+
+    database: Database
+    folder: Path
+    domain: str = "shop.example"
+
+    def __post_init__(self) -> None:
+        register(self.database, Registration(self.domain), lambda: NOON)
+
+    @property
+    def store(self) -> Store:
+        """The store as it is now."""
+        return find_store(self.database, self.domain)
+
+    def send(self, *events: NewEvent, at: int = NOON, imported: bool = False) -> None:
+        """Receive events, one after the other."""
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id)
+            receive_events(log, [[event] for event in events], at, imported=imported)
+
+    def order(
+        self,
+        order_id: str,
+        *lines: NewLine,
+        user: str | None = None,
+        session: str | None = None,
+        currency: str | None = None,
+        at: int = NOON,
+    ) -> None:
+        """Receive an order."""
+        order = NewOrder(order_id, lines, user, session, currency)
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id)
+            receive_order(log, order, at)
+
+    def history(self, csv: str, at: int = NOON) -> None:
+        """Import a file of past orders."""
+        importing = OrderHistory(self.database, ItemNumbers(), self.store.store_id, UTC, at)
+        importing.run(io.BytesIO(csv.encode()))
+
+
+def click(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
+    values = {"session_id": shopper, "widget": "recs", "source": "buy", "position": 1}
+    return NewEvent(EventKind.REC_CLICK, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand
+
+
+def impression(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
+    values = {"session_id": shopper, "widget": "recs", "source": "buy", "position": 1}
+    return NewEvent(EventKind.REC_IMPRESSION, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand
+
+
+def cart(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
+    values = {"session_id": shopper, "value": 10.0, "quantity": 1}
+    return NewEvent(EventKind.ADD_TO_CART, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand
+
+
+def buy(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
+    values = {"session_id": shopper, "value": 10.0, "quantity": 1}
+    return NewEvent(EventKind.BUY, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand

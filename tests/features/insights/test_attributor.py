@@ -1,0 +1,341 @@
+"""Is exactly that credited which section 6 of the interface says, however computed?"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.features.insights.attribution import attributor
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.attribution.touches import credit
+from productrecs.records.events.event import EventKind
+from productrecs.records.orders.order import NewLine
+from productrecs.storage.tables import (
+    credit_days,
+    event_hours,
+    events,
+    outcome_days,
+    outcomes,
+    purchase_lines,
+    touch_days,
+)
+from productrecs.tenancy.accounts.registration import change_settings, delete_store
+from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from productrecs.features.insights.attribution.touches import Found, Stretch, Wanted
+    from productrecs.storage.database import Database
+
+MONTH = 30 * DAY_MS
+VIEWS = (outcomes, credit_days, outcome_days, touch_days, event_hours)
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    return Shop(database, tmp_path / "trails")
+
+
+def attribute(shop: Shop, step: int = 50_000, stretch: int = 400_000) -> None:
+    attributor = Attributor(shop.database, shop.folder, step, stretch)
+    assert attributor.catch_up(shop.store)
+
+
+def rows(shop: Shop, table: sa.Table) -> list[sa.Row[Any]]:
+    query = sa.select(table).where(table.c.store_id == shop.store.store_id)
+    with shop.database.reading() as connection:
+        return sorted(connection.execute(query), key=repr)
+
+
+def credited(shop: Shop) -> list[tuple[int, bool | None]]:
+    """Return, in the log's order, (kind, clicked) of each outcome; None: not credited."""
+    attribute(shop)
+    query = sa.select(outcomes.c.kind, outcomes.c.touch, outcomes.c.clicked)
+    query = query.where(outcomes.c.store_id == shop.store.store_id)
+    with shop.database.reading() as connection:
+        found = connection.execute(query.order_by(outcomes.c.fact)).all()
+    return [(kind, None if touch is None else clicked) for kind, touch, clicked in found]
+
+
+CART, SALE = int(EventKind.ADD_TO_CART), int(EventKind.BUY)
+
+
+def test_a_cart_and_a_sale_after_an_impression_are_credited(shop: Shop) -> None:
+    shop.send(impression("tent"), cart("tent"), buy("tent"))
+
+    assert credited(shop) == [(CART, False), (SALE, False)]
+
+
+def test_a_click_is_credited_before_a_later_impression(shop: Shop) -> None:
+    shop.send(click("tent", position=3), impression("tent"), at=NOON - 5)
+    shop.send(buy("tent"))
+
+    assert credited(shop) == [(SALE, True)]
+    assert [row.position for row in rows(shop, credit_days)] == [3]
+
+
+def test_the_last_click_is_credited_of_several(shop: Shop) -> None:
+    shop.send(click("tent", position=1), click("tent", position=2), at=NOON - 5)
+    shop.send(buy("tent"))
+
+    assert credited(shop) == [(SALE, True)]
+    assert [row.position for row in rows(shop, credit_days)] == [2]
+
+
+def test_what_was_shown_after_the_sale_earns_nothing(shop: Shop) -> None:
+    shop.send(buy("tent"), click("tent"))
+
+    assert credited(shop) == [(SALE, None)]
+
+
+@pytest.mark.parametrize(("age", "is_credited"), [(MONTH, True), (MONTH + 1, False)])
+def test_credit_reaches_back_thirty_days(shop: Shop, age: int, is_credited: bool) -> None:  # noqa: FBT001 - a table
+    shop.send(click("tent"), at=NOON - age)
+    shop.send(buy("tent"))
+
+    assert credited(shop) == [(SALE, True if is_credited else None)]
+
+
+@pytest.mark.parametrize("other", [click("stove"), click("tent", shopper="s_2")])
+def test_another_product_or_shopper_earns_nothing(shop: Shop, other: Any) -> None:
+    shop.send(other, buy("tent"))
+
+    assert credited(shop) == [(SALE, None)]
+
+
+def test_anonymous_widgets_and_named_orders_never_meet(shop: Shop) -> None:
+    shop.send(click("tent", "s_1"))
+    shop.order("A-1", NewLine("tent", 1, 5.0), user="anna", session="s_1")
+
+    assert credited(shop) == [(SALE, None)]
+
+
+def test_one_namespace_holds_both_kinds_of_ids(shop: Shop) -> None:
+    shop.send(click("tent", "s_1"))
+    shop.send(buy("tent", None, user_id="s_1"))
+
+    assert credited(shop) == [(SALE, True)]
+
+
+def test_a_purchase_that_comes_twice_is_credited_once(shop: Shop) -> None:
+    shop.send(click("tent"), buy("tent", order_id="A-1"))
+    attribute(shop)
+    shop.order("A-1", NewLine("tent", 2, 5.0), session="s_1", at=NOON + 1)
+
+    assert credited(shop) == [(SALE, True)]
+    (row,) = rows(shop, credit_days)
+    assert (row.units, row.revenue, row.revenue_clicked) == (2, 10.0, 10.0)
+
+
+def test_imported_history_takes_no_part(shop: Shop) -> None:
+    shop.send(click("tent"), imported=True)
+    shop.send(buy("tent"))
+    shop.send(click("stove"))
+    shop.send(buy("stove"), imported=True)
+    shop.history("order_id,item_id,customer_id\nA-1,stove,s_1\n")
+
+    assert credited(shop) == [(SALE, None)]
+    assert [(row.shown, row.clicked) for row in rows(shop, touch_days)] == [(0, 1)]
+
+
+def test_a_file_that_overwrites_a_live_sale_moves_its_revenue(shop: Shop) -> None:
+    shop.send(click("tent"), buy("tent", order_id="A-1"))
+    attribute(shop)
+    shop.history("order_id,item_id,quantity,price\nA-1,tent,3,7.00\n")
+
+    assert credited(shop) == [(SALE, True)]
+    (row,) = rows(shop, credit_days)
+    assert (row.units, row.revenue, row.revenue_clicked) == (3, 21.0, 21.0)
+
+
+def test_revenue_is_kept_by_currency(shop: Shop) -> None:
+    shop.send(click("tent"), buy("tent", currency="USD"), buy("tent"))
+    attribute(shop)
+
+    assert sorted((row.currency, row.revenue) for row in rows(shop, credit_days)) == [
+        ("", 10.0),
+        ("USD", 10.0),
+    ]
+
+
+def test_days_are_the_stores(shop: Shop) -> None:
+    change_settings(shop.database, shop.store, {"timezone": "Pacific/Auckland"})
+    shop.send(click("tent"), buy("tent"))
+    attribute(shop)
+
+    assert {row.day for row in rows(shop, credit_days)} == {"2026-03-02"}
+
+
+def test_another_zone_sorts_the_past_into_its_days_too(shop: Shop) -> None:
+    shop.send(click("tent"), buy("tent"))
+    attribute(shop)
+    change_settings(shop.database, shop.store, {"timezone": "Pacific/Auckland"})
+    attribute(shop)
+
+    for table in (credit_days, outcome_days, touch_days):
+        assert {row.day for row in rows(shop, table)} == {"2026-03-02"}
+
+
+def test_a_deleted_store_leaves_nothing(shop: Shop) -> None:
+    shop.send(click("tent"), buy("tent"))
+    attribute(shop)
+    delete_store(shop.database, shop.store)
+
+    with shop.database.reading() as connection:
+        for table in VIEWS:
+            assert not connection.execute(sa.select(table)).all()
+
+
+# ------------------------------------------------ reading on equals reading it all
+
+
+def expected(shop: Shop) -> dict[int, tuple[int, bool] | None]:
+    """Return the credit of each live outcome, by the rule's own words and nothing else."""
+    with shop.database.reading() as connection:
+        log = connection.execute(sa.select(events).where(~events.c.imported)).all()
+        lines = connection.execute(
+            sa.select(purchase_lines).where(
+                ~purchase_lines.c.imported, ~purchase_lines.c.void
+            )
+        ).all()
+    touches = [row for row in log if row.kind in {9, 10}]
+    facts = [(row.seq, row.ts, row.item, row.shopper) for row in log if row.kind == CART]
+    facts += [(row.line_seq, row.ts, row.item, row.shopper) for row in lines]
+    return {fact[0]: best(touches, *fact) for fact in facts}
+
+
+def best(
+    touches: list[Any], seq: int, ts: int, item: int, shopper: str | None
+) -> tuple[int, bool] | None:
+    earlier = [
+        (touch.kind == 10, touch.seq)
+        for touch in touches
+        if touch.shopper == shopper
+        and touch.item == item
+        and touch.seq < seq
+        and 0 <= ts - touch.ts <= MONTH
+    ]
+    if not earlier:
+        return None
+    clicked, place = max(earlier)
+    return place, clicked
+
+
+def happen(shop: Shop, rng: random.Random, moment: int) -> None:
+    """Let something happen: events and orders, late, early, doubled and overwritten."""
+    who, item = rng.choice(["s_1", "s_2", "anna"]), rng.choice(["tent", "stove", "mug"])
+    place = {
+        "widget": rng.choice(["recs", "fbt", None]),
+        "source": rng.choice(["buy", "browse"]),
+        "position": rng.choice([None, 1, 2]),
+    }
+    order = rng.choice(["A-1", "A-2", "A-3", "A-4", None])
+    value = rng.choice([0.1, 0.2, 0.3, 1e12, None])
+    ways: list[Callable[[], None]] = [
+        lambda: shop.send(click(item, who, **place), at=moment),
+        lambda: shop.send(impression(item, who, **place), at=moment),
+        lambda: shop.send(cart(item, who, value=value), at=moment),
+        lambda: shop.send(buy(item, who, value=value, order_id=order), at=moment),
+        lambda: shop.order(
+            order or "A-5",
+            NewLine(item, rng.choice([None, 2]), value),
+            NewLine(item, 1, 0.1),
+            user=rng.choice([None, who]),
+            session=rng.choice([None, "s_1"]),
+            currency=rng.choice([None, "USD"]),
+            at=moment,
+        ),
+        lambda: shop.history(
+            "order_id,item_id,customer_id,quantity,price,timestamp\n"
+            f"{order or 'A-6'},{item},{who},{rng.choice([1, 3, -1])},0.3,"
+            f"{rng.choice(['', '2026-02-10', '2026-03-03T12:00:00'])}\n",
+            at=moment,
+        ),
+        lambda: shop.send(click(item, who), cart(item, who), at=moment, imported=True),
+    ]
+    rng.choices(ways, [6, 6, 4, 4, 4, 2, 1])[0]()
+
+
+def differs(database: Database, folder: Path, seed: int) -> str | None:
+    """Return what of a random past is computed differently, read on or read at once."""
+    rng = random.Random(seed)  # noqa: S311 - a test's dice
+    shop = Shop(database, folder / f"trails-{seed}", f"shop{seed}.example")
+    reading_on = Attributor(database, shop.folder, step=3, stretch=7)
+    moment = NOON
+    for _ in range(rng.randint(1, 25)):
+        moment += rng.choice([0, 0, -5, 1_000, DAY_MS, 8 * DAY_MS])  # clocks go back
+        happen(shop, rng, moment)
+        if rng.random() < 0.4:
+            reading_on.catch_up(shop.store)
+        if rng.random() < 0.1:  # the process was started anew
+            reading_on = Attributor(database, shop.folder, step=3, stretch=7)
+    reading_on.catch_up(shop.store)
+    read_on = {table.name: rows(shop, table) for table in VIEWS}
+    found = {
+        row.fact: None if row.touch is None else (row.touch, bool(row.clicked))
+        for row in read_on["outcomes"]
+    }
+    if found != expected(shop):
+        return "the credits are not the rule's"
+    if sums_of(read_on["outcomes"]) != {
+        tuple(row[1:6]): row.revenue for row in read_on["credit_days"] if row.lines
+    }:
+        return "the sums are not those of the credits"
+    forget_views(shop)
+    Attributor(database, folder / f"anew-{seed}").catch_up(shop.store)
+    anew = {table.name: rows(shop, table) for table in VIEWS}
+    delete_store(database, shop.store)
+    return None if anew == read_on else "reading it all gives something else"
+
+
+@pytest.mark.parametrize(
+    "rounds", [12, pytest.param(400, marks=pytest.mark.trust)], ids=["short", "long"]
+)
+def test_reading_on_equals_reading_it_all_and_the_rules_own_words(
+    database: Database, tmp_path: Path, rounds: int
+) -> None:
+    for seed in range(rounds):
+        assert differs(database, tmp_path, seed) is None, seed
+
+
+def test_an_attribution_that_forgets_old_stretches_is_caught(
+    sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(stretches: Sequence[Stretch], wanted: Wanted) -> Found:
+        return credit(stretches[-1:], wanted)
+
+    monkeypatch.setattr(attributor, "credit", forgetful)
+
+    assert any(differs(sqlite_database, tmp_path, seed) for seed in range(25))
+
+
+def sums_of(found: list[sa.Row[Any]]) -> dict[tuple[Any, ...], float]:
+    """Return the revenue of each place, where there is a sale."""
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    sold: set[tuple[Any, ...]] = set()
+    for row in found:
+        if row.kind != SALE or row.touch is None:
+            continue
+        place = (row.day, row.widget, row.source, row.position, row.currency)
+        values[place].append(row.value)
+        if row.units > 0:
+            sold.add(place)
+    return {place: math.fsum(values[place]) for place in sold}
+
+
+def forget_views(shop: Shop) -> None:
+    marks = sa.text("DELETE FROM attribution_marks WHERE store_id = :store")
+    with shop.database.transaction() as transaction:
+        transaction.execute(marks, {"store": shop.store.store_id})
+        for table in VIEWS:
+            transaction.execute(
+                table.delete().where(table.c.store_id == shop.store.store_id)
+            )
