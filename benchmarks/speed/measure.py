@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from benchmarks.report import Figure
-from benchmarks.speed import footprint, ingest, learning, reads
+from benchmarks.speed import attributing, footprint, ingest, learning, reads
 from benchmarks.speed.servers import ServerError
 from benchmarks.speed.stores import CommandError, big_shop
 
@@ -24,7 +24,10 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
     "events": ingest.events,
     "freshness": learning.freshness,
 }
-ALONE: dict[str, Callable[[Report], None]] = {"import-orders": ingest.import_orders}
+ALONE: dict[str, Callable[[Report], None]] = {
+    "import-orders": ingest.import_orders,
+    "attribution": attributing.attribution,
+}
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 
 

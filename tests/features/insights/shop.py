@@ -32,6 +32,7 @@ class Shop:
     domain: str = "shop.example"
 
     def __post_init__(self) -> None:
+        """Register the store."""
         register(self.database, Registration(self.domain), lambda: NOON)
 
     @property
@@ -81,6 +82,6 @@ def cart(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
     return NewEvent(EventKind.ADD_TO_CART, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand
 
 
-def buy(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
+def buy(item: str, shopper: str | None = "s_1", **facts: object) -> NewEvent:
     values = {"session_id": shopper, "value": 10.0, "quantity": 1}
     return NewEvent(EventKind.BUY, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand

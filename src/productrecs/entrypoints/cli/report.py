@@ -127,8 +127,7 @@ def _lines(made: Report) -> Iterator[str]:
     if made.columns:
         yield from _table(made)
         yield ""
-    for note in made.notes:
-        yield note
+    yield from made.notes
 
 
 def _table(made: Report) -> Iterator[str]:

@@ -88,6 +88,12 @@ GUIDES: Final = (
         _ASK,
     ),
     Guide(
+        "reports",
+        "Reports: numbers to act on",
+        "What recommendations sold, and how each number is defined.",
+        _ASK,
+    ),
+    Guide(
         "integration",
         "Plugins and integrations",
         "What a store plugin calls: connect, appearance, training, status.",

@@ -29,7 +29,8 @@ def pair_codes(shoppers: Ints, items: Ints) -> Ints:
     mixed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
+    codes: Ints = (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
+    return codes
 
 
 @dataclass(frozen=True, slots=True)

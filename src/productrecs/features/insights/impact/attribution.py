@@ -26,8 +26,8 @@ from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (
     "A cart or a sale is credited when the same shopper clicked on a recommendation of the "
-    "same product, or else was shown one, at most 30 days before; to the last click, or else "
-    "the last impression. Shopper means user_id, else session_id, letter by letter. "
+    "same product, or else was shown one, at most 30 days before: to the last click, or "
+    "else the last impression. A shopper is user_id, else session_id, letter by letter. "
     "Imported history takes no part. Credit is no proof of cause: see the experiment."
 )
 
@@ -148,19 +148,26 @@ def joined(
 ) -> list[Impact]:
     """Return every group that was shown or is credited, in each of its currencies."""
     together: dict[tuple[Key, str], list[Credits]] = defaultdict(list)
-    for (*key, currency), credits_ in credited.items():
-        together[tuple(key), currency or own].append(credits_)
+    for place, found in credited.items():
+        together[place[:-1], place[-1] or own].append(found)
     for key in touches:
         together.setdefault((key, own), [])
     return [
-        Impact(
-            key,
-            currency,
-            *(touches.get(key, (0, 0)) if currency == own else (None, None)),
-            total(parts),
-        )
+        _impact(key, currency, touches if currency == own else None, total(parts))
         for (key, currency), parts in together.items()
     ]
+
+
+def _impact(
+    key: Key,
+    currency: str,
+    touches: Mapping[Key, tuple[int, int]] | None,
+    credited: Credits,
+) -> Impact:
+    if touches is None:
+        return Impact(key, currency, None, None, credited)
+    shown, clicked = touches.get(key, (0, 0))
+    return Impact(key, currency, shown, clicked, credited)
 
 
 def total(parts: Iterable[Credits]) -> Credits:

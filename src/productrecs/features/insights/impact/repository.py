@@ -158,7 +158,7 @@ class ImpactRepository:
             .order_by(one.day.desc(), one.fact.desc())
             .limit(period.limit)
         )
-        return [CreditedSale(*row) for row in self._connection.execute(query)]
+        return [CreditedSale._make(row) for row in self._connection.execute(query)]
 
 
 def _within(table: sa.Table, period: Asked) -> tuple[sa.ColumnElement[bool], ...]:
