@@ -341,3 +341,103 @@ def test_one_store_can_be_looked_at_alone(shell: CommandLine, healthy: str) -> N
     shell("store", "create", "--domain", "empty.example")
 
     assert "empty.example" not in shell("doctor", healthy)
+
+
+def shown(shopper: str, item: str = "item-1", **facts: str | None) -> NewEvent:
+    """Return an impression of a widget that has no customer id."""
+    told: dict[str, str | None] = {
+        "session_id": shopper,
+        "widget": "recs",
+        "source": "buy",
+        **facts,
+    }
+    return NewEvent(EventKind.REC_IMPRESSION, item, **told)  # type: ignore[arg-type]  # a test's shorthand
+
+
+@BOTH
+def test_anonymous_widgets_beside_named_orders(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    facts = [
+        fact for n in range(30) for fact in (shown(f"s_{n}"), of_customer(n, f"s_{n}"))
+    ]
+    receive(services, healthy, facts, system_ms())
+
+    (found,) = wrongs(shell)
+
+    assert (
+        "attribution will be zero because widgets are anonymous while orders carry "
+        "customer ids" in found
+    )
+    assert "30 were under another id: cust... bought, s_" in found
+    assert "data-customer-id" in found
+
+
+def test_the_same_ids_on_both_sides_are_well(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    facts = [
+        fact
+        for n in range(30)
+        for fact in (shown(f"s_{n}", user_id=f"customer-{n}"), of_customer(n, None))
+    ]
+    receive(services, healthy, facts, system_ms())
+
+    assert wrongs(shell) == wrongs(shell, "note") == []
+
+
+def test_sales_without_any_shown_recommendation_are_noted(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    views = [replace(VIEW, user_id=f"customer-{n}") for n in range(30)]
+    receive(
+        services, healthy, [*views, *(of_customer(n, None) for n in range(30))], system_ms()
+    )
+
+    assert "no widget tells what it showed: attribution is zero" in wrongs(shell, "note")[0]
+
+
+def test_orders_that_name_nobody(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    orders = [NewOrder(f"B-{n}", (NewLine("item-1"),)) for n in range(60)]
+    receive(services, healthy, orders, system_ms())
+
+    (found,) = wrongs(shell)
+
+    assert "67 % of the lines bought name no shopper" in found
+
+
+def test_widgets_that_do_not_say_where_and_who(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    facts = [
+        shown(f"{n}@example.com", session_id=None, user_id=f"{n}@example.com", source=None)
+        for n in range(30)
+    ]
+    receive(services, healthy, facts, system_ms())
+
+    unplaced, sessions, addresses = wrongs(shell, "note")
+
+    assert "100 % of what is shown or clicked tells no widget or source" in unplaced
+    assert "no widget sends a session id (pr_sid)" in sessions
+    assert "shoppers are called by their e-mail addresses" in addresses
+
+
+def test_clocks_that_differ_or_stand_still(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    now_ms = system_ms()
+    receive(services, healthy, [VIEW], now_ms)
+    receive(services, healthy, [VIEW] * 200, now_ms - HOUR_MS)
+
+    differ, still = wrongs(shell)
+
+    assert "its newest events went back by up to 60 minutes" in differ
+    assert "200 events in a row have the very same time" in still
+
+
+def of_customer(number: int, session: str | None) -> NewOrder:
+    return NewOrder(
+        f"B-{number}", (NewLine("item-1"),), f"customer-{number}", session_id=session
+    )

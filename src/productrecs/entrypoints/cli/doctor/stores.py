@@ -1,6 +1,7 @@
 """Does each store get what it needs to recommend: items, events, orders, identities?"""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,6 +14,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
     ShopChecks,
 )
 from productrecs.entrypoints.services import Services
+from productrecs.features.insights.diagnosis.diagnose import Symptom, diagnose
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.store import Store
@@ -44,7 +46,10 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
     yield from check_plan(services, store, size)
     yield from _flow(store, newest, services.clock)
     yield from _named(store, sample, services)
-    yield from _identities(store, purchases)
+    symptoms = diagnose(services.database, store, services.clock())
+    yield from map(partial(_symptom, store), symptoms)
+    told = any(symptom.code == "identities_differ" for symptom in symptoms)
+    yield from _identities(store, purchases, has_told_of_ids=told)
     yield from _model(services, store, model_id, sample)
 
 
@@ -87,14 +92,21 @@ def _named(store: Store, sample: EventSample, services: Services) -> Iterator[Fi
         yield wrong(store.domain, message, remedy)
 
 
-def _identities(store: Store, sample: PurchaseSample) -> Iterator[Finding]:
+def _symptom(store: Store, symptom: Symptom) -> Finding:
+    say = wrong if symptom.is_serious else note
+    return say(store.domain, symptom.message, symptom.remedy)
+
+
+def _identities(
+    store: Store, sample: PurchaseSample, *, has_told_of_ids: bool
+) -> Iterator[Finding]:
     if sample.buys >= ENOUGH and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys:
         share = round(100 * sample.without_order / sample.buys)
         message = f"{share} % of its buy events carry no order_id"
         remedy = "send order_id with each buy, or else nothing is bought together"
         yield wrong(store.domain, message, remedy)
     strange = sample.strangers > STRANGER_SHARE * sample.shoppers
-    if sample.shoppers >= ENOUGH and strange:
+    if sample.shoppers >= ENOUGH and strange and not has_told_of_ids:
         message = "the shoppers of its orders are never seen in its pages"
         remedy = "give data-customer-id (or data-user-id) the customer id that orders carry"
         yield wrong(store.domain, message, remedy)

@@ -1,0 +1,1 @@
+"""Why do a store's numbers not add up? What its newest records say is wrong with them."""
