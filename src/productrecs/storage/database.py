@@ -60,6 +60,24 @@ class Database:
             yield connection
             connection.commit()
 
+    @property
+    def flushes_apart(self) -> bool:
+        """Whether `flush` makes durable what was committed without `synced`."""
+        return self.dialect.flushes_apart
+
+    def flush(self) -> None:
+        """Return once everything that was committed before is on the disk.
+
+        Raises:
+            StorageBrokenError: when the disk cannot be trusted to have kept it.
+        """
+        self.dialect.flush()
+
+    def checkpoint_apart(self) -> None:
+        """Let no commit of this process wait for the database's tidying up."""
+        self.dialect.checkpoint_apart()
+        self._engine.dispose()  # connections learn of it when they are opened
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Give a connection that reads one unchanging state of the database."""
@@ -80,6 +98,7 @@ class Database:
     def close(self) -> None:
         """Close every idle connection."""
         self._engine.dispose()
+        self.dialect.close()
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:

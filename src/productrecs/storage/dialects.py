@@ -6,7 +6,7 @@ content overwritten.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,12 +20,15 @@ from productrecs.core.errors import (
 )
 from productrecs.storage import apsw_dbapi, sqlite_statistics
 from productrecs.storage.bare import BARE, SqliteBare
+from productrecs.storage.checkpointing import INLINE_PAGES, Checkpointing
 from productrecs.storage.sqlite_connection import (
     LOCK_WAIT_MS,
     WAL_LIMIT_BYTES,
+    WAL_PAGES,
     prepare,
     storage_error,
 )
+from productrecs.storage.write_ahead import WriteAheadFile
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -67,6 +70,10 @@ class Dialect(Protocol):
         """Whether a short read may run on the event loop (no network between)."""
 
     @property
+    def flushes_apart(self) -> bool:
+        """Whether what was committed unsynced can be synced afterwards, with `flush`."""
+
+    @property
     def driver_error(self) -> type[Exception]:
         """What the driver raises, whatever goes wrong."""
 
@@ -75,6 +82,15 @@ class Dialect(Protocol):
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Start a transaction that will write; `synced` waits for the disk at its end."""
+
+    def flush(self) -> None:
+        """Return once everything that was committed is on the disk."""
+
+    def checkpoint_apart(self) -> None:
+        """Let no commit wait for what the database tidies up after many of them."""
+
+    def close(self) -> None:
+        """Let go of what is open beside the connections."""
 
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
@@ -125,14 +141,21 @@ def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()
         raise UnsafeStorageError(message)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class SqliteDialect:
     """One file, one writer at a time, readers never blocked."""
 
     path: Path
     name: str = "sqlite"
     reads_on_the_loop: bool = True
+    flushes_apart: bool = True
     driver_error: type[Exception] = apsw_dbapi.Error
+    _log_file: WriteAheadFile = field(init=False, repr=False)
+    _checkpointing: Checkpointing | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the write-ahead log beside the database."""
+        self._log_file = WriteAheadFile(self.path.with_name(self.path.name + "-wal"))
 
     def engine(self) -> sa.Engine:
         """Return an engine whose every connection is opened safely."""
@@ -147,8 +170,14 @@ class SqliteDialect:
             max_overflow=16,
             pool_timeout=LOCK_WAIT_MS / 1000,
         )
-        sa.event.listen(engine, "connect", _prepare)
+        sa.event.listen(engine, "connect", self._prepare)
         return engine
+
+    def _prepare(
+        self, connection: apsw_dbapi.Connection, record: sa.pool.ConnectionPoolEntry
+    ) -> None:
+        prepare(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
+        record.info[BARE] = SqliteBare(connection)
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
@@ -156,6 +185,26 @@ class SqliteDialect:
         level = "FULL" if synced else "NORMAL"
         connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def flush(self) -> None:
+        """Sync the write-ahead log, which is what a synced commit does, after the fact.
+
+        What is no longer in the log has been copied to the database, which was synced.
+
+        Raises:
+            StorageBrokenError: when the disk failed.
+        """
+        self._log_file.sync()
+
+    def checkpoint_apart(self) -> None:
+        """From now on copy the write-ahead log in a thread of its own, not in commits."""
+        self._checkpointing = Checkpointing(self.path.resolve())
+
+    def close(self) -> None:
+        """Let go of the write-ahead log."""
+        if self._checkpointing is not None:
+            self._checkpointing.close()
+        self._log_file.close()
 
     def begin_read(self, connection: sa.Connection) -> None:
         """See one state of the database for the whole transaction."""
@@ -194,13 +243,6 @@ class SqliteDialect:
         if not isinstance(error, apsw_dbapi.Error):
             return None
         return storage_error(error)
-
-
-def _prepare(
-    connection: apsw_dbapi.Connection, record: sa.pool.ConnectionPoolEntry
-) -> None:
-    prepare(connection)
-    record.info[BARE] = SqliteBare(connection)
 
 
 class _SqliteHotReader:

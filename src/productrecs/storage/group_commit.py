@@ -1,17 +1,21 @@
 """How are thousands of small writes a second made durable? Many in one commit.
 
 One thread a process writes. While it commits one batch, the next gathers; a caller is
-answered only when its own write is committed. What cannot be stored fails alone: a batch
-that fails is tried again, one write at a time.
+answered only when its own write is committed and on the disk. Where the database can commit
+now and sync later, a second thread does the latter, so that meanwhile this process and the
+others write on. What cannot be stored fails alone: a batch that fails is tried again, one
+write at a time.
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -27,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
-FEW: Final = 16
-GATHER_SECONDS: Final = 0.004
+GATHER_SECONDS: Final = 0.0003
+MOST_GATHER_SECONDS: Final = 0.004
 
 
 @dataclass(slots=True)
@@ -54,6 +58,52 @@ class _Pending:
     answer: asyncio.Future[Any]
 
 
+_Answer = tuple[_Pending, Any, BaseException | None]
+"""Whose write, its result, and why it failed if it did."""
+
+
+class _Flusher:
+    """Answers for writes that are committed, once they are on the disk."""
+
+    def __init__(
+        self, database: Database, on_broken: Callable[[StorageBrokenError], None]
+    ) -> None:
+        self._database = database
+        self._on_broken = on_broken
+        self._committed: SimpleQueue[list[_Answer] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="flush", daemon=True)
+        self._thread.start()
+
+    def tell_once_flushed(self, answers: list[_Answer]) -> None:
+        """Take over the answers of one transaction that was committed, or failed."""
+        self._committed.put(answers)
+
+    def close(self) -> None:
+        """Answer all that was taken over, then stop."""
+        self._committed.put(None)
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        goes_on = True
+        while goes_on:
+            taken = [self._committed.get()]
+            with contextlib.suppress(Empty):  # one sync for all that was committed before
+                while True:
+                    taken.append(self._committed.get_nowait())
+            goes_on = None not in taken
+            answers = [answer for some in taken if some for answer in some]
+            if answers:
+                self._answer(answers)
+
+    def _answer(self, answers: list[_Answer]) -> None:
+        try:
+            self._database.flush()
+        except StorageBrokenError as error:
+            self._on_broken(error)
+            answers = [(one, None, why or error) for one, _, why in answers]
+        _tell(answers)
+
+
 class GroupCommit:
     """The one writer of a process. `submit` from event loops; `close` writes what waits."""
 
@@ -70,6 +120,7 @@ class GroupCommit:
         self._wake = threading.Condition()
         self._sleeps = False
         self._closing = False
+        self._flusher = _Flusher(database, self._broke) if database.flushes_apart else None
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
 
@@ -106,12 +157,22 @@ class GroupCommit:
             self._closing = True
             self._wake.notify()
         self._thread.join(timeout=30)
+        if self._flusher is not None:
+            self._flusher.close()
 
     def _run(self) -> None:
         while self._sleep():
-            if len(self._waiting) < FEW and not self._closing:
-                time.sleep(GATHER_SECONDS)  # a commit costs the same for more
+            self._gather()
             self._write(self._take())
+
+    def _gather(self) -> None:
+        """Let more come as long as more comes: a commit costs the same for more."""
+        before, until = 0, time.monotonic() + MOST_GATHER_SECONDS
+        while before < len(self._waiting) < BATCH_LIMIT and not self._closing:
+            before = len(self._waiting)
+            time.sleep(GATHER_SECONDS)
+            if time.monotonic() > until:
+                return
 
     def _sleep(self) -> bool:
         """Return once something waits; false when nothing does and nothing will."""
@@ -139,7 +200,10 @@ class GroupCommit:
                 if isinstance(error, StorageBusyError):
                     keys = {one.key for one, _, why in answers if why is error}
                     answers += [(one, None, error) for one in self._behind(keys, groups)]
-            _tell(answers)
+            if self._flusher is None:
+                _tell(answers)
+            else:
+                self._flusher.tell_once_flushed(answers)
 
     def _behind(self, keys: set[Hashable], groups: list[list[_Pending]]) -> list[_Pending]:
         """Return what waits for the same lock as writes of `keys` did, and drop it.
@@ -159,14 +223,11 @@ class GroupCommit:
         self._waiting.extendleft(one for one in reversed(waiting) if not is_blocked(one))
         return late + [one for one in waiting if is_blocked(one)]
 
-    def _attempt(
-        self, batch: list[_Pending]
-    ) -> list[tuple[_Pending, Any, BaseException | None]]:
+    def _attempt(self, batch: list[_Pending]) -> list[_Answer]:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
-            _log.critical("a write could not be made durable: %s", error)
-            self._on_broken()
+            self._broke(error)
             return [(one, None, error) for one in batch]
         except StorageBusyError as error:
             keys = {one.key for one in batch}
@@ -179,14 +240,16 @@ class GroupCommit:
             parts = [[one] for one in batch]
         return [answer for part in parts for answer in self._attempt(part)]
 
-    def _commit(
-        self, batch: list[_Pending]
-    ) -> list[tuple[_Pending, Any, BaseException | None]]:
+    def _broke(self, error: StorageBrokenError) -> None:
+        _log.critical("a write could not be made durable: %s", error)
+        self._on_broken()
+
+    def _commit(self, batch: list[_Pending]) -> list[_Answer]:
         groups: dict[tuple[Many, Hashable], list[_Pending]] = {}
         for one in batch:
             groups.setdefault((one.many, one.key), []).append(one)
-        answers: list[tuple[_Pending, Any, BaseException | None]] = []
-        with self._database.transaction() as connection:
+        answers: list[_Answer] = []
+        with self._database.transaction(synced=self._flusher is None) as connection:
             work = Work(self._database, connection)
             # One order of stores in every process: no deadlock between their locks.
             for (many, key), group in sorted(
@@ -199,8 +262,8 @@ class GroupCommit:
         return answers
 
 
-def _tell(answers: list[tuple[_Pending, Any, BaseException | None]]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Pending, Any, Any]]] = {}
+def _tell(answers: Iterable[_Answer]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
     for answer in answers:
         by_loop.setdefault(answer[0].loop, []).append(answer)
     for loop, mine in by_loop.items():
@@ -208,7 +271,7 @@ def _tell(answers: list[tuple[_Pending, Any, BaseException | None]]) -> None:
             loop.call_soon_threadsafe(_settle, mine)
 
 
-def _settle(answers: list[tuple[_Pending, Any, BaseException | None]]) -> None:
+def _settle(answers: list[_Answer]) -> None:
     for pending, result, error in answers:
         if pending.answer.done():  # its client has gone; the write stands all the same
             continue

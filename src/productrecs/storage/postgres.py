@@ -25,6 +25,7 @@ class PostgresDialect:
     url: str
     name: str = "postgresql"
     reads_on_the_loop: bool = False
+    flushes_apart: bool = False
     driver_error: type[Exception] = psycopg.Error
 
     def engine(self) -> sa.Engine:
@@ -57,6 +58,15 @@ class PostgresDialect:
     def hot_reader(self) -> HotReader:
         """Open a connection that cannot write and reconnects when it was lost."""
         return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
+
+    def flush(self) -> None:
+        """Its commits wait for the disk themselves."""
+
+    def checkpoint_apart(self) -> None:
+        """It does so by itself."""
+
+    def close(self) -> None:
+        """There is nothing beside the connections."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Hold one advisory lock until the transaction ends."""

@@ -16,7 +16,7 @@ from productrecs.storage import apsw_dbapi
 
 LOCK_WAIT_MS: Final = 5_000
 WAL_PAGES: Final = 8_000
-WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
+WAL_LIMIT_BYTES: Final = 160 * 1024 * 1024
 
 _SQLITE_BUSY = frozenset({5, 6})
 _SQLITE_FULL = 13
@@ -25,31 +25,35 @@ _SQLITE_DAMAGED = frozenset({11, 26})
 _SQLITE_CANNOT_OPEN = 14
 
 
-class _Patience:
+class Patience:
     """Waits for another process's write, asking five times a millisecond.
 
     SQLite's own waiting sleeps up to 100 ms at a time and so misses the moments between
     two transactions of a bulk import: events then waited 2 s instead of 40 ms.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, milliseconds: int = LOCK_WAIT_MS) -> None:
+        """Wait so long at most."""
+        self._seconds = milliseconds / 1000
         self._until = 0.0
 
     def __call__(self, tries: int) -> bool:
         """Return whether to try once more, after a moment."""
         if tries == 0:
-            self._until = time.monotonic() + LOCK_WAIT_MS / 1000
+            self._until = time.monotonic() + self._seconds
         time.sleep(0.0002)
         return time.monotonic() < self._until
 
 
-def prepare(connection: apsw_dbapi.Connection) -> None:
+def prepare(connection: apsw_dbapi.Connection, log_pages: int = WAL_PAGES) -> None:
     """Set a new connection up as requirements R1 to R4 say.
+
+    A commit that makes the write-ahead log longer than `log_pages` copies it.
 
     Raises:
         UnsafeStorageError: when the file is damaged, or no database.
     """
-    connection.apsw.set_busy_handler(_Patience())
+    connection.apsw.set_busy_handler(Patience())
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -58,9 +62,10 @@ def prepare(connection: apsw_dbapi.Connection) -> None:
         "cell_size_check = ON",
         "trusted_schema = OFF",
         "foreign_keys = ON",
-        f"wal_autocheckpoint = {WAL_PAGES}",
+        f"wal_autocheckpoint = {log_pages}",
         f"journal_size_limit = {WAL_LIMIT_BYTES}",
         "cache_size = -16384",
+        "temp_store = MEMORY",
     ):
         try:
             connection.apsw.execute(f"PRAGMA {pragma}").fetchall()

@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 SILENT_SECONDS: Final = 1.0
+MORE: Final = 2
+"""By how many connections a process may be ahead of the others."""
 
 
 class Guest(Protocol):
@@ -21,6 +23,16 @@ class Guest(Protocol):
 
     def cut(self) -> None:
         """End it at once, whatever it was about."""
+
+
+class Neighbours(Protocol):
+    """The other processes that answer at the same address."""
+
+    def tell(self, connections: int) -> None:
+        """Let them know how many this process has."""
+
+    def fewest(self) -> float:
+        """Return how many the one has that has the fewest; infinite when alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +55,23 @@ class Admission:
         self._addresses: Counter[str] = Counter()
         self._silent: dict[Guest, float] = {}  # since when, the longest first
         self._refused = 0
+        self._neighbours: Neighbours | None = None
         self.count = 0
+
+    def meet(self, neighbours: Neighbours) -> None:
+        """Share connections with other processes from now on."""
+        self._neighbours = neighbours
+
+    def has_more_than_others(self, coming: int) -> bool:
+        """Return whether another process has fewer, were `coming` more counted here."""
+        if self._neighbours is None:
+            return False
+        return self.count + coming > self._neighbours.fewest() + MORE
 
     def enter(self, guest: Guest, address: str) -> bool:
         """Note a new connection; return whether it may stay. It has to `leave` anyway."""
         now = self._seconds()
-        self.count += 1
+        self._set_count(self.count + 1)
         self._addresses[address] += 1
         is_welcome = self._has_room_for(address) and (
             self.count <= self._limits.connections or self._sent_somebody_away(now)
@@ -65,7 +88,7 @@ class Admission:
 
     def leave(self, guest: Guest, address: str) -> None:
         """Note that a connection has ended."""
-        self.count -= 1
+        self._set_count(self.count - 1)
         self._silent.pop(guest, None)
         self._addresses[address] -= 1
         if not self._addresses[address]:
@@ -75,6 +98,11 @@ class Admission:
         """Return how many were refused, or cut for others, since this was last asked."""
         refused, self._refused = self._refused, 0
         return refused
+
+    def _set_count(self, count: int) -> None:
+        self.count = count
+        if self._neighbours is not None:
+            self._neighbours.tell(count)
 
     def _has_room_for(self, address: str) -> bool:
         within = self._addresses[address] <= self._limits.of_an_address

@@ -96,6 +96,7 @@ class _Process:
         self._draining = draining
         self._traffic = traffic
         self._admission = admission
+        admission.meet(traffic)
         self._context: Context | None = None
         self._preloaded = False
         self.gate = Gate(self._declared(), self._reasons, draining, traffic)
@@ -144,6 +145,7 @@ class _Process:
         sys.setswitchinterval(_SWITCH_SECONDS)
         services = self._services
         database = services.database
+        database.checkpoint_apart()
         on_loop = database.dialect.reads_on_the_loop
         accounts = await asyncio.to_thread(AccountDirectory, database)
         context = self._context = Context(
@@ -200,7 +202,7 @@ class _Process:
         while True:
             self._traffic.set(Gauge.WRITES_WAITING, context.writer.depth)
             self._traffic.set(Gauge.OPEN_STORES, context.shops.count)
-            self._traffic.set(Gauge.CONNECTIONS, self._admission.count)
+            self._traffic.tell(self._admission.count)
             self._traffic.settle()
             refused = self._admission.take_refused()
             self._traffic.add(Count.CONNECTIONS_REFUSED, refused)

@@ -15,12 +15,15 @@ import resource
 import signal
 import socket
 import struct
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import uvicorn
+from uvicorn.server import STARTUP_FAILURE
 
+from productrecs.entrypoints.http.accepting import Accepting
 from productrecs.entrypoints.http.admission import Limits
 from productrecs.entrypoints.http.connections import (
     Connection,
@@ -103,6 +106,7 @@ class _Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self.server_state: State = state
+        self._accepting: list[Accepting] = []
         self._draining = state.draining
         self._options = options
         self._on_ready = on_ready
@@ -140,6 +144,23 @@ class _Server(uvicorn.Server):
         self._is_last = True
         self._told.set()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, then listen."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+        loop = asyncio.get_running_loop()
+        admission = self.server_state.admission
+        self._accepting = [
+            Accepting(
+                one,
+                admission,
+                lambda accepted: loop.connect_accepted_socket(self._protocol, accepted),
+            )
+            for one in sockets or []
+        ]
+        self.started = True
+
     async def main_loop(self) -> None:
         """Serve until told to stop, then go on for the time of the drain."""
         self._on_ready()
@@ -166,8 +187,10 @@ class _Server(uvicorn.Server):
                 _begin_no_more(one)
             await asyncio.sleep(SETTLE_SECONDS)
         late = [connection for one in sockets for connection in _queued(one)]
-        for server in self.servers:
-            server.close()
+        for accepting in self._accepting:
+            accepting.close()
+        for one in sockets:
+            one.close()
         loop = asyncio.get_running_loop()
         await asyncio.gather(
             *(loop.connect_accepted_socket(self._protocol, sock) for sock in late)

@@ -6,6 +6,7 @@ the same in every process of one program.
 """
 
 import hashlib
+import math
 import time
 from array import array
 from collections import defaultdict
@@ -111,7 +112,8 @@ class Traffic:
     def __init__(self, place: Place) -> None:
         """Count in the row of `place`, on from what a predecessor left there."""
         self.board = place.board
-        self._cells = place.board.take(place.number, LAYOUT).cells
+        row = place.board.take(place.number, LAYOUT)
+        self._cells, self._pid = row.cells, row.pid
         self._times: defaultdict[_Kind, array[float]] = defaultdict(lambda: array("d"))
         for gauge in Gauge:
             self._cells[_GAUGES_AT + gauge] = 0.0
@@ -137,6 +139,22 @@ class Traffic:
     def set(self, gauge: Gauge, value: float) -> None:
         """Note what stands now."""
         self._cells[_GAUGES_AT + gauge] = value
+
+    def tell(self, connections: int) -> None:
+        """Note how many connections this process has."""
+        self._cells[_GAUGES_AT + Gauge.CONNECTIONS] = connections
+
+    def fewest(self) -> float:
+        """Return the connections of the other ready process that has the fewest."""
+        mine = self._pid
+        return min(
+            (
+                row.cells[_GAUGES_AT + Gauge.CONNECTIONS]
+                for row in self.board.rows(LAYOUT)
+                if row.pid != mine and row.cells[_GAUGES_AT + Gauge.READY]
+            ),
+            default=math.inf,
+        )
 
     def listed(self, source: Source, *, is_empty: bool) -> None:
         """Note that a list of recommendations was made."""

@@ -1,0 +1,81 @@
+"""Which process takes the next connection? The one that has fewer.
+
+All API processes listen to one socket, and whoever wakes first accepts: left to itself, one
+of them takes nearly all connections of a burst and the other's core is idle. So a process
+that has more than its share looks away for a millisecond. Nobody waits for a process that
+is busy, stuck or gone: after that moment the connection is accepted all the same.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from productrecs.entrypoints.http.admission import Admission
+
+_log = logging.getLogger(__name__)
+
+LOOKS_AWAY_SECONDS: Final = 0.001
+FEW: Final = 4
+"""So many are accepted after each look away, whatever others have."""
+TOGETHER: Final = 64
+OUT_OF_FILES_SECONDS: Final = 0.5
+_OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Accepting:
+    """Accepts from one listening socket, on the running loop, until it is closed."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        admission: Admission,
+        begin: Callable[[socket.socket], Awaitable[object]],
+    ) -> None:
+        """Start; `begin` is given each accepted socket."""
+        self._listener = listener
+        self._admission = admission
+        self._begin = begin
+        self._loop = asyncio.get_running_loop()
+        self._away: asyncio.TimerHandle | None = None
+        self._beginning: set[asyncio.Future[object]] = set()
+        self._loop.add_reader(listener.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Accept no more."""
+        self._loop.remove_reader(self._listener.fileno())
+        if self._away is not None:
+            self._away.cancel()
+
+    def _accept(self, owed: int = 0) -> None:
+        for taken in range(TOGETHER):
+            if taken >= owed and self._admission.has_more_than_others(taken):
+                self._look_away(LOOKS_AWAY_SECONDS)
+                return
+            try:
+                accepted, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _OUT_OF_FILES:
+                    _log.error("a connection could not be accepted: %s", error)
+                    self._look_away(OUT_OF_FILES_SECONDS)
+                return  # else its client went away again
+            self._start(accepted)
+
+    def _start(self, accepted: socket.socket) -> None:
+        accepted.settimeout(0)
+        began = asyncio.ensure_future(self._begin(accepted))
+        self._beginning.add(began)
+        began.add_done_callback(self._beginning.discard)
+
+    def _look_away(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listener.fileno())
+        self._away = self._loop.call_later(seconds, self._look_again)
+
+    def _look_again(self) -> None:
+        self._away = None
+        self._loop.add_reader(self._listener.fileno(), self._accept)
+        self._accept(FEW)
