@@ -23,6 +23,7 @@ CHECKS = {
     "lint": ("ruff", "check", "--quiet", "."),
     "format": ("ruff", "format", "--check", "--quiet", "."),
     "file sizes": ("python", "tools/file_sizes.py"),
+    "widget sizes": ("python", "tools/widget_sizes.py"),
 }
 
 

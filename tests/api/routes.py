@@ -88,6 +88,10 @@ def _always(target: str, sent: bytes | None = None) -> Callable[[Merchant], Call
     return lambda _: Call(target, sent)
 
 
+def _script(kind: str) -> Callable[[Merchant], Call]:
+    return lambda merchant: Call(f"/widget/v1/{kind}{merchant.account.domain}.js")
+
+
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
         ("GET", "/v1/recommendations"): Row(
@@ -141,6 +145,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/docs-md/{slug}.md"): Row(NOBODY, _always("/docs-md/keys.md")),
         ("GET", "/guides"): Row(NOBODY, _always("/guides")),
         ("GET", "/guides/{slug}"): Row(NOBODY, _always("/guides/keys")),
+        ("GET", "/widget/v1/{store_domain}.js"): Row(NOBODY, _script("")),
+        ("GET", "/widget/v1/search-{store_domain}.js"): Row(NOBODY, _script("search-")),
+        ("GET", "/widget/v1/look-{store_domain}.js"): Row(NOBODY, _script("look-")),
         ("POST", "/mcp"): Row(
             NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
         ),

@@ -154,7 +154,8 @@ def test_every_example_is_answered_as_it_says(
             for body, headers in bodies(one):
                 assert merchant.push({"id": "tent"}).status == 200  # it may be deleted
                 reply = merchant.client.ask(method, target, body, headers | sent)
-                if reply.status >= 400 and "{upload_id}" not in one.path:
+                is_of_another = "{upload_id}" in one.path or "{store_domain}" in one.path
+                if reply.status >= 400 and not is_of_another:
                     wrong.append(f"{method} {target}: {reply.status} {reply.body[:200]!r}")
 
     assert wrong == []

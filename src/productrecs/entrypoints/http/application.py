@@ -45,6 +45,7 @@ from productrecs.entrypoints.http.public import (
     mcp,
     metrics,
     reference,
+    widgets,
 )
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
@@ -129,6 +130,7 @@ class _Process:
             metrics.router,
             reference.router,
             guides.router,
+            widgets.router,
             mcp.router,
             index.router,
         ):

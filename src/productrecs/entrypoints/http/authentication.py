@@ -59,6 +59,7 @@ UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
 GUIDE_PATH: Final = "/docs-md/{slug}.md"
 GUIDE_PAGE_PATH: Final = "/guides/{slug}"
 ASSET_PATH: Final = "/docs/{asset}"
+SCRIPT_PATH: Final = "/widget/v1/{store_domain}.js"
 
 # Every route of the service. A route that is not here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
@@ -100,15 +101,18 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         GUIDE_PATH: Route({"GET": Credential.NONE}),
         "/guides": Route({"GET": Credential.NONE}),
         GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),
+        SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        "/widget/v1/search-{store_domain}.js": Route({"GET": Credential.NONE}),
+        "/widget/v1/look-{store_domain}.js": Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),
     }
 )
-# The folders of the documentation, each of which holds pages of one route.
+# The folders of the documentation and of the widgets' scripts, each with its route.
 PAGES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         path.rpartition("/")[0]: ROUTES[path]
-        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH)
+        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH, SCRIPT_PATH)
     }
 )
 

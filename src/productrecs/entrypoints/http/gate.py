@@ -257,5 +257,6 @@ async def _read_fast(
             return None
         return await answer_trending(context, opened, num, query.get("user_id"))
     if path == "/v1/widget-config":
-        return await answer_config(context, store, opened, query.get("type", ""))
+        widget_type, lang = query.get("type", ""), query.get("lang", "")
+        return await answer_config(context, store, opened, widget_type, lang)
     return None

@@ -17,6 +17,7 @@ class Guide:
 _START: Final = "Start"
 _SEND: Final = "Tell it about your store"
 _ASK: Final = "Ask it"
+_SHOW: Final = "Show it"
 _RUN: Final = "Run it"
 
 GUIDES: Final = (
@@ -98,6 +99,12 @@ GUIDES: Final = (
         "Plugins and integrations",
         "What a store plugin calls: connect, appearance, training, status.",
         _ASK,
+    ),
+    Guide(
+        "widgets",
+        "Widgets: on your pages",
+        "One script and one element; every attribute, event and style.",
+        _SHOW,
     ),
     Guide(
         "settings",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.features.widgets.titles import title_of
+from productrecs.features.widgets.words import LANGUAGES, language_of, words_of
 from productrecs.tenancy.accounts.settings import StoreSettings
 
 DEFAULT_TYPE: Final = "recs"
@@ -160,7 +161,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "strings",
         Kind.TEXTS,
-        "other words for the widget's own, by name",
+        "other words for the widget's own, by name; `/v1/widget-config` tells them all",
         {},
         most=200,
     ),
@@ -171,19 +172,23 @@ BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
 
 
 def resolved_settings(
-    widget_type: str, chosen: Mapping[str, object], store: StoreSettings
+    widget_type: str, chosen: Mapping[str, object], store: StoreSettings, lang: str = ""
 ) -> dict[str, object]:
     """Return every setting of a widget: what was chosen, else its default.
 
-    The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own.
+    The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own. Words
+    are in the page's language `lang` where we speak it, else in that of `locale`.
     """
     settings = {
         setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
         for setting in WIDGET_SETTINGS
     }
+    spoken = lang if language_of(lang) in LANGUAGES else str(settings["locale"])
     if "title" not in chosen:
-        settings["title"] = title_of(widget_type, str(settings["locale"]))
-    return settings | dict(chosen)
+        settings["title"] = title_of(widget_type, spoken)
+    own = chosen.get("strings")
+    words = words_of(widget_type, spoken) | (own if isinstance(own, dict) else {})
+    return settings | dict(chosen) | {"strings": words}
 
 
 def _default(setting: WidgetSetting, widget_type: str, store: StoreSettings) -> object:

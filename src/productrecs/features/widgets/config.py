@@ -72,11 +72,14 @@ class WidgetConfig:
             scoped=self.scoped if isinstance(scoped, Keep) else scoped,
         )
 
-    def resolved(self, widget_type: str, store: StoreSettings) -> Self:
-        """Return the config as a widget uses it, with every default filled in."""
+    def resolved(self, widget_type: str, store: StoreSettings, lang: str = "") -> Self:
+        """Return the config as a widget uses it, with every default filled in.
+
+        Words that were not chosen are in the page's language, if we speak it.
+        """
         return replace(
             self,
-            settings=resolved_settings(widget_type, self.settings, store),
+            settings=resolved_settings(widget_type, self.settings, store, lang),
             scoped=True if self.scoped is None else self.scoped,
         )
 

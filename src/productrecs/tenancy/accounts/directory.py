@@ -21,6 +21,7 @@ class _Accounts:
     by_publishable: MappingProxyType[str, Store]
     by_secret_hash: MappingProxyType[str, Store]
     by_id: MappingProxyType[StoreId, Store]
+    by_domain: MappingProxyType[str, Store]
 
 
 class AccountDirectory:
@@ -48,6 +49,10 @@ class AccountDirectory:
     def by_id(self, store_id: StoreId) -> Store | None:
         """Return the store of this id, or None when it was deleted."""
         return self._accounts.by_id.get(store_id)
+
+    def by_domain(self, domain: str) -> Store | None:
+        """Return the store of this domain, written as `normal_domain` writes it."""
+        return self._accounts.by_domain.get(domain)
 
     def all(self) -> list[Store]:
         """Return every store."""
@@ -84,4 +89,5 @@ class AccountDirectory:
                 {store.secret_hash: store for store in stores if store.secret_hash}
             ),
             by_id=MappingProxyType({store.store_id: store for store in stores}),
+            by_domain=MappingProxyType({store.domain: store for store in stores}),
         )

@@ -58,6 +58,13 @@ async def declared_config(
             examples=["recs"],
         ),
     ] = DEFAULT_TYPE,
+    lang: Annotated[
+        str,
+        Query(
+            description="The page's language, for words that were not chosen.",
+            examples=["de"],
+        ),
+    ] = "",
 ) -> Response:
     """Return a widget's look; an unknown or never set type has the defaults.
 
@@ -67,17 +74,17 @@ async def declared_config(
     exchange: Exchange = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.shops.open(store)
-    content = await answer_config(context, store, opened, type_)
+    content = await answer_config(context, store, opened, type_, lang)
     return Response(content, media_type="application/json")
 
 
 async def answer_config(
-    context: Context, store: Store, opened: OpenShop, asked_type: str
+    context: Context, store: Store, opened: OpenShop, asked_type: str, lang: str
 ) -> bytes:
     """Return the body of a reply; a blank type is the default one."""
     widget_type = asked_type or DEFAULT_TYPE
     config = await _read(context, store, opened, widget_type)
-    return config_body(widget_type, config.resolved(widget_type, store.settings))
+    return config_body(widget_type, config.resolved(widget_type, store.settings, lang))
 
 
 def config_body(widget_type: str, config: WidgetConfig) -> bytes:

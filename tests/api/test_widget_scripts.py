@@ -1,0 +1,102 @@
+"""The scripts of interface 4.4: what a page, a cache and a stranger's store are told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.service import Merchant, Reply
+
+KINDS: Final = ("", "search-", "look-")
+CODED: Final = {"accept-encoding": "br;q=1.0, gzip;q=0.8"}
+
+
+def ask(merchant: Merchant, kind: str = "", domain: str = "", **headers: str) -> Reply:
+    target = f"/widget/v1/{kind}{domain or merchant.account.domain}.js"
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return merchant.client.ask("GET", target, None, sent)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_script_may_be_put_on_any_page_and_kept_for_a_while(
+    merchant: Merchant, kind: str
+) -> None:
+    reply = ask(merchant, kind, origin="https://shop.example")
+
+    assert reply.status == 200
+    assert reply.header("content-type") == "text/javascript; charset=utf-8"
+    assert (
+        reply.header("cache-control") == "public, max-age=300, stale-while-revalidate=86400"
+    )
+    assert reply.header("access-control-allow-origin") == "*"
+    assert reply.header("cross-origin-resource-policy") == "cross-origin"
+    assert reply.header("x-content-type-options") == "nosniff"
+    assert reply.header("vary") == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_knows_its_stores_key_and_no_secret(
+    merchant: Merchant, other: Merchant, kind: str
+) -> None:
+    text = ask(merchant, kind).body.decode()
+
+    (told,) = re.findall(r"\)\((\{[^()]*\})\);\n$", text)
+    assert json.loads(told)["key"] == merchant.account.publishable
+    assert "sk_" not in text
+    assert other.account.publishable not in text
+    assert ask(other, kind).body.decode() == text.replace(
+        merchant.account.publishable, other.account.publishable
+    )
+
+
+def test_compressed_it_is_the_same_and_three_times_as_small(merchant: Merchant) -> None:
+    plain, coded = ask(merchant), ask(merchant, **CODED)
+
+    assert plain.header("content-encoding") is None
+    assert coded.header("content-encoding") == "gzip"
+    assert gzip.decompress(coded.body) == plain.body
+    assert len(coded.body) * 2.5 < len(plain.body)
+    assert plain.header("etag") != coded.header("etag")
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_who_has_it_is_told_so_without_a_body(merchant: Merchant, coding: str) -> None:
+    tag = ask(merchant, accept_encoding=coding).header("etag") or ""
+
+    again = ask(merchant, accept_encoding=coding, if_none_match=tag)
+    other = ask(merchant, accept_encoding=coding, if_none_match='"something-else"')
+
+    assert (again.status, again.body) == (304, b"")
+    assert again.header("etag") == tag
+    assert again.header("cache-control") == other.header("cache-control")
+    assert (other.status, other.header("etag")) == (200, tag)
+
+
+@pytest.mark.parametrize(
+    "domain", ["nobody.example", "%22);alert(1)//", "%E2%80%A8.example", "search-a", "a b"]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unknown_store_gets_a_script_that_says_so(
+    merchant: Merchant, kind: str, domain: str
+) -> None:
+    reply = ask(merchant, kind, domain.replace(" ", "%20"), origin="https://shop.example")
+
+    assert reply.status == 404
+    assert reply.header("content-type") == "text/javascript; charset=utf-8"
+    assert reply.header("cache-control") == "no-store"
+    assert reply.header("access-control-allow-origin") == "*"
+    found = re.fullmatch(rb"console\.warn\((\"[\x20-\x7e]*\")\);\n", reply.body)
+    assert found is not None
+    assert json.loads(found[1]).startswith("ProductRecs: there is no store")
+
+
+def test_the_domain_is_found_in_any_spelling(merchant: Merchant) -> None:
+    domain = merchant.account.domain
+
+    assert ask(merchant, "", domain.upper()).body == ask(merchant).body
+    assert merchant.client.ask("GET", f"/widget/v1/{domain}").status == 404

@@ -1,0 +1,60 @@
+"""What is committed is what the sources say: built again, typed, and within the budgets."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.project import ROOT
+from tools.widget_sizes import BUDGETS, BUILT, sizes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WIDGETS: Final = ROOT / "widgets"
+MODULES: Final = WIDGETS / "node_modules"
+MISSING: Final = (
+    "the widgets were NOT built again: Node or what `npm ci` installs in widgets/ is "
+    "missing; apt-get install npm, then tools/setup test"
+)
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None or not (MODULES / "esbuild").is_dir(), reason=MISSING
+)
+
+
+def run(*command: str | Path) -> None:
+    """Run a program in the widgets' folder; it must succeed."""
+    done = subprocess.run(command, cwd=WIDGETS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_node
+def test_the_committed_scripts_are_what_the_sources_build(tmp_path: Path) -> None:
+    run("node", "build.mjs", "--out", tmp_path)
+
+    built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert built == {path.name: path.read_bytes() for path in BUILT.iterdir()}
+
+
+@needs_node
+def test_the_sources_are_typed() -> None:
+    run(MODULES / ".bin/tsc", "--noEmit")
+
+
+def test_every_script_is_within_its_budget() -> None:
+    found = sizes(BUILT)
+
+    assert found.keys() == BUDGETS.keys()
+    assert {name: size for name, size in found.items() if size > BUDGETS[name]} == {}
+
+
+def test_control_a_script_that_grew_is_over_its_budget(tmp_path: Path) -> None:
+    grown = bytes(range(256)) * 40 + (BUILT / "recs.js").read_bytes()
+    (tmp_path / "recs.js").write_bytes(
+        grown + bytes(hash((n, n * n)) % 256 for n in range(20_000))
+    )
+
+    assert sizes(tmp_path)["recs"] > BUDGETS["recs"]

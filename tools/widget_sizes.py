@@ -1,0 +1,37 @@
+"""How much does a shopper's browser load? Each script of the widgets has a budget.
+
+Counted is what travels: the built script with its styles, compressed by gzip.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BUILT = ROOT / "src/productrecs/entrypoints/http/public/assets/widgets"
+BUDGETS = {"recs": 10_000, "search": 14_000, "look": 12_000}  # bytes
+
+
+def sizes(built: Path) -> dict[str, int]:
+    """Return the bytes of each script as they travel, by its name."""
+    return {
+        path.stem: len(gzip.compress(path.read_bytes(), 9, mtime=0))
+        for path in sorted(built.glob("*.js"))
+    }
+
+
+def main() -> int:
+    """Print each script's size and what is left; return 1 when one is over its budget."""
+    found = sizes(BUILT)
+    for name, size in found.items():
+        left = BUDGETS[name] - size
+        word = f"{left} left" if left >= 0 else f"{-left} over"
+        print(f"{name}: {size} bytes of {BUDGETS[name]}, {word}")
+    is_whole = found.keys() == BUDGETS.keys()
+    return 0 if is_whole and all(found[name] <= BUDGETS[name] for name in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+// Builds the scripts of shops' pages into the Python package, where they are committed.
+//
+//   node build.mjs            writes them into the package
+//   node build.mjs --out DIR  writes them elsewhere, for the test that compares
+//   node build.mjs --tests    bundles the unit tests into .built/
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/public/assets/widgets");
+const WIDGETS = ["recs"];
+
+// Styles stand in files of their own and travel as text without needless blanks.
+const styles = {
+  name: "styles",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await (await import("esbuild")).transform(
+        await readFile(path, "utf8"), { loader: "css", minify: true, target: "chrome111" });
+      return { contents: code.trim(), loader: "text" };
+    });
+  },
+};
+
+const common = {
+  absWorkingDir: HERE,
+  bundle: true,
+  charset: "utf8",
+  legalComments: "none",
+  plugins: [styles],
+  target: "es2020",
+};
+
+// The service calls the outermost function with what it knows of the store.
+const script = (out, name) => build({
+  ...common,
+  entryPoints: [`src/${name}/main.ts`],
+  outfile: join(out, `${name}.js`),
+  format: "iife",
+  minify: true,
+  mangleProps: /_$/,
+  banner: { js: "(STORE=>{" },
+  footer: { js: "})(null);" },
+});
+
+async function tests() {
+  const found = (await readdir(join(HERE, "test"))).filter((name) => name.endsWith(".test.ts"));
+  await build({
+    ...common,
+    entryPoints: found.map((name) => `test/${name}`),
+    outdir: ".built",
+    outExtension: { ".js": ".mjs" },
+    format: "esm",
+    platform: "node",
+    define: { STORE: "null" },
+  });
+}
+
+const [what, where] = process.argv.slice(2);
+if (what === "--tests") {
+  await tests();
+} else {
+  const out = what === "--out" && where ? where : PACKAGE;
+  await Promise.all(WIDGETS.map((name) => script(out, name)));
+}

@@ -1,0 +1,65 @@
+// How is one product drawn? A picture, a title, a price; and a link to its page.
+
+import type { Look } from "./config";
+import { draw, icon } from "./drawing";
+import { money } from "./money";
+import type { Product } from "./product";
+
+const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01";
+
+/** Returns the picture of a product in a box that keeps its size; a missing one is drawn. */
+export function pictureOf(product: Product): HTMLElement {
+  const box = draw("span", { class: "image", part: "image-box" });
+  if (!product.image) {
+    box.append(icon(PICTURE));
+    return box;
+  }
+  // The title stands beside it and says the same.
+  const image = draw("img", {
+    part: "image",
+    alt: "",
+    loading: "lazy",
+    decoding: "async",
+    width: "400",
+    height: "400",
+  });
+  image.addEventListener("error", () => box.replaceChildren(icon(PICTURE)), { once: true });
+  image.src = product.image;
+  box.append(image);
+  return box;
+}
+
+/** Returns a link to a product's page that holds all that is shown of it. */
+export function linkOf(
+  product: Product,
+  look: Look,
+  locale: string,
+  ...more: (Node | null)[]
+): HTMLAnchorElement {
+  const price =
+    look.show_price && product.price !== null
+      ? draw(
+          "span",
+          { class: "price", part: "price" },
+          money(product.price, look.currency, locale),
+        )
+      : null;
+  const link = draw(
+    "a",
+    {
+      part: "link",
+      href: product.url,
+      target: look.open_in_new_tab && "_blank",
+      rel: look.open_in_new_tab && "noopener",
+    },
+    pictureOf(product),
+    draw(
+      "span",
+      { class: "text" },
+      ...more,
+      draw("span", { class: "title", part: "title" }, product.title),
+      price,
+    ),
+  );
+  return link;
+}

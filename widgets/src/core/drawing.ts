@@ -1,0 +1,56 @@
+// How is a page's tree made? From nodes only: text stays text, whatever it looks like.
+
+type Child = Node | string | null | undefined | false;
+
+/** Returns an element; `part` names it for the theme's stylesheet and for ours. */
+export function draw<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string | null | false>>,
+  ...children: Child[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) element.setAttribute(attribute, value);
+  }
+  element.append(...children.filter((one): one is Node | string => !!one));
+  return element;
+}
+
+/** Returns a stroked picture of 24 by 24 that screen readers pass over. */
+export function icon(path: string): SVGSVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  line.setAttribute("d", path);
+  svg.append(line);
+  return svg;
+}
+
+const sheets = new Map<string, CSSStyleSheet>();
+
+/**
+ * Puts rules into force in a tree. They are made by script, so that a page whose policy
+ * forbids inline styles shows them; `@import` in them has no effect.
+ */
+export function style(root: Document | ShadowRoot, ...texts: (string | null)[]): void {
+  const wanted = texts.filter((one): one is string => !!one);
+  try {
+    const made = wanted.map(sheetOf).filter((one) => !root.adoptedStyleSheets.includes(one));
+    root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...made];
+  } catch {
+    // A browser of before 2023.
+    const into = root instanceof Document ? root.head : root;
+    for (const text of wanted) into.prepend(draw("style", {}, text));
+  }
+}
+
+function sheetOf(text: string): CSSStyleSheet {
+  let sheet = sheets.get(text);
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    sheets.set(text, sheet);
+  }
+  return sheet;
+}

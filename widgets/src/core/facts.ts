@@ -1,0 +1,45 @@
+// What does a script know when it starts? What the service wrote into it, and its own tag.
+
+/** What the service says of the store; null in a script that serves every store. */
+export interface StoreFacts {
+  /** The publishable key. */
+  readonly key: string;
+  /** Which further calls this service answers: `image`, `looks`, `analyze`. */
+  readonly answers: readonly string[];
+}
+
+declare const STORE: StoreFacts | null;
+
+export interface Facts {
+  /** The service's address, without a slash at its end. */
+  readonly base: string;
+  /** The publishable key, where it is known without looking at elements. */
+  readonly key: string;
+  readonly answers: readonly string[];
+  /** Whether nothing of a shopper may be kept or sent before consent. */
+  readonly consentRequired: boolean;
+  /** The customer whom the script's own tag names. */
+  readonly user: string;
+  /** The script's own tag, for the options of widgets that have no element. */
+  readonly tag: HTMLScriptElement | null;
+}
+
+const PATH = "/widget/v1/";
+
+/** Reads the facts; call it while the script runs for the first time. */
+export function readFacts(): Facts {
+  const current = document.currentScript;
+  const tag =
+    current instanceof HTMLScriptElement && current.src.includes(PATH)
+      ? current
+      : document.querySelector<HTMLScriptElement>(`script[src*="${PATH}"]`);
+  const told = tag?.dataset ?? {};
+  return {
+    base: tag ? (tag.src.split(PATH)[0] ?? "") : location.origin,
+    key: STORE?.key ?? told.key ?? "",
+    answers: STORE?.answers ?? [],
+    consentRequired: told.consent === "required",
+    user: told.customerId || told.userId || "",
+    tag,
+  };
+}

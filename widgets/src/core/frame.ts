@@ -1,0 +1,33 @@
+// The frame that a widget draws into: its shadow tree, its styles, and its look.
+
+import cards from "./cards.css";
+import type { Look } from "./config";
+import { draw, style } from "./drawing";
+
+/** Draws `content` into the element's shadow tree, in the shop's look; the children go. */
+export function frame(host: HTMLElement, look: Look, css: string, content: HTMLElement): void {
+  const root = host.shadowRoot!;
+  style(root, cards, css, look.css);
+  if (!look.scoped) style(document, look.css);
+  content.classList.add("w");
+  content.dir = getComputedStyle(host).direction;
+  content.dataset.theme = look.theme;
+  const set = {
+    columns: look.columns,
+    mobile: look.columns_mobile,
+    gap: `${look.gap}px`,
+    radius: `${look.corner_radius}px`,
+    ratio: look.image_ratio,
+    fit: look.image_fit,
+    accent: look.accent_color ?? "",
+  };
+  for (const [name, value] of Object.entries(set)) {
+    if (value !== "") content.style.setProperty(`--c-${name}`, `${value}`);
+  }
+  root.replaceChildren(content);
+}
+
+/** Shows the children of the element, as if there were no script. */
+export function showChildren(host: HTMLElement): void {
+  host.shadowRoot!.replaceChildren(draw("slot", {}));
+}

@@ -1,0 +1,190 @@
+// How does an event reach the service, once, although pages close and networks die?
+//
+// An event is kept until the service has acknowledged it. What was sent while a page closed
+// nobody heard the reply to: the next page sends it again, together with its own first
+// events. Its `event_id` lets the service count it once.
+
+import { randomName } from "./random";
+import { forget, keep, recall } from "./storage";
+
+/** An event as it travels: fields of interface 2.4. */
+export interface SentEvent {
+  readonly event: string;
+  readonly event_id: string;
+  readonly [field: string]: unknown;
+}
+
+const MOST_KEPT = 400;
+const MOST_SENT = 50;
+const MOST_BYTES = 60_000; // of all that closing pages may have on the wire at once
+const SOON_MS = 400;
+const CONFIRM_MS = 5_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+const PATIENCE_MS = 10_000;
+const NOT_NOW = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+export class Outbox {
+  private readonly address_: string;
+  private readonly name_: string;
+  private waiting_: SentEvent[] = [];
+  private timer_ = 0;
+  private pause_ = FIRST_PAUSE_MS;
+  private flying_: ReadonlySet<SentEvent> = new Set();
+
+  /** `mayKeep_` says whether anything may be written into the browser's storage. */
+  constructor(
+    base: string,
+    key: string,
+    private readonly mayKeep_: () => boolean,
+  ) {
+    this.address_ = `${base}/v1/events?key=${encodeURIComponent(key)}`;
+    this.name_ = `pr_outbox_${key.slice(-8)}`;
+    this.waiting_ = mayKeep_() ? this.kept_() : [];
+    if (this.waiting_.length) this.flushSoon_();
+    addEventListener("online", () => {
+      this.pause_ = FIRST_PAUSE_MS;
+      this.flushSoon_(0);
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") this.flushNow_();
+    });
+    addEventListener("pagehide", () => this.flushNow_());
+  }
+
+  /** Takes an event; an id is given to it. */
+  put_(event: string, fields: Readonly<Record<string, unknown>>): void {
+    this.waiting_.push({ event_id: randomName(20), ...fields, event });
+    this.waiting_.splice(0, this.waiting_.length - MOST_KEPT);
+    this.save_();
+    this.flushSoon_();
+  }
+
+  /**
+   * Sends all at once, in a way that outlives the page. Nobody may hear the reply, so the
+   * events stay: this page confirms them later, or the next one does.
+   */
+  flushNow_(): void {
+    let room = MOST_BYTES;
+    for (const batch of this.batches_(this.flying_)) {
+      const body = JSON.stringify(batch);
+      room -= bytesOf(body);
+      if (room < 0) break;
+      if (!beacon(this.address_, body)) void post(this.address_, body).catch(() => 0);
+    }
+    if (this.waiting_.length) this.flushSoon_(CONFIRM_MS);
+  }
+
+  clear_(): void {
+    this.waiting_ = [];
+    forget(this.name_);
+  }
+
+  private flushSoon_(inMs = SOON_MS): void {
+    clearTimeout(this.timer_);
+    this.timer_ = window.setTimeout(() => void this.deliver_(), inMs);
+  }
+
+  private async deliver_(): Promise<void> {
+    const [batch] = this.batches_();
+    if (this.flying_.size || !batch) return;
+    this.flying_ = new Set(batch);
+    let wait = 0;
+    try {
+      wait = await this.offer_(batch);
+    } catch {
+      wait = this.nextPause_();
+    }
+    this.flying_ = new Set();
+    if (this.waiting_.length) this.flushSoon_(wait);
+  }
+
+  /** Sends a batch; returns after how many milliseconds the next may follow. */
+  private async offer_(batch: readonly SentEvent[]): Promise<number> {
+    const reply = await post(this.address_, JSON.stringify(batch));
+    if (NOT_NOW.has(reply.status)) {
+      const asked = Number(reply.headers.get("retry-after")) * 1_000;
+      return Math.max(this.nextPause_(), asked || 0);
+    }
+    this.pause_ = FIRST_PAUSE_MS;
+    if (reply.ok || batch.length === 1) {
+      this.drop_(batch); // what is refused alone would be refused for ever
+    } else {
+      // One bad event refuses its whole batch: each shows for itself which it is.
+      for (const one of batch) await this.offer_([one]);
+    }
+    return 0;
+  }
+
+  private nextPause_(): number {
+    const pause = this.pause_;
+    this.pause_ = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    return pause * (0.75 + Math.random() / 2);
+  }
+
+  private *batches_(but: ReadonlySet<SentEvent> = new Set()): Generator<SentEvent[]> {
+    let batch: SentEvent[] = [];
+    let bytes = 0;
+    for (const event of this.waiting_.filter((one) => !but.has(one))) {
+      const more = bytesOf(JSON.stringify(event));
+      if (batch.length && (batch.length === MOST_SENT || bytes + more > MOST_BYTES)) {
+        yield batch;
+        batch = [];
+        bytes = 0;
+      }
+      batch.push(event);
+      bytes += more + 1;
+    }
+    if (batch.length) yield batch;
+  }
+
+  private drop_(batch: readonly SentEvent[]): void {
+    const gone = new Set(batch.map((event) => event.event_id));
+    this.waiting_ = this.waiting_.filter((event) => !gone.has(event.event_id));
+    this.save_(gone);
+  }
+
+  /** Writes down what waits, together with what other tabs of the shop wrote. */
+  private save_(gone: ReadonlySet<string> = new Set()): void {
+    if (!this.mayKeep_()) return;
+    const own = new Set(this.waiting_.map((event) => event.event_id));
+    const others = this.kept_().filter(
+      (event) => !own.has(event.event_id) && !gone.has(event.event_id),
+    );
+    const all = [...others, ...this.waiting_].slice(-MOST_KEPT);
+    if (all.length) keep(this.name_, JSON.stringify(all));
+    else forget(this.name_);
+  }
+
+  private kept_(): SentEvent[] {
+    try {
+      const found: unknown = JSON.parse(recall(this.name_) ?? "[]");
+      return Array.isArray(found) ? found.filter((one) => one?.event && one.event_id) : [];
+    } catch {
+      return [];
+    }
+  }
+}
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+
+function beacon(address: string, body: string): boolean {
+  try {
+    return navigator.sendBeacon(address, body);
+  } catch {
+    return false; // blocked by an extension or by the page's policy
+  }
+}
+
+/** Posts as plain text, so that the browser need not ask first. */
+function post(address: string, body: string): Promise<Response> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
+  return fetch(address, {
+    method: "POST",
+    body,
+    keepalive: bytesOf(body) <= MOST_BYTES,
+    credentials: "omit",
+    signal: patience.signal,
+  }).finally(() => clearTimeout(timer));
+}

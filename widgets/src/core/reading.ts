@@ -1,0 +1,59 @@
+// How does a widget ask the service? Once for all that ask the same, and never for long.
+
+const PATIENCE_MS = 3_000;
+
+interface Asked {
+  readonly reply: Promise<unknown>;
+  readonly stop: AbortController;
+  listeners: number;
+}
+
+const asked = new Map<string, Asked>();
+
+/**
+ * Returns the JSON at an address.
+ *
+ * Rejects when there is none within three seconds, when the service refuses, and when
+ * `signal` says that nobody wants it any more.
+ */
+export function read(address: string, signal: AbortSignal): Promise<unknown> {
+  const found = asked.get(address) ?? ask(address);
+  found.listeners += 1;
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => {
+      found.listeners -= 1;
+      if (!found.listeners) found.stop.abort();
+      reject(signal.reason);
+    });
+    found.reply.then(resolve, reject);
+  });
+}
+
+function ask(address: string): Asked {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+  const reply = fetch(address, { credentials: "omit", signal: stop.signal })
+    .then((got) => {
+      if (!got.ok) throw new Error(`status ${got.status}`);
+      return got.json() as Promise<unknown>;
+    })
+    .finally(() => {
+      clearTimeout(timer);
+      asked.delete(address);
+    });
+  const found = { reply, stop, listeners: 0 };
+  asked.set(address, found);
+  return found;
+}
+
+/** Returns `path` with those parameters that have a value. */
+export function withQuery(
+  path: string,
+  parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== "" && value != null && value !== false) query.set(name, `${value}`);
+  }
+  return `${path}?${query}`;
+}

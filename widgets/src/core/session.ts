@@ -1,0 +1,22 @@
+// Who is this shopper, while they are anonymous? Interface 5, rule 6.
+
+import { randomName } from "./random";
+import { forget, keep, recall } from "./storage";
+
+const NAME = "pr_sid";
+const FORM = /^s_[A-Za-z0-9]{1,253}$/;
+let inMemory = "";
+
+/** Returns the session's id; it is made when it is first needed, not before. */
+export function sessionId(): string {
+  const kept = recall(NAME);
+  if (kept && FORM.test(kept)) return (inMemory = kept);
+  inMemory ||= `s_${randomName(24)}`;
+  keep(NAME, inMemory);
+  return inMemory;
+}
+
+export function forgetSession(): void {
+  inMemory = "";
+  forget(NAME);
+}

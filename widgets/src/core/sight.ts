@@ -1,0 +1,62 @@
+// Which products did the shopper see? Half a card, for a second without a break.
+
+const SEEN_MS = 1_000;
+const TOGETHER_MS = 250;
+// Layouts in fractions of pixels may come out a hair under a half.
+const HALF = 0.499;
+
+/**
+ * Calls `seen` with cards that were seen, several at a time, each once. The function that
+ * it returns ends it, and tells what was seen until then.
+ */
+export function watchSight(
+  cards: readonly Element[],
+  seen: (cards: readonly Element[]) => void,
+): () => void {
+  const unseen = new Set(cards);
+  const since = new Map<Element, number>();
+  let found: Element[] = [];
+  let timer = 0;
+
+  const tell = (): void => {
+    clearTimeout(timer);
+    timer = 0;
+    if (found.length) seen(found);
+    found = [];
+  };
+  const restart = (card: Element, inSight: boolean): void => {
+    clearTimeout(since.get(card));
+    since.delete(card);
+    if (inSight) since.set(card, window.setTimeout(() => note(card), SEEN_MS));
+  };
+  const note = (card: Element): void => {
+    observer.unobserve(card);
+    unseen.delete(card);
+    found.push(card);
+    timer ||= window.setTimeout(tell, TOGETHER_MS);
+  };
+  const observer = new IntersectionObserver(
+    (changes) => {
+      for (const one of changes) restart(one.target, one.intersectionRatio >= HALF);
+    },
+    { threshold: 0.5 },
+  );
+  const look = (): void => {
+    const hidden = document.visibilityState === "hidden";
+    for (const card of unseen) {
+      restart(card, false);
+      observer.unobserve(card);
+      if (!hidden) observer.observe(card);
+    }
+    if (hidden) tell();
+  };
+  look();
+  // Before the outbox hears of it, so that what was seen leaves with the page.
+  document.addEventListener("visibilitychange", look, true);
+  return () => {
+    document.removeEventListener("visibilitychange", look, true);
+    observer.disconnect();
+    for (const wait of since.values()) clearTimeout(wait);
+    tell();
+  };
+}

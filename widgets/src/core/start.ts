@@ -1,0 +1,62 @@
+// The one global of a page, whichever of its scripts comes first.
+
+import { Core, type Fields } from "./core";
+import { readFacts } from "./facts";
+
+interface Global {
+  track(event: string, payload?: Fields): void;
+  consent(granted: boolean): void;
+  reset(): void;
+  /** Calls that came before the script did. */
+  q?: ArrayLike<unknown>[];
+  /** What the scripts of a page share. */
+  core?: Core;
+  /** Which scripts run already. */
+  parts?: Record<string, boolean>;
+}
+
+declare global {
+  interface Window {
+    ProductRecs?: Partial<Global>;
+  }
+}
+
+/**
+ * Begins a script: calls `run` with what the page's scripts share, unless it runs already.
+ * Nothing that goes wrong in it reaches the page.
+ */
+export function start(part: string, run: (core: Core) => void): void {
+  const ours = (window.ProductRecs ??= {});
+  const parts = (ours.parts ??= {});
+  const core = (ours.core ??= install(ours));
+  if (parts[part]) {
+    core.warn(`the script "${part}" is on this page twice; the second does nothing`);
+    return;
+  }
+  parts[part] = true;
+  try {
+    run(core);
+  } catch (error) {
+    core.warn(`the script "${part}" could not start: ${String(error)}`);
+  }
+}
+
+function install(ours: Partial<Global>): Core {
+  const core = new Core(readFacts());
+  const waiting = ours.q ?? [];
+  const guarded =
+    <Words extends unknown[]>(act: (...words: Words) => void) =>
+    (...words: Words): void => {
+      try {
+        act(...words);
+      } catch (error) {
+        core.warn(String(error));
+      }
+    };
+  ours.track = guarded((event, payload = {}) => core.track(event, payload));
+  ours.consent = guarded((granted) => core.consent.say(granted));
+  ours.reset = guarded(() => core.reset());
+  delete ours.q;
+  for (const call of waiting) ours.track(...(Array.from(call) as [string, Fields]));
+  return core;
+}

@@ -1,0 +1,42 @@
+// The buttons of a carousel. It scrolls by itself never, and by touch without any script.
+
+import { draw, icon } from "../core/drawing";
+import type { Words } from "../core/config";
+
+const BACK = "M15 5l-7 7 7 7";
+const ON = "M9 5l7 7-7 7";
+
+/** Returns two buttons that move `list` by what it shows; at its ends one is off. */
+export function arrows(list: HTMLElement, words: Words): HTMLElement {
+  const button = (label: string, path: string, way: number): HTMLButtonElement => {
+    const attributes = { class: "round", part: "nav-button", type: "button", "aria-label": label };
+    const made = draw("button", attributes, icon(path));
+    made.addEventListener("click", () => {
+      if (made.ariaDisabled === "true") return;
+      const side = getComputedStyle(list).direction === "rtl" ? -way : way;
+      list.scrollBy({ left: side * list.clientWidth });
+    });
+    return made;
+  };
+  const back = button(words.previous, BACK, -1);
+  const on = button(words.next, ON, 1);
+  const nav = draw("div", { class: "nav", part: "nav" }, back, on);
+
+  // Which ends are in sight is told by the browser: no scrolling is listened to.
+  const [first, last] = [list.firstElementChild, list.lastElementChild];
+  if (first && last) {
+    const ends = new Map<Element | null, boolean>();
+    const observer = new IntersectionObserver(
+      (changes) => {
+        for (const one of changes) ends.set(one.target, one.intersectionRatio > 0.9);
+        back.ariaDisabled = `${!!ends.get(first)}`;
+        on.ariaDisabled = `${!!ends.get(last)}`;
+        nav.style.visibility = ends.get(first) && ends.get(last) ? "hidden" : "";
+      },
+      { root: list, threshold: [0, 0.5, 0.95] },
+    );
+    observer.observe(first);
+    observer.observe(last);
+  }
+  return nav;
+}

@@ -1,0 +1,144 @@
+// How is a list drawn? As a carousel, a grid, rows, or a bundle that is bought together.
+
+import { linkOf } from "../core/card";
+import type { Look, Words } from "../core/config";
+import { draw } from "../core/drawing";
+import type { Product } from "../core/product";
+import { drawBundle } from "./bundle";
+import { arrows } from "./carousel";
+
+/** What a drawn list tells its widget. */
+export interface Told {
+  clicked(product: Product, position: number, origin: Event): void;
+  /** Returns whether the page has put the products into its cart. */
+  wanted(chosen: readonly Product[], from: Product | null): Promise<boolean>;
+}
+
+export interface Drawn {
+  readonly content: HTMLElement;
+  /** The place in the list, from 0, of each card whose sight counts. */
+  readonly cards: ReadonlyMap<Element, number>;
+}
+
+const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: "fbt" };
+const CAROUSEL = "carousel";
+
+export function drawList(
+  products: readonly Product[],
+  look: Look,
+  level: number,
+  told: Told,
+): Drawn {
+  const layout = LAYOUTS[look.layout] ?? CAROUSEL;
+  const cards = new Map<Element, number>();
+  products.forEach((product, index) => {
+    cards.set(cardOf(product, index + 1, look, told, layout === "fbt"), index);
+  });
+  const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards.keys());
+  const isCarousel = layout === CAROUSEL;
+  const nav = isCarousel ? arrows(list, look.strings) : null;
+  const body = layout === "fbt" ? drawBundle(list, products, look, told) : list;
+  const content = section(layout, look.title || look.strings.label, headOf(look, level, nav), body);
+  if (isCarousel) content.setAttribute("aria-roledescription", "carousel");
+  return { content, cards };
+}
+
+/** The same boxes before the answer, so that nothing moves when it comes. */
+export function drawWaiting(look: Look, level: number): HTMLElement {
+  const layout = LAYOUTS[look.layout] ?? CAROUSEL;
+  const count = layout === CAROUSEL ? look.columns : (look.num ?? look.columns);
+  const cards = Array.from({ length: layout === "fbt" ? 3 : count }, () =>
+    draw(
+      "li",
+      { class: "card" },
+      draw(
+        "a",
+        {},
+        draw("span", { class: "image" }),
+        draw(
+          "span",
+          { class: "text" },
+          draw("span", { class: "title" }),
+          look.show_price && draw("span", { class: "price" }, "\u00a0"),
+        ),
+      ),
+      look.show_add_to_cart && layout !== "fbt" && draw("span", { class: "button" }, "\u00a0"),
+    ),
+  );
+  const body = draw("ul", { class: "list" }, ...cards);
+  const waiting = section(layout, "", headOf(look, level, null), body);
+  waiting.classList.add("wait");
+  waiting.setAttribute("aria-hidden", "true");
+  return waiting;
+}
+
+function section(
+  layout: string,
+  label: string,
+  head: HTMLElement | null,
+  body: HTMLElement,
+): HTMLElement {
+  const content = draw("section", { class: layout, part: "widget" }, head, body);
+  if (label) content.setAttribute("aria-label", label);
+  return content;
+}
+
+function headOf(look: Look, level: number, nav: HTMLElement | null): HTMLElement | null {
+  if (!look.title && !nav) return null;
+  const attributes = { class: "heading", part: "heading" };
+  const name = `h${Math.min(Math.max(level, 1), 6)}` as "h2";
+  const heading = look.title ? draw(name, attributes, look.title) : null;
+  return draw("div", { class: "head", part: "header" }, heading, nav);
+}
+
+function cardOf(
+  product: Product,
+  position: number,
+  look: Look,
+  told: Told,
+  inBundle: boolean,
+): HTMLElement {
+  const link = linkOf(product, look, look.locale);
+  const clicked = (event: MouseEvent): void => {
+    if (event.button < 2 && link.href) told.clicked(product, position, event); // 1: a new tab
+  };
+  link.addEventListener("click", clicked);
+  link.addEventListener("auxclick", clicked);
+  const add = look.show_add_to_cart && !inBundle && addButton(product, look.strings, told);
+  return draw("li", { class: "card", part: "card", "data-id": product.id }, link, add);
+}
+
+function addButton(product: Product, words: Words, told: Told): HTMLElement {
+  const text = draw("span", {}, words.add);
+  const attributes = {
+    class: "button",
+    part: "button",
+    type: "button",
+    "aria-label": `${words.add}: ${product.title}`,
+  };
+  const button = draw("button", attributes, text);
+  button.addEventListener("click", () => {
+    void press(button, text, words.add, words, () => told.wanted([product], product));
+  });
+  return button;
+}
+
+/** Does what a button is for, and says on the button how it went. */
+export async function press(
+  button: HTMLElement,
+  text: HTMLElement,
+  usual: string,
+  words: Words,
+  act: () => Promise<boolean>,
+): Promise<void> {
+  if (button.ariaBusy === "true") return;
+  button.ariaBusy = "true";
+  text.setAttribute("role", "status");
+  try {
+    if (await act()) text.textContent = words.added;
+  } catch {
+    text.textContent = words.failed;
+  }
+  button.ariaBusy = "false";
+  setTimeout(() => (text.textContent = usual), 2_500);
+}

@@ -1,0 +1,8 @@
+// /widget/v1/{store_domain}.js
+
+import { start } from "../core/start";
+import { elementOf } from "./element";
+
+start("recs", (core) => {
+  if (!customElements.get("product-recs")) customElements.define("product-recs", elementOf(core));
+});

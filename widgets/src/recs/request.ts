@@ -1,0 +1,69 @@
+// What does an element ask for? Its attributes, read once for each question.
+
+import type { Look } from "../core/config";
+import type { Core } from "../core/core";
+import { withQuery } from "../core/reading";
+import { sessionId } from "../core/session";
+
+export interface Request {
+  readonly key: string;
+  /** Whose look it has, and what its events say of where they come from. */
+  readonly type: string;
+  readonly item: string;
+  readonly items: string;
+  readonly source: string;
+  readonly num: number;
+  readonly layout: string;
+  readonly user: string;
+  readonly customer: string;
+}
+
+/** The attributes that change what is asked for, or how it is drawn. */
+export const ATTRIBUTES = [
+  "data-key", "data-type", "data-item-id", "data-item-ids", "data-source", "data-num",
+  "data-layout", "data-title", "data-user-id", "data-customer-id", "lang",
+];
+const MOST = 20;
+const ADD_ONS = 3;
+
+export function requestOf(host: HTMLElement, core: Core): Request {
+  const given = host.dataset;
+  const source = given.source ?? "";
+  const type = given.type || (source === "trending" ? source : "recs");
+  return {
+    key: core.keyOf(host),
+    type,
+    item: given.itemId ?? "",
+    items: given.itemIds ?? "",
+    source: source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
+    num: Math.min(Math.max(Math.trunc(Number(given.num)) || 0, 0), MOST),
+    layout: given.layout ?? "",
+    user: core.customer(given.userId),
+    customer: core.customer(given.customerId),
+  };
+}
+
+/** Returns the address that answers; without consent it names nobody. */
+export function addressOf(request: Request, look: Look, core: Core): string {
+  const { key, source, customer } = request;
+  const most = look.layout === "fbt" ? ADD_ONS : MOST;
+  const num = request.num || (look.num && Math.min(look.num, most));
+  const known = core.consent.given;
+  const user = known && (request.user || sessionId());
+  if (source === "trending") {
+    const address = withQuery("/v1/trending", { num, user_id: known && sessionId(), key });
+    return core.facts.base + address;
+  }
+  return (
+    core.facts.base +
+    withQuery("/v1/recommendations", {
+      item_id: request.item,
+      item_ids: request.items,
+      user_id: user,
+      customer_id: known && customer,
+      num,
+      source,
+      key,
+    })
+  );
+}
