@@ -10,7 +10,7 @@ import { build } from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/public/assets/widgets");
-const WIDGETS = ["recs"];
+const WIDGETS = ["recs", "search", "look"];
 
 // Styles stand in files of their own and travel as text without needless blanks.
 const styles = {

@@ -78,7 +78,7 @@ def test_who_has_it_is_told_so_without_a_body(merchant: Merchant, coding: str) -
 
 
 @pytest.mark.parametrize(
-    "domain", ["nobody.example", "%22);alert(1)//", "%E2%80%A8.example", "search-a", "a b"]
+    "domain", ["nobody.example", "%22);alert(1)", "%E2%80%A8.example", "search-a", "a b"]
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unknown_store_gets_a_script_that_says_so(
