@@ -33,15 +33,14 @@ export function pictureOf(product: Product): HTMLElement {
 export function linkOf(
   product: Product,
   look: Look,
-  locale: string,
-  ...more: (Node | null)[]
+  ...more: Node[]
 ): HTMLAnchorElement {
   const price =
     look.show_price && product.price !== null
       ? draw(
           "span",
           { class: "price", part: "price" },
-          money(product.price, look.currency, locale),
+          money(product.price, look.currency, look.locale),
         )
       : null;
   const link = draw(

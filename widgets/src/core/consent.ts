@@ -13,11 +13,8 @@ declare global {
 export class Consent {
   private said_: boolean | undefined;
 
-  /** `required_`: without a yes nothing is kept. `changed_` is called when that may be new. */
-  constructor(
-    private readonly required_: boolean,
-    private readonly changed_: () => void,
-  ) {
+  /** `changed_` is called whenever the answer may be another. */
+  constructor(private readonly changed_: () => void) {
     for (const name of ["wp_listen_for_consent_change", "visitorConsentCollected"]) {
       document.addEventListener(name, changed_);
     }
@@ -43,6 +40,8 @@ export class Consent {
     } catch {
       return false;
     }
-    return !this.required_ && !navigator.globalPrivacyControl;
+    // On the script's tag, or on any element of ours.
+    const isRequired = document.querySelector("[data-consent=required]");
+    return !isRequired && !navigator.globalPrivacyControl;
   }
 }

@@ -32,7 +32,7 @@ export class Core {
 
   constructor(readonly facts: Facts) {
     this.user = this.customer(facts.user);
-    this.consent = new Consent(facts.consentRequired, () => this.consentChanged_());
+    this.consent = new Consent(() => this.consentChanged_());
     if (facts.key && this.consent.given) this.outbox_(facts.key); // what a closed page left
   }
 

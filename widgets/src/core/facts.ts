@@ -16,8 +16,6 @@ export interface Facts {
   /** The publishable key, where it is known without looking at elements. */
   readonly key: string;
   readonly answers: readonly string[];
-  /** Whether nothing of a shopper may be kept or sent before consent. */
-  readonly consentRequired: boolean;
   /** The customer whom the script's own tag names. */
   readonly user: string;
   /** The script's own tag, for the options of widgets that have no element. */
@@ -38,7 +36,6 @@ export function readFacts(): Facts {
     base: tag ? (tag.src.split(PATH)[0] ?? "") : location.origin,
     key: STORE?.key ?? told.key ?? "",
     answers: STORE?.answers ?? [],
-    consentRequired: told.consent === "required",
     user: told.customerId || told.userId || "",
     tag,
   };

@@ -5,11 +5,11 @@ import type { Look } from "../core/config";
 import type { Core } from "../core/core";
 import { frame, showChildren } from "../core/frame";
 import { type Product, productsOf } from "../core/product";
-import { read } from "../core/reading";
+import { read, withQuery } from "../core/reading";
 import { watchSight } from "../core/sight";
 import { drawList, drawWaiting } from "./layouts";
 import styles from "./recs.css";
-import { ATTRIBUTES, type Request, addressOf, requestOf } from "./request";
+import { ATTRIBUTES, type Request, addressOf, lookBefore, requestOf } from "./request";
 
 const NEAR = "400px";
 
@@ -23,10 +23,9 @@ export function elementOf(core: Core): CustomElementConstructor {
     private shown_ = "";
 
     connectedCallback(): void {
-      if (!this.shadowRoot) {
-        this.attachShadow({ mode: "open" });
-        showChildren(this);
-      }
+      if (!this.shadowRoot) this.attachShadow({ mode: "open" });
+      if (this.childElementCount) showChildren(this);
+      else this.waiting_(this.own_(lookBefore(requestOf(this, core)), ""));
       this.refresh_();
     }
 
@@ -83,10 +82,12 @@ export function elementOf(core: Core): CustomElementConstructor {
         const look = this.own_(await core.look(request.key, request.type, lang), lang);
         if (stop.signal.aborted) return;
         if (!this.shown_ && !this.childElementCount) this.waiting_(look);
-        const address = addressOf(request, look, core);
-        const reply: any = await read(address, stop.signal);
+        const [reply, own]: any[] = await Promise.all([
+          read(addressOf(request, look, core), stop.signal),
+          look.layout === "fbt" && this.itself_(request, stop.signal),
+        ]);
         if (stop.signal.aborted) return;
-        this.show_(productsOf(reply?.recommendations), request, look);
+        this.show_(productsOf(reply?.recommendations), own, request, look);
       } catch (error) {
         if (stop.signal.aborted) return;
         this.without_("error", { reason: String(error) });
@@ -105,13 +106,26 @@ export function elementOf(core: Core): CustomElementConstructor {
       };
     }
 
+    /** The product of the page: the search finds an exact id first. */
+    private async itself_(request: Request, signal: AbortSignal): Promise<Product | null> {
+      const query = { q: request.item, num: 1, key: request.key };
+      const address = core.facts.base + withQuery("/v1/search", query);
+      const found: any = request.item && (await read(address, signal).catch(() => null));
+      return productsOf(found?.results).find((one) => one.id === request.item) ?? null;
+    }
+
     private waiting_(look: Look): void {
       frame(this, look, styles, drawWaiting(look, this.level_()));
     }
 
-    private show_(products: Product[], request: Request, look: Look): void {
+    private show_(
+      products: Product[],
+      own: Product | null,
+      request: Request,
+      look: Look,
+    ): void {
       if (!products.length) return this.without_("empty", {});
-      const { content, cards } = drawList(products, look, this.level_(), {
+      const { content, cards } = drawList(products, own, look, this.level_(), {
         clicked: (product, position, origin) =>
           this.clicked_(product, position, request, origin),
         wanted: (chosen, origin) => this.wanted_(chosen, request, look, origin),

@@ -23,8 +23,10 @@ export interface Drawn {
 const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: "fbt" };
 const CAROUSEL = "carousel";
 
+/** `own` is the product of the page, which a bundle begins with. */
 export function drawList(
   products: readonly Product[],
+  own: Product | null,
   look: Look,
   level: number,
   told: Told,
@@ -37,7 +39,7 @@ export function drawList(
   const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards.keys());
   const isCarousel = layout === CAROUSEL;
   const nav = isCarousel ? arrows(list, look.strings) : null;
-  const body = layout === "fbt" ? drawBundle(list, products, look, told) : list;
+  const body = layout === "fbt" ? drawBundle(list, products, own, look, told) : list;
   const content = section(layout, look.title || look.strings.label, headOf(look, level, nav), body);
   if (isCarousel) content.setAttribute("aria-roledescription", "carousel");
   return { content, cards };
@@ -46,8 +48,9 @@ export function drawList(
 /** The same boxes before the answer, so that nothing moves when it comes. */
 export function drawWaiting(look: Look, level: number): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
-  const count = layout === CAROUSEL ? look.columns : (look.num ?? look.columns);
-  const cards = Array.from({ length: layout === "fbt" ? 3 : count }, () =>
+  const isBundle = layout === "fbt";
+  const length = isBundle ? 3 : layout === CAROUSEL ? look.columns : look.num;
+  const cards = Array.from({ length }, () =>
     draw(
       "li",
       { class: "card" },
@@ -62,10 +65,11 @@ export function drawWaiting(look: Look, level: number): HTMLElement {
           look.show_price && draw("span", { class: "price" }, "\u00a0"),
         ),
       ),
-      look.show_add_to_cart && layout !== "fbt" && draw("span", { class: "button" }, "\u00a0"),
+      look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, "\u00a0"),
     ),
   );
-  const body = draw("ul", { class: "list" }, ...cards);
+  const list = draw("ul", { class: "list" }, ...cards);
+  const body = isBundle ? draw("div", { class: "body" }, list, draw("div", { class: "sum" })) : list;
   const waiting = section(layout, "", headOf(look, level, null), body);
   waiting.classList.add("wait");
   waiting.setAttribute("aria-hidden", "true");
@@ -98,7 +102,7 @@ function cardOf(
   told: Told,
   inBundle: boolean,
 ): HTMLElement {
-  const link = linkOf(product, look, look.locale);
+  const link = linkOf(product, look);
   const clicked = (event: MouseEvent): void => {
     if (event.button < 2 && link.href) told.clicked(product, position, event); // 1: a new tab
   };

@@ -13,7 +13,6 @@ export interface Request {
   readonly items: string;
   readonly source: string;
   readonly num: number;
-  readonly layout: string;
   readonly user: string;
   readonly customer: string;
 }
@@ -37,17 +36,34 @@ export function requestOf(host: HTMLElement, core: Core): Request {
     items: given.itemIds ?? "",
     source: source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
     num: Math.min(Math.max(Math.trunc(Number(given.num)) || 0, 0), MOST),
-    layout: given.layout ?? "",
     user: core.customer(given.userId),
     customer: core.customer(given.customerId),
   };
+}
+
+/** Returns how a list probably looks, to keep its place before the service has said. */
+export function lookBefore({ type, num }: Request): Look {
+  const before: Partial<Look> = {
+    layout: type,
+    title: " ",
+    columns: 4,
+    columns_mobile: 2,
+    num: num || 8,
+    gap: 16,
+    corner_radius: 8,
+    image_ratio: "1 / 1",
+    show_price: true,
+    show_add_to_cart: type === "cart",
+    scoped: true,
+  };
+  return before as Look;
 }
 
 /** Returns the address that answers; without consent it names nobody. */
 export function addressOf(request: Request, look: Look, core: Core): string {
   const { key, source, customer } = request;
   const most = look.layout === "fbt" ? ADD_ONS : MOST;
-  const num = request.num || (look.num && Math.min(look.num, most));
+  const num = request.num || Math.min(look.num, most);
   const known = core.consent.given;
   const user = known && (request.user || sessionId());
   if (source === "trending") {
