@@ -67,6 +67,10 @@ export class Core {
 
   /** Sends an event; without consent it waits for it, or is forgotten where it was refused. */
   track(event: string, fields: Fields, key = this.keyOf()): void {
+    this.attempt(() => this.put_(event, fields, key));
+  }
+
+  private put_(event: string, fields: Fields, key: string): void {
     if (this.consent.given) {
       const named = this.customer(fields.user_id as string | undefined) || this.user;
       this.outbox_(key).put_(event, {
@@ -101,6 +105,15 @@ export class Core {
     forgetSession();
     this.held_ = [];
     for (const outbox of this.outboxes_.values()) outbox.clear_();
+  }
+
+  /** Does something of which no failure may reach the page. */
+  attempt(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.warn(String(error));
+    }
   }
 
   /** Says something to the shop's developer, once. */

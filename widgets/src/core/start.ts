@@ -34,28 +34,15 @@ export function start(part: string, run: (core: Core) => void): void {
     return;
   }
   parts[part] = true;
-  try {
-    run(core);
-  } catch (error) {
-    core.warn(`the script "${part}" could not start: ${String(error)}`);
-  }
+  core.attempt(() => run(core));
 }
 
 function install(ours: Partial<Global>): Core {
   const core = new Core(readFacts());
   const waiting = ours.q ?? [];
-  const guarded =
-    <Words extends unknown[]>(act: (...words: Words) => void) =>
-    (...words: Words): void => {
-      try {
-        act(...words);
-      } catch (error) {
-        core.warn(String(error));
-      }
-    };
-  ours.track = guarded((event, payload = {}) => core.track(event, payload));
-  ours.consent = guarded((granted) => core.consent.say(granted));
-  ours.reset = guarded(() => core.reset());
+  ours.track = (event, payload = {}) => core.track(event, payload);
+  ours.consent = (granted) => core.attempt(() => core.consent.say(granted));
+  ours.reset = () => core.attempt(() => core.reset());
   delete ours.q;
   for (const call of waiting) ours.track(...(Array.from(call) as [string, Fields]));
   return core;

@@ -23,10 +23,12 @@ export function elementOf(core: Core): CustomElementConstructor {
     private shown_ = "";
 
     connectedCallback(): void {
-      if (!this.shadowRoot) this.attachShadow({ mode: "open" });
-      if (this.childElementCount) showChildren(this);
-      else this.waiting_(this.own_(lookBefore(requestOf(this, core)), ""));
-      this.refresh_();
+      core.attempt(() => {
+        if (!this.shadowRoot) this.attachShadow({ mode: "open" });
+        if (this.childElementCount) showChildren(this);
+        else this.waiting_(this.own_(lookBefore(requestOf(this, core)), ""));
+        this.refresh_();
+      });
     }
 
     disconnectedCallback(): void {
