@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Orders:
     items: Items
     times: Ints  # per order, UTC milliseconds
     n_items: int
+    customers: Ints  # per order; 0 is nobody
 
     @property
     def sizes(self) -> Ints:
@@ -111,7 +113,7 @@ def online_retail() -> Orders:
     """
     table = pq.read_table(
         _present("online_retail/transactions.parquet"),
-        columns=["invoice_no", "stock_code", "unit_price", "invoice_date"],
+        columns=["invoice_no", "stock_code", "unit_price", "invoice_date", "customer_id"],
     )
     invoices = table["invoice_no"].to_numpy().astype(str)
     codes = table["stock_code"].to_numpy().astype(str)
@@ -122,12 +124,16 @@ def online_retail() -> Orders:
     moments = table["invoice_date"].to_numpy()[kept].astype("datetime64[ms]")
     times = np.full(len(names), np.iinfo(np.int64).max)
     np.minimum.at(times, orders, moments.astype(np.int64))
+    customers = np.zeros(len(names), dtype=np.int64)
+    known = pc.fill_null(table["customer_id"].cast("float64"), 0.0).to_numpy()[kept]
+    np.maximum.at(customers, orders, known.astype(np.int64))
     lines = np.unique(orders * np.int64(len(products)) + items)
     return Orders(
         lines // len(products),
         (lines % len(products)).astype(np.int32),
         times,
         len(products),
+        customers,
     )
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.quality import bought_together, constants, next_item, pictures, search
+from benchmarks.quality import (
+    basket_completion,
+    bought_together,
+    constants,
+    next_basket,
+    next_item,
+    pictures,
+    search,
+)
 from benchmarks.quality.datasets import MissingDataError
 
 if TYPE_CHECKING:
@@ -14,6 +22,8 @@ if TYPE_CHECKING:
 
 PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
+    "basket-completion": basket_completion.measure,
+    "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "search": search.measure,

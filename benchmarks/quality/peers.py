@@ -49,9 +49,16 @@ class PlainVmis:
     times (1 - 0.1 * newest shared place) times (1 + ln(S / df)).
     """
 
-    def __init__(self, train: Sessions, n_items: int, m: int = 1000, k: int = 100) -> None:
-        """Index the sessions, given in the order of time."""
-        self._m, self._k = m, k
+    def __init__(
+        self,
+        train: Sessions,
+        n_items: int,
+        m: int = 1000,
+        k: int = 100,
+        last: int = _LAST_ITEMS,
+    ) -> None:
+        """Index sessions in the order of time; a visit's `last` items are compared."""
+        self._m, self._k, self._last = m, k, last
         self._sessions = [np.array(list(dict.fromkeys(one))) for one in train.items]
         holders: list[list[int]] = [[] for _ in range(n_items)]
         for number, session in enumerate(self._sessions):
@@ -63,7 +70,7 @@ class PlainVmis:
 
     def next_items(self, prefix: Sequence[int], limit: int) -> Items:
         """Return what comes after `prefix` (oldest to newest), without its newest item."""
-        visit = list(dict.fromkeys(reversed(prefix)))[:_LAST_ITEMS]
+        visit = list(dict.fromkeys(reversed(prefix)))[: self._last]
         held = [self._holders[item] for item in visit]
         places = np.repeat(np.arange(len(visit)), [len(one) for one in held])
         numbers, newest, where = np.unique(

@@ -48,10 +48,32 @@ def companions(
     for (one, other), weight in together.items():
         lift = support[one, other] * len(baskets) / (held_in[one] * held_in[other])
         believed = support[one, other] >= options.least_support and lift > 1.0 + 1e-12
-        if believed or len(baskets) < options.few_orders:
+        believed = believed or len(baskets) < options.few_orders
+        if len(baskets) >= options.common_orders:
+            common = held_in[other] > options.common_share * len(baskets)
+            believed = believed and not (common and lift <= options.common_lift + 1e-12)
+        if believed:
             doubt = holding[one] + options.shrink
             scores[one][other] = weight / (doubt * holding[other] ** options.exponent)
     return {item: best_first(found)[: options.neighbours] for item, found in scores.items()}
+
+
+def cosines(lines: Sequence[tuple[int, int, float]]) -> dict[tuple[int, int], float]:
+    """Return the cosine of each pair of items in baskets that all weigh 1."""
+    baskets: dict[int, set[int]] = defaultdict(set)
+    for basket, item, _ in lines:
+        baskets[basket].add(item)
+    held: dict[int, int] = defaultdict(int)
+    together: dict[tuple[int, int], int] = defaultdict(int)
+    for items in baskets.values():
+        for item in items:
+            held[item] += 1
+        for pair in permutations(items, 2):
+            together[pair] += 1
+    return {
+        (one, other): count / math.sqrt(held[one] * held[other])
+        for (one, other), count in together.items()
+    }
 
 
 def _kept_sessions(

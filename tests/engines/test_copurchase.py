@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +12,18 @@ from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
     fit_copurchase,
+    kernel,
+    twin,
 )
 from productrecs.engines.copurchase.counting import count_pairs, gather
-from tests.engines.references import companions
+from tests.engines.references import companions, cosines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Line = tuple[int, int, float]
+COUNTED = CopurchaseOptions(season=0.0, alike=0.0, places=0)  # nothing but the counts
+ALIKE_AGES = replace(COUNTED, half_life_days=1e9, large_basket=10**6)
 
 
 def fitted(
@@ -52,7 +57,7 @@ def shop(seed: int, n_orders: int, n_items: int) -> list[Line]:
 @pytest.mark.parametrize(("seed", "n_orders"), [(1, 60), (2, 499), (3, 700), (4, 1500)])
 def test_every_list_is_what_the_formula_says(seed: int, n_orders: int) -> None:
     lines = shop(seed, n_orders, n_items=80)
-    options = CopurchaseOptions(neighbours=12)
+    options = replace(COUNTED, neighbours=12)
 
     model = fitted(lines, 80, options)
 
@@ -64,28 +69,115 @@ def test_every_list_is_what_the_formula_says(seed: int, n_orders: int) -> None:
         np.testing.assert_allclose(ranked.scores, [score for _, score in found], rtol=1e-5)
 
 
-def test_several_anchors_sum_their_votes_and_hold_popularity_against_more() -> None:
-    lines, options = shop(5, 900, n_items=60), CopurchaseOptions()
-    model = fitted(lines, 60)
-    popularity = {
-        item: sum(
-            min(1.0, 30 / len({i for b, i, _ in lines if b == basket})) * 0.5 ** (age / 180)
-            for basket, age in {(b, a) for b, i, a in lines if i == item}
-        )
-        for item in range(60)
-    }
+def test_several_anchors_sum_powers_of_what_each_says() -> None:
+    lines = [(basket, item, 0.0) for basket, item, _ in shop(5, 400, n_items=60)]
+    options = replace(ALIKE_AGES, lean=0.3, doublings=2, common_share=1.0, neighbours=60)
+    held = {item: len({b for b, i, _ in lines if i == item}) for item in range(60)}
     votes: dict[int, float] = {}
-    for anchor in (3, 7, 11):
-        for item, score in companions(lines, options)[anchor]:
-            change = options.exponent - options.exponent_several
-            votes[item] = votes.get(item, 0.0) + score * popularity[item] ** change
+    for (one, other), cosine in cosines(lines).items():
+        if one in {3, 7, 11} and other not in {3, 7, 11}:
+            vote = (cosine * (held[other] / held[one]) ** 0.2) ** 4
+            votes[other] = votes.get(other, 0.0) + vote
 
-    ranked = model.complete([3, 7, 11, 3], 1000)
+    ranked = fitted(lines, 60, options).complete([3, 7, 11, 3], 1000)
 
-    assert set(ranked.items.tolist()) == set(votes) - {3, 7, 11}
+    assert set(ranked.items.tolist()) == set(votes)
     np.testing.assert_allclose(
         ranked.scores, [votes[item] for item in ranked.items.tolist()], rtol=1e-4
     )
+
+
+def test_a_companion_loses_to_one_like_it_that_stands_above_it() -> None:
+    # 1 and 2 always come together: whoever saw 1 learns nothing new from 2.
+    baskets = [[0, 1, 2]] * 6 + [[0, 3]] * 5 + [[1, 2]] * 3
+    by_count = fitted(orders(*baskets), 4, ALIKE_AGES)
+    varied = fitted(orders(*baskets), 4, replace(ALIKE_AGES, alike=0.6))
+
+    assert by_count.complete([0], 3).items.tolist() == [1, 2, 3]
+    ranked = varied.complete([0], 3)
+    assert ranked.items.tolist() == [1, 3, 2]
+    likeness = cosines(orders(*baskets))
+    fallen = (1 - 0.6 * likeness[1, 2]) * (1 - 0.6 * likeness.get((3, 2), 0.0))
+    assert ranked.scores[2] / by_count.neighbours(0).scores[1] == pytest.approx(fallen)
+
+
+def test_what_sells_lately_gains_on_what_sold_before() -> None:
+    was = [(n, item, 100.0) for n in range(6) for item in (0, 1)]
+    now = [(n + 6, item, 1.0) for n in range(5) for item in (0, 2)]
+    lines = [*was, *now]
+
+    even = fitted(lines, 3, replace(ALIKE_AGES, season=0.0))
+    seasonal = fitted(lines, 3, replace(ALIKE_AGES, season=0.15))
+
+    assert even.neighbours(0).items.tolist() == [1, 2]
+    assert seasonal.neighbours(0).items.tolist() == [2, 1]
+
+
+def test_every_item_stands_in_the_head_of_some_list_where_it_fits() -> None:
+    lines = shop(8, 1200, n_items=80)
+    plain = fitted(lines, 80, COUNTED)
+    fair = fitted(lines, 80, replace(COUNTED, places=4))
+
+    def heads(model: CopurchaseModel) -> set[int]:
+        lists = (model.neighbours(item).items[:4].tolist() for item in range(80))
+        return {item for one in lists for item in one}
+
+    assert len(heads(fair)) > len(heads(plain)) + 5
+    # Who led a list, leads it still.
+    for item in range(80):
+        before, after = plain.neighbours(item).items, fair.neighbours(item).items
+        assert before[:3].tolist() == after[:3].tolist()
+        assert sorted(before.tolist()) == sorted(after.tolist())
+
+
+def test_a_gift_with_every_order_goes_with_nothing() -> None:
+    baskets = [[0, 1, 9], [0, 1, 9], [2, 3, 9], [2, 3, 9], [4, 9], [5, 9]] * 5
+    gift_to_dear_orders = [[0, 1, 9], [0, 1, 9], [2, 3], [2, 3, 9], [4, 9], [5]] * 5
+
+    for given in (baskets, gift_to_dear_orders):
+        model = fitted(orders(*given), 10)
+        assert model.neighbours(0).items.tolist() == [1]
+        assert model.neighbours(2).items.tolist() == [3]
+    trusting = fitted(orders(*baskets), 10, CopurchaseOptions(common_share=1.0))
+    assert 9 in trusting.neighbours(0).items
+
+
+def test_an_order_sent_again_under_another_number_counts_once() -> None:
+    lines = orders([0, 1], [0, 1], [0, 1], [0, 2], [0, 2])
+    columns = [np.array(column) for column in zip(*lines, strict=True)]
+    baskets, items = columns[0].astype(np.int64), columns[1].astype(np.int32)
+
+    def supports(buyers: list[int]) -> dict[int, int]:
+        whose = np.array(buyers)[baskets]
+        model = fit_copurchase(baskets, items, None, 3, None, whose)
+        return {other: model.baskets_of(0, other) for other in (1, 2)}
+
+    assert supports([7, 7, 7, 7, 8]) == {1: 1, 2: 2}  # one buyer thrice, two once each
+    assert supports([0, 0, 0, 0, 0]) == {1: 3, 2: 2}  # nobody knows whose they are
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
+    layout = fitted(shop(seed, 900, n_items=70), 70).layout
+    rng = np.random.default_rng(seed)
+
+    for limit in (1, 4, 60):
+        for anchor in range(70):
+            for one, other in zip(
+                kernel.varied(layout, anchor, limit),
+                twin.varied(layout, anchor, limit),
+                strict=True,
+            ):
+                np.testing.assert_array_equal(one, other)
+        for count in (2, 7, 50):
+            anchors = rng.choice(70, count, replace=False).astype(np.int64)
+            for one, other in zip(
+                kernel.together(layout, anchors, limit),
+                twin.together(layout, anchors, limit),
+                strict=True,
+            ):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
 
 
 def test_blocks_do_not_change_the_pairs() -> None:
@@ -140,36 +232,37 @@ def test_a_grown_store_does_not_believe_a_pair_seen_once() -> None:
 
 
 def test_a_grown_store_does_not_believe_what_chance_explains() -> None:
-    # 0 and 1 are in half of all orders each, and together in a quarter of them: chance.
-    by_chance = orders(*[[0, 1], [0], [1], [2]] * 200)
-    by_habit = orders(*[[0, 1], [0], [1], [2]] * 200, [0, 1])
+    # 0 and 1 are in a tenth of all orders each, and together in a hundredth: chance.
+    hundred = [[0, 1], *[[0]] * 9, *[[1]] * 9, *[[2]] * 81]
+    by_chance = orders(*hundred * 10)
+    by_habit = orders(*hundred * 10, [0, 1])
 
     assert fitted(by_chance, 3).neighbours(0).items.tolist() == []
     assert fitted(by_habit, 3).neighbours(0).items.tolist() == [1]
 
 
 def test_an_old_basket_counts_for_less() -> None:
-    model = fitted([(0, 0, 0.0), (0, 1, 0.0), (1, 0, 180.0), (1, 2, 180.0)], 3)
+    model = fitted([(0, 0, 0.0), (0, 1, 0.0), (1, 0, 180.0), (1, 2, 180.0)], 3, COUNTED)
 
     ranked = model.neighbours(0)
 
     assert ranked.items.tolist() == [1, 2]
-    # Half the weight above; what is held against item 2 is half as much, to the 0.1.
-    assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5 / 0.5**0.1)
+    # Half the weight above; what is held against item 2 is half as much, to the 0.15.
+    assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5 / 0.5**0.15)
 
 
 def test_a_wholesale_order_counts_for_less() -> None:
     wholesale = [0, *range(2, 61)]
-    model = fitted(orders([0, 1], wholesale), 61)
+    model = fitted(orders([0, 1], wholesale), 61, COUNTED)
 
     ranked = model.neighbours(0)
 
     assert ranked.items[0] == 1
-    assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5 / 0.5**0.1)
+    assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5 / 0.5**0.15)
 
 
 def test_no_item_keeps_more_than_fifty_companions() -> None:
-    model = fitted(orders(list(range(80))), 80)
+    model = fitted(orders(list(range(80))), 80, COUNTED)
 
     assert np.diff(model.offsets).tolist() == [50] * 80
     assert model.neighbours(0).items.tolist() == list(range(1, 51))

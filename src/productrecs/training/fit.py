@@ -85,6 +85,7 @@ def fit(
         ((now_ms - bought.times[together]) / DAY_MS).clip(min=0).astype(np.float32),
         n_items,
         CopurchaseOptions(),
+        bought.buyers[together],
     )
     sessions = fit_sessions(
         visits(behaviour.visitors, behaviour.times),

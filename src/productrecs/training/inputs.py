@@ -47,6 +47,7 @@ class Purchases:
     totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # unknown: 0
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     standing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: nobody known
 
 
 class TrainingInputs:
@@ -71,10 +72,12 @@ class TrainingInputs:
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read what came after `applied_seq`; return how many facts that was."""
-        read = 0
-        for page in repository.behaviour(self.applied_seq, up_to_seq):
-            self._take_behaviour(page)
-            read += len(page)
+        pages = [
+            _behaviour(page) for page in repository.behaviour(self.applied_seq, up_to_seq)
+        ]
+        read = sum(len(page.items) for page in pages)
+        if pages:
+            self.behaviour = _joined([self.behaviour, *pages])
         changed = [
             row
             for page in repository.purchases(self.applied_seq, up_to_seq)
@@ -85,18 +88,9 @@ class TrainingInputs:
         self.applied_seq = up_to_seq
         return read + len(changed)
 
-    def _take_behaviour(self, page: list[tuple[Any, ...]]) -> None:
-        _, times, kinds, items, visitors = zip(*page, strict=True)
-        codes = [visitor_code(visitor) for visitor in visitors]
-        mine = self.behaviour
-        mine.times = np.concatenate((mine.times, np.array(times, np.int64)))
-        mine.kinds = np.concatenate((mine.kinds, np.array(kinds, np.int8)))
-        mine.items = np.concatenate((mine.items, np.array(items, np.int32)))
-        mine.visitors = np.concatenate((mine.visitors, np.array(codes, np.int64)))
-
     def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
         # A line that changed twice meanwhile was read once, as it stands now.
-        line_seqs, baskets, items, quantities, totals, times, voids = zip(
+        line_seqs, baskets, items, quantities, totals, times, voids, buyers = zip(
             *rows, strict=True
         )
         fresh = Purchases(
@@ -107,8 +101,32 @@ class TrainingInputs:
             totals=np.nan_to_num(_floats(totals)),
             times=_ints(times),
             standing=~np.array(voids, np.bool_),
+            buyers=_codes(buyers),
         )
         self.purchases = _merged(self.purchases, fresh)
+
+
+def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
+    _, times, kinds, items, visitors = zip(*page, strict=True)
+    return Behaviour(
+        times=np.array(times, np.int64),
+        kinds=np.array(kinds, np.int8),
+        items=np.array(items, np.int32),
+        visitors=_codes(visitors),
+    )
+
+
+def _joined(parts: Sequence[Behaviour]) -> Behaviour:
+    names = Behaviour.__dataclass_fields__
+    return Behaviour(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    )
+
+
+def _codes(names: Sequence[str | None]) -> Ints:
+    """Return everybody's code; 0 for nobody."""
+    codes = {name: visitor_code(name) if name else 0 for name in set(names)}
+    return np.array([codes[name] for name in names], dtype=np.int64)
 
 
 def _merged(old: Purchases, fresh: Purchases) -> Purchases:

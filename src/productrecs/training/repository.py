@@ -125,7 +125,7 @@ class TrainingRepository:
         yield from self._pages(query)
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (line_seq, basket, item, quantity, total, ts, void) changes."""
+        """Give pages of (line_seq, basket, item, quantity, total, ts, void, shopper)."""
         lines = purchase_lines.c
         query = (
             sa.select(
@@ -136,6 +136,7 @@ class TrainingRepository:
                 lines.total,
                 lines.ts,
                 lines.void,
+                lines.shopper,
             )
             .where(
                 lines.store_id == self._store_id,

@@ -105,7 +105,8 @@ def ask(
 
 
 def past_of(person: str, recent: list[int], bought: list[int]) -> History:
-    return History(person, 1, array("q", recent), array("q", bought))
+    times = array("q", range(NOW - DAY_MS, NOW - DAY_MS + len(bought)))
+    return History(person, 1, array("q", recent), array("q", bought), times)
 
 
 def anna(recent: list[int], bought: list[int]) -> History:
@@ -161,6 +162,25 @@ def test_what_was_bought_comes_back_only_where_repeats_are_allowed(shop: Shop) -
     assert "peg" not in without
     assert "tent" in without  # merely viewed
     assert "peg" in allowed
+
+
+def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(shop: Shop) -> None:
+    shop.settings = StoreSettings(allow_repeat_recommendations=True)
+    day = NOW - 30 * DAY_MS
+    habit = History(
+        "anna",
+        1,
+        array("q", [BOLT]),
+        array("q", [ROPE, BOLT, BOLT, BOLT]),
+        array("q", [day, day, day + DAY_MS, day + 2 * DAY_MS]),
+    )
+
+    picks = ask(shop, Source.BUY, 4, habit)
+
+    assert names(picks)[:2] == ["bolt", "rope"]
+    assert {pick.engine for pick in picks} == {Engine.BUY}
+    # On a page it is about the page's product: what goes with it, never what is rebought.
+    assert names(ask(shop, Source.BUY, 4, habit, item_id="tent")) == ["peg", "lantern"]
 
 
 def test_both_identities_of_a_call_are_used(shop: Shop) -> None:

@@ -1,7 +1,7 @@
 """What is bought together? Learned from baskets alone, and never padded."""
 
 from productrecs.engines.copurchase.fit import fit_copurchase
-from productrecs.engines.copurchase.model import CopurchaseModel
+from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
 from productrecs.engines.copurchase.options import CopurchaseOptions
 
-__all__ = ["CopurchaseModel", "CopurchaseOptions", "fit_copurchase"]
+__all__ = ["CopurchaseModel", "CopurchaseOptions", "fit_copurchase", "warm_up"]

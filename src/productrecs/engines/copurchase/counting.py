@@ -12,6 +12,7 @@ from productrecs.engines.contract import Floats, Ints, Items, Scores, check_numb
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
     from scipy import sparse
 
     from productrecs.engines.copurchase.options import CopurchaseOptions
@@ -95,6 +96,38 @@ def gather(baskets: Ints, items: Items, ages_days: Scores | None, n_items: int) 
         ages_days=np.maximum(newest, 0.0),
         n_items=n_items,
     )
+
+
+def without_repeats(lines: Baskets, baskets: Ints, buyers: Ints) -> Baskets:
+    """Return the baskets but those that a buyer's newer one repeats item by item.
+
+    `baskets` and `buyers` [n] are those that `lines` was gathered from; 0 is nobody. An
+    order that was sent again under another number is no second sign of what goes together.
+    """
+    names, places = np.unique(baskets[baskets >= 0], return_index=True)
+    buyer = buyers[baskets >= 0][places]
+    contents = np.zeros(len(names), dtype=np.uint64)
+    np.add.at(contents, lines.baskets, _mixed(lines.items.astype(np.uint64)))
+    order = np.lexsort((lines.ages_days, contents, buyer))
+    again = np.zeros(len(names), dtype=np.bool_)
+    again[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
+    kept = ~again | (buyer == 0)
+    renumbered = np.cumsum(kept) - 1
+    stays = kept[lines.baskets]
+    return Baskets(
+        baskets=renumbered[lines.baskets[stays]],
+        items=lines.items[stays],
+        ages_days=lines.ages_days[kept],
+        n_items=lines.n_items,
+    )
+
+
+def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return 64 well-mixed bits for each number (splitmix64)."""
+    mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:

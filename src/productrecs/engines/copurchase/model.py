@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from productrecs.engines.contract import (
     NOTHING,
     Arrays,
+    Floats,
     Ints,
     Items,
     Ranked,
     Scores,
-    places_of_best,
 )
+from productrecs.engines.copurchase import twin
+from productrecs.engines.copurchase.layout import Companions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_evaluators: list[Any] = [twin]  # the last one answers: the compiled one, once warm
+_NOT_KEPT: Final = "layout"
+
+
+def warm_up() -> None:
+    """Make this process answer by the compiled kernel from now on, alike but faster."""
+    from productrecs.engines.copurchase import kernel  # noqa: PLC0415 - it compiles
+
+    _evaluators[1:] = [kernel]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,21 +38,33 @@ class CopurchaseModel:
     """Every item's companions, best first, as one compressed sparse matrix.
 
     `offsets` [n_items + 1] delimits each item's run in `companions` (item numbers),
-    `scores` and `support` (in how many baskets the pair stood); `rarity` [n_items] is what
-    a companion's score is multiplied by when several anchors vote.
+    `scores`, `support` (in how many baskets the pair stood) and `likeness` (the pair's
+    cosine); `lean` [n_items] and `constants` [2] are as in `layout.Companions`.
     """
 
     offsets: Ints
     companions: Items
     scores: Scores
     support: Items
-    rarity: Scores
+    likeness: Scores
+    lean: Scores
+    constants: Floats
+    layout: Companions = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Lay the arrays out as the evaluators read them: plain and read-only."""
+        views = [np.asarray(getattr(self, name)) for name in Companions._fields]
+        plain = [view.view(np.ndarray).view() for view in views]
+        for view in plain:
+            view.flags.writeable = False
+        object.__setattr__(self, "layout", Companions(*plain))
 
     @classmethod
     def empty(cls) -> Self:
         """Return the model of a store that sold nothing: every answer is empty."""
         none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
-        return cls(np.zeros(1, np.int64), none, nothing, none, nothing)
+        nowhere = np.zeros(1, np.int64)
+        return cls(nowhere, none, nothing, none, nothing, nothing, np.zeros(2))
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -49,11 +73,11 @@ class CopurchaseModel:
         Raises:
             KeyError: when one of them is missing.
         """
-        return cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: arrays[name] for name in cls._kept()})
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays, named as its fields."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: getattr(self, name) for name in self._kept()}
 
     @property
     def n_items(self) -> int:
@@ -63,7 +87,7 @@ class CopurchaseModel:
     def neighbours(self, item: int) -> Ranked:
         """Return the item's companions, best first; none for an unknown item.
 
-        A score is c / ((n_item + shrink) * n_companion ** exponent), so above 0.
+        A score is `CopurchaseOptions`' strength, so above 0.
         """
         if not 0 <= item < self.n_items:
             return NOTHING
@@ -81,21 +105,20 @@ class CopurchaseModel:
     def complete(self, basket: Sequence[int], limit: int) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.
 
-        Each distinct item of the basket votes for its companions with their scores; the
+        A single item's companions come by their strength, each the less the more it is like
+        one that stands above it. Each of several items votes for its companions and the
         votes are summed. Items of the basket are never returned; a basket of unknown items
         gives an empty list, never a fallback (interface 4.1, rule 2).
         """
-        anchors = list(dict.fromkeys(basket))
-        if len(anchors) == 1:
-            items, scores = self.neighbours(anchors[0])
-            return Ranked(items[:limit], scores[:limit]) if limit > 0 else NOTHING
-        voices = [self.neighbours(anchor) for anchor in anchors]
-        items = np.concatenate([NOTHING.items, *(voice.items for voice in voices)])
-        votes = np.concatenate([NOTHING.scores, *(voice.scores for voice in voices)])
-        found, where = np.unique(items, return_inverse=True)
-        sums = np.bincount(where, weights=votes.astype(np.float64), minlength=len(found))
-        fresh = np.isin(found, anchors, invert=True)
-        found = found[fresh]
-        scores = sums[fresh] * self.rarity[found]
-        places = places_of_best(found, scores, limit)
-        return Ranked(found[places], scores[places].astype(np.float32))
+        known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
+        if limit <= 0 or not known:
+            return NOTHING
+        answer = _evaluators[-1]
+        if len(known) == 1:
+            return Ranked(*answer.varied(self.layout, known[0], limit))
+        anchors = np.array(known, dtype=np.int64)
+        return Ranked(*answer.together(self.layout, anchors, limit))
+
+    @classmethod
+    def _kept(cls) -> list[str]:
+        return [name for name in cls.__dataclass_fields__ if name != _NOT_KEPT]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
+from productrecs.engines.repurchase import buy_again
 from productrecs.features.recommendations.fill import FILLERS
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
@@ -23,6 +24,8 @@ from productrecs.records.orders.history import History
 from productrecs.tenancy.accounts.settings import StoreSettings
 
 _CANDIDATES: Final = 60
+_LINES: Final = 2_000  # the newest bought, that tell what is bought again
+_COMPANIONS: Final = 0.3  # weight beside what is bought again
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
 
 
@@ -36,6 +39,7 @@ class Situation:
     bought: frozenset[int]  # what they bought and should not be shown again
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
+    regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
 
 
 class Ranking(NamedTuple):
@@ -112,6 +116,7 @@ def understand(
         bought=_not_again(shop.settings, histories, now_ms),
         visitor=next((one.visitor for one in histories if one.recent), None),
         placement=placement,
+        regulars=NOTHING if anchors else _regulars(shop, histories),
     )
 
 
@@ -150,6 +155,25 @@ def _not_again(
         return frozenset().union(*(history.bought for history in histories))
     since_ms = now_ms - days * DAY_MS
     return frozenset().union(*(history.bought_since(since_ms) for history in histories))
+
+
+def _regulars(shop: Shop, histories: Sequence[History]) -> Ranked:
+    """Return what the shopper buys again, if the store shows such things."""
+    settings = shop.settings
+    if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
+        return NOTHING
+    bought = max(
+        (one for one in histories if one.bought_at), key=_when_bought, default=None
+    )
+    if bought is None:
+        return NOTHING
+    items = np.array(bought.bought[-_LINES:], dtype=np.int64)
+    times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
+    return buy_again(items, times, shop.models.ranks, _CANDIDATES)
+
+
+def _when_bought(history: History) -> int:
+    return history.bought_at[-1]
 
 
 def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
@@ -195,12 +219,22 @@ def _shown(
 
 def _candidates(shop: Shop, engine: Engine, situation: Situation, now_ms: int) -> Ranked:
     if engine is Engine.BUY:
-        anchors = basket_of(situation)
-        return shop.models.copurchase.complete(anchors, _CANDIDATES) if anchors else NOTHING
+        return _bought_candidates(shop, situation)
     visit = visit_of(situation)
     if not visit:
         return NOTHING
     return shop.models.sessions.next_items(visit, now_ms, _CANDIDATES, situation.visitor)
+
+
+def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:
+    """Return what goes with the call's items; of a shopper alone, also what they rebuy."""
+    anchors = basket_of(situation)
+    companions = shop.models.copurchase.complete(anchors, _CANDIDATES)
+    regulars = situation.regulars
+    if not len(regulars.items):
+        return companions
+    fused = fuse([regulars.items, companions.items], (1.0, _COMPANIONS))
+    return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
 def _filled(

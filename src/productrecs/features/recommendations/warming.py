@@ -1,6 +1,6 @@
 """What may a process get ready while it answers already? Its compiled inner loops."""
 
-from productrecs.engines import browse, fusion
+from productrecs.engines import browse, copurchase, fusion
 
 
 def warm_up() -> None:
@@ -10,4 +10,5 @@ def warm_up() -> None:
     answers come from numpy. `tools/setup` does it beforehand.
     """
     browse.warm_up()
+    copurchase.warm_up()
     fusion.warm_up()

@@ -1,0 +1,135 @@
+"""Basket completion: is the item that was taken out of a later basket among the first ten?
+
+Data: Online Retail, learned as in `bought_together`. Asked: every later order of 3 and more
+distinct products, one of them (by a fixed seed) hidden, the others given. The whole catalog
+is ranked but for the given items. The floors are plain sums over the given items, each
+learned once from all orders and once from those of up to 100 products; the best one counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.quality.bought_together import CUT, Trial, trial
+from benchmarks.quality.datasets import age_days, online_retail
+from benchmarks.quality.statistics import difference
+from benchmarks.report import Figure
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, warm_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.report import Report
+    from productrecs.engines.contract import Floats, Items
+
+    Lists = Callable[[Items], Items]
+
+SHOWN: Final = 10
+LEAST: Final = 3
+SEED: Final = 7
+LARGEST: Final = 100
+REACH: Final = 1.05
+
+
+class Question(NamedTuple):
+    """A basket with one of its items taken out."""
+
+    given: Items
+    hidden: int
+
+
+def questions(test: Trial, begin_ms: int, until_ms: int = 2**62) -> list[Question]:
+    """Return a question for each order of three and more items in that time."""
+    rng = np.random.default_rng(SEED)
+    orders = test.orders
+    chosen = (orders.times >= begin_ms) & (orders.times < until_ms)
+    chosen &= orders.sizes >= LEAST
+    asked = []
+    for content in orders.contents(np.flatnonzero(chosen)):
+        place = int(rng.integers(len(content)))
+        asked.append(Question(np.delete(content, place), int(content[place])))
+    return asked
+
+
+def ours(test: Trial, options: CopurchaseOptions) -> Lists:
+    """Return our engine's lists; of more than fifty given items, the first fifty."""
+    baskets, items, times = test.orders.lines_of(test.learned)
+    ages = age_days(times, test.now_ms).astype(np.float32)
+    model = fit_copurchase(baskets, items, ages, test.orders.n_items, options)
+    warm_up()
+    return lambda given: model.complete(given.tolist(), SHOWN).items
+
+
+def floors(test: Trial, largest: int) -> dict[str, Lists]:
+    """Return the plain methods, learned from orders of up to `largest` products."""
+    learned = test.learned & (test.orders.sizes <= largest)
+    baskets, items, _ = test.orders.lines_of(learned)
+    n = test.orders.n_items
+    holding = sparse.csr_array(
+        (np.ones(len(items)), (baskets, items)), shape=(len(learned), n)
+    )
+    counts = (holding.T @ holding).toarray()
+    held = np.maximum(counts.diagonal().copy(), 1e-9)
+    np.fill_diagonal(counts, 0.0)
+    cosine = counts / np.sqrt(np.outer(held, held))
+    ways = {
+        "count": counts,
+        "cosine": cosine,
+        "cosine, support 2": np.where(counts >= 2, cosine, 0.0),
+        "c/((n_i+20) n_j^.2)": counts / ((held + 20.0)[:, None] * held**0.2),
+    }
+    return {name: _summing(matrix) for name, matrix in ways.items()}
+
+
+def ask(asked: Sequence[Question], lists: Lists) -> tuple[Floats, Floats]:
+    """Return each question's HR@10 (1 or 0) and MRR@10."""
+    hits, ranks = np.zeros(len(asked)), np.zeros(len(asked))
+    for number, question in enumerate(asked):
+        found = np.flatnonzero(lists(question.given) == question.hidden)
+        if len(found):
+            hits[number], ranks[number] = 1.0, 1.0 / (1.0 + found[0])
+    return hits, ranks
+
+
+def measure(report: Report) -> None:
+    """Add HR@10 and MRR@10 of our lists beside the best floor, then each floor."""
+    test = trial(online_retail(), CUT)
+    asked = questions(test, test.now_ms)
+    mine = ask(asked, ours(test, CopurchaseOptions()))
+    others = {
+        f"{name}, orders {size}": ask(asked, lists)
+        for size, largest in (("of any size", 10**9), (f"up to {LARGEST}", LARGEST))
+        for name, lists in floors(test, largest).items()
+    }
+    for at, metric in enumerate(("HR@10", "MRR@10")):
+        best = max(others, key=lambda name: float(others[name][at].mean()))
+        value, floor = float(mine[at].mean()), float(others[best][at].mean())
+        gain = difference(mine[at], others[best][at], np.arange(len(asked)))
+        report.add(
+            Figure(
+                f"basket completion, Online Retail from {CUT}, {metric}",
+                value,
+                "share",
+                floor,
+                value / floor,
+                f">= {REACH} x floor",
+                value >= REACH * floor,
+                f"{len(asked)} baskets; floor: {best}; difference {gain}",
+            )
+        )
+    for name, (hits, _) in others.items():
+        title = f"basket completion, HR@10, {name}"
+        report.add(Figure(title, float(hits.mean()), "share", note="for comparison"))
+
+
+def _summing(matrix: Floats) -> Lists:
+    def lists(given: Items) -> Items:
+        sums = matrix[given].sum(axis=0)
+        sums[given] = 0.0
+        order = np.lexsort((np.arange(len(sums)), -sums))[:SHOWN]
+        return order[sums[order] > 0].astype(np.int32)
+
+    return lists

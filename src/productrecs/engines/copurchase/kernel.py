@@ -1,0 +1,162 @@
+"""Companions, compiled: the same sums in the same order as the twin's."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from productrecs.engines.compiling import compiled
+from productrecs.engines.copurchase.layout import Companions
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats, Ints, Items, Scores
+
+_memory = threading.local()
+
+
+class Work(NamedTuple):
+    """Scratch memory of one thread, all zero between questions but `touched`."""
+
+    places: Items  # [n_items] 1 + where a companion stands; or -1 for an anchor
+    votes: Floats  # [n_items]
+    touched: Items  # [n_items]
+
+
+def scratch(n_items: int) -> Work:
+    """Return this thread's scratch memory, made larger when needed: 16 bytes an item."""
+    work: Work | None = getattr(_memory, "work", None)
+    if work is None or len(work.votes) < n_items:
+        work = Work(
+            places=np.zeros(n_items, dtype=np.int32),
+            votes=np.zeros(n_items),
+            touched=np.zeros(n_items, dtype=np.int32),
+        )
+        _memory.work = work
+    return work
+
+
+def _fixed(kind: Any) -> Any:
+    return types.Array(kind, 1, "C", readonly=True)
+
+
+_F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
+_LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
+    [_fixed(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], Companions
+)
+_FIXED_ITEMS = _fixed(_I4)
+_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], Work)  # type: ignore[no-untyped-call]  # numba
+
+
+@compiled(_F4[:, ::1](_LAYOUT, _WORK, _FIXED_ITEMS))
+def likenesses(layout: Companions, work: Work, items: Items) -> Any:
+    """Return how alike each two of distinct `items` are, where either's list tells it."""
+    count = len(items)
+    alike = np.zeros((count, count), dtype=np.float32)
+    for place in range(count):
+        work.places[items[place]] = place + 1
+    for place in range(count):
+        item = items[place]
+        for at in range(layout.offsets[item], layout.offsets[item + 1]):
+            other = work.places[layout.companions[at]] - 1
+            if other >= 0:
+                alike[place, other] = layout.likeness[at]
+                alike[other, place] = layout.likeness[at]
+    for place in range(count):
+        work.places[items[place]] = 0
+    return alike
+
+
+@compiled(_I8(_LAYOUT, _WORK, _I8, _I4[::1], _F4[::1]))
+def choose(
+    layout: Companions, work: Work, anchor: int, items: Items, scores: Scores
+) -> int:
+    """Fill `items` and `scores` with an anchor's companions; return how many."""
+    begin, end = layout.offsets[anchor], layout.offsets[anchor + 1]
+    candidates = layout.companions[begin:end]
+    left = layout.scores[begin:end].copy()
+    wanted = min(len(items), end - begin)
+    alike = likenesses(layout, work, candidates)
+    for place in range(wanted):
+        best = -1
+        for at in range(len(candidates)):
+            if left[at] >= 0 and (
+                best < 0
+                or left[at] > left[best]
+                or (left[at] == left[best] and candidates[at] < candidates[best])
+            ):
+                best = at
+        items[place], scores[place] = candidates[best], left[best]
+        left[best] = -1.0
+        for at in range(len(candidates)):
+            if left[at] >= 0:
+                kept = 1.0 - layout.constants[1] * np.float64(alike[best, at])
+                left[at] = np.float32(np.float64(left[at]) * kept)
+    return int(wanted)
+
+
+@compiled(_I8(_LAYOUT, _WORK, _I8[::1]))
+def vote(layout: Companions, work: Work, anchors: Ints) -> int:
+    """Let several anchors vote for their companions; return how many items got a vote."""
+    doublings = int(layout.constants[0])
+    found = 0
+    for anchor in anchors:
+        work.places[anchor] = -1
+    for anchor in anchors:
+        own = np.float64(layout.lean[anchor])
+        for at in range(layout.offsets[anchor], layout.offsets[anchor + 1]):
+            item = layout.companions[at]
+            voice = np.float64(layout.likeness[at]) * (np.float64(layout.lean[item]) / own)
+            for _ in range(doublings):
+                voice *= voice
+            if work.places[item] == 0:
+                work.places[item] = 1
+                work.touched[found] = item
+                found += 1
+            work.votes[item] += voice
+    for anchor in anchors:
+        work.places[anchor] = 0
+        work.votes[anchor] = 0.0
+    return found
+
+
+@compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
+def take_best(work: Work, found: int, items: Items, scores: Scores) -> int:
+    """Sort the best items into `items` and `scores`, clear the votes; return how many."""
+    taken = 0
+    for place in range(found):
+        item = work.touched[place]
+        score = np.float32(work.votes[item])
+        work.votes[item] = 0.0
+        work.places[item] = 0
+        at = taken
+        while at > 0 and (
+            scores[at - 1] < score or (scores[at - 1] == score and items[at - 1] > item)
+        ):
+            at -= 1
+        if at == len(items) or score == 0.0:
+            continue
+        taken = min(taken + 1, len(items))
+        for later in range(taken - 1, at, -1):
+            scores[later] = scores[later - 1]
+            items[later] = items[later - 1]
+        scores[at] = score
+        items[at] = item
+    return taken
+
+
+def varied(layout: Companions, anchor: int, limit: int) -> tuple[Items, Scores]:
+    """Return up to `limit` companions, each less the more it is like one above it."""
+    items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
+    count = choose(layout, scratch(len(layout.lean)), anchor, items, scores)
+    return items[:count], scores[:count]
+
+
+def together(layout: Companions, anchors: Ints, limit: int) -> tuple[Items, Scores]:
+    """Return up to `limit` items that several anchors vote for, best first."""
+    items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
+    work = scratch(len(layout.lean))
+    count = take_best(work, vote(layout, work, anchors), items, scores)
+    return items[:count], scores[:count]

@@ -1,0 +1,44 @@
+"""What does somebody buy again? What was often in their baskets, and still sells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.contract import NOTHING, Ranked, places_of_best
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Ints, Items
+
+HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
+FADING: Final = 0.9  # from one basket to the one before it
+_HEAD: Final = 20.0  # places of what trends that are as good as the first
+
+
+def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
+    """Return up to `limit` items that were bought before, the likeliest next one first.
+
+    `items` and `times` [n] (UTC milliseconds, rising) are one buyer's lines; what was
+    bought within half a day is one basket. `ranks` holds each item's place in the order of
+    popularity, 0 the best; an item beyond its end comes last there. An item's score is the
+    sum of 0.9 ** (baskets ago), times (20 + rank) ** -0.5.
+
+    Source: requirements/algorithms.md 2.3; measured in benchmarks/quality.
+    """
+    if not len(items):
+        return NOTHING
+    begins = np.zeros(len(items), dtype=np.bool_)
+    begins[1:] = np.diff(times) > HALF_A_DAY_MS
+    number = np.cumsum(begins)
+    found, where = np.unique(items, return_inverse=True)
+    # Once a basket: of lines of one item in one basket the first counts.
+    fresh = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
+    faded = FADING ** (number[-1] - number[fresh])
+    sums = np.bincount(where[fresh], weights=faded, minlength=len(found))
+    places = np.full(len(found), float(len(ranks)))
+    known = found < len(ranks)
+    places[known] = ranks[found[known]]
+    scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
+    best = places_of_best(found, scores, limit)
+    return Ranked(found[best].astype(np.int32), scores[best])
