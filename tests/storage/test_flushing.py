@@ -155,11 +155,10 @@ def test_a_disk_that_fails_is_not_believed(
     async def send() -> object:
         writer = GroupCommit(sqlite_database, lambda: broken.append(True))
         with sqlite_database.reading():
-            (error,) = await asyncio.gather(
-                writer.submit(add, "a", "first"), return_exceptions=True
-            )
+            sent = writer.submit(add, "a", "first")
+            results = await asyncio.gather(sent, return_exceptions=True)
         await asyncio.to_thread(writer.close)
-        return error
+        return results[0]
 
     assert isinstance(asyncio.run(send()), StorageBrokenError)
     assert broken == [True]

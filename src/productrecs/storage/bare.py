@@ -7,12 +7,12 @@ transaction that `Database.transaction` opened, beside SQLAlchemy's statements.
 """
 
 import functools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import apsw
+import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
@@ -27,6 +27,8 @@ BARE: Final = "productrecs.bare"
 
 Row = tuple[Any, ...]
 _TOGETHER: Final = 1_000
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 
 
 class Bare(Protocol):
@@ -83,14 +85,14 @@ class SqliteBare:
     ) -> dict[str, Any]:
         """Return one column by another where that is wanted: a table's key and value."""
         rows = self.all(_sqlite_map(*columns), (store_id, list(wanted)))
-        found: dict[str, Any] = json.loads(rows[0][0])
+        found: dict[str, Any] = _decode(rows[0][0])
         return found
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
         """Insert few rows with one statement, many with one that is run for each."""
         with _translated():
             if len(rows) <= _TOGETHER:
-                self._driver.execute(_sqlite_insert_together(table), (json.dumps(rows),))
+                self._driver.execute(_sqlite_insert_together(table), (as_json(rows),))
             else:
                 self._driver.executemany(_sqlite_insert(table), rows)
 
@@ -105,7 +107,12 @@ def _translated() -> Iterator[None]:
 
 def written(parameters: Sequence[object]) -> list[Any]:
     """Return parameters as the drivers take them: lists of rows as JSON."""
-    return [json.dumps(one) if isinstance(one, list) else one for one in parameters]
+    return [as_json(one) if isinstance(one, list) else one for one in parameters]
+
+
+def as_json(rows: object) -> str:
+    """Return rows as the text of one parameter."""
+    return _encode(rows).decode()
 
 
 def names_of(table: sa.Table) -> str:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 
@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
-GATHER_SECONDS: Final = 0.0003
-MOST_GATHER_SECONDS: Final = 0.004
+FEW: Final = 4
+GATHER_SECONDS: Final = 0.002
 
 
 @dataclass(slots=True)
@@ -48,6 +48,19 @@ Many = Callable[[Work, Hashable, Sequence[Any]], Sequence[Any]]
 """Writes several payloads of one key together; returns a result for each, in order."""
 
 
+class Answer(Protocol):
+    """Who waits for a write; told in the event loop that the write came from."""
+
+    def done(self) -> bool:
+        """Return whether nobody waits any more; the write stands all the same."""
+
+    def set_result(self, result: Any, /) -> None:
+        """Take the result of a write that is durable."""
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """Take the reason why nothing was stored."""
+
+
 @dataclass(slots=True)
 class _Pending:
     many: Many
@@ -55,7 +68,7 @@ class _Pending:
     payload: Any
     alone: bool
     loop: asyncio.AbstractEventLoop
-    answer: asyncio.Future[Any]
+    answer: Answer
 
 
 _Answer = tuple[_Pending, Any, BaseException | None]
@@ -140,8 +153,26 @@ class GroupCommit:
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
         """
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.put(many, key, payload, answer, alone=alone)
+        return answer
+
+    def put(
+        self,
+        many: Many,
+        key: Hashable,
+        payload: object,
+        answer: Answer,
+        *,
+        alone: bool = False,
+    ) -> None:
+        """Take a write as `submit` does, and tell `answer` in the running loop.
+
+        Raises:
+            QueueFullError: when too many writes wait; nothing was taken.
+        """
         loop = asyncio.get_running_loop()
-        pending = _Pending(many, key, payload, alone, loop, loop.create_future())
+        pending = _Pending(many, key, payload, alone, loop, answer)
         if len(self._waiting) >= self._limit or self._closing:
             message = "too many writes are waiting; send this one again in a moment"
             raise QueueFullError(message)
@@ -149,7 +180,6 @@ class GroupCommit:
         if self._sleeps:
             with self._wake:
                 self._wake.notify()
-        return pending.answer
 
     def close(self) -> None:
         """Write everything that waits, then stop."""
@@ -166,13 +196,9 @@ class GroupCommit:
             self._write(self._take())
 
     def _gather(self) -> None:
-        """Let more come as long as more comes: a commit costs the same for more."""
-        before, until = 0, time.monotonic() + MOST_GATHER_SECONDS
-        while before < len(self._waiting) < BATCH_LIMIT and not self._closing:
-            before = len(self._waiting)
+        """Let some more come: a commit costs nearly the same for more."""
+        if len(self._waiting) < FEW and not self._closing:
             time.sleep(GATHER_SECONDS)
-            if time.monotonic() > until:
-                return
 
     def _sleep(self) -> bool:
         """Return once something waits; false when nothing does and nothing will."""
@@ -273,7 +299,7 @@ def _tell(answers: Iterable[_Answer]) -> None:
 
 def _settle(answers: list[_Answer]) -> None:
     for pending, result, error in answers:
-        if pending.answer.done():  # its client has gone; the write stands all the same
+        if pending.answer.done():
             continue
         if error is None:
             pending.answer.set_result(result)

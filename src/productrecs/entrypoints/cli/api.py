@@ -23,6 +23,7 @@ from productrecs.settings import Settings
 @listening_options
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
+@click.option("--office", type=click.Path(path_type=Path), hidden=True)
 @place_option
 def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
@@ -31,6 +32,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     workers: int | None,
     fd: int | None,
     lifeline: int | None,
+    office: Path | None,
     place: Place | None,
 ) -> None:
     """Answer requests only; run `productrecs worker` beside it, once or more.
@@ -39,7 +41,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     """
     settings = settings_of(host, port, data, workers)
     if fd is not None and lifeline is not None:
-        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline), place)
+        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline), place, office)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -51,6 +53,7 @@ def _serve(
     listener: socket.socket,
     lifeline: Lifeline | None,
     place: Place | None = None,
+    office: Path | None = None,
 ) -> None:
     # Imported here, since a supervisor of several processes needs none of it.
     from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415
@@ -73,7 +76,7 @@ def _serve(
     with opened(settings.data) as services:
         run_server(
             lambda state: create_application(
-                services, state.draining, place, state.admission
+                services, state.draining, place, state.admission, office
             ),
             listener,
             ServerOptions(

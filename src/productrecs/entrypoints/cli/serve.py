@@ -1,7 +1,10 @@
 """`productrecs serve`: the API, the background and the timetable, in one command."""
 
+import contextlib
+import socket
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,18 +54,40 @@ def supervise(
     listener = listen(settings.host, settings.port)
     address, number = address_of(listener), listener.fileno()
     folder = ("--data", str(settings.data))
-    roles = [
-        Role(f"api {index + 1}", ("api", *folder, "--fd", str(number)), (number,))
-        for index in range(settings.workers)
-    ]
-    if with_worker:
-        roles += background_roles(settings)
-    supervisor = Supervisor(
-        with_places(roles),
-        on_ready=lambda: announce(address),
-        on_stop=listener.close,
-    )
-    return supervisor.run()
+    with an_office() as (office, door):
+        roles = [
+            Role(
+                f"api {index + 1}",
+                ("api", *folder, "--fd", str(number), "--office", str(office)),
+                (number,),
+            )
+            for index in range(settings.workers)
+        ]
+        written = ("worker", *folder, "--lane", "writing", "--fd", str(door.fileno()))
+        roles.append(Role("writer", written, (door.fileno(),)))
+        if with_worker:
+            roles += background_roles(settings)
+        supervisor = Supervisor(
+            with_places(roles),
+            on_ready=lambda: announce(address),
+            on_stop=listener.close,
+        )
+        return supervisor.run()
+
+
+@contextlib.contextmanager
+def an_office() -> Iterator[tuple[Path, socket.socket]]:
+    """Give the address at which one process writes what the others take, and its socket.
+
+    Only this user may enter the folder. The socket outlives the process that serves it:
+    whoever comes while there is none waits for its successor.
+    """
+    with tempfile.TemporaryDirectory(prefix="productrecs-") as folder:
+        path = Path(folder) / "office"
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(str(path))
+            door.listen()
+            yield path, door
 
 
 def supervise_background(settings: Settings) -> int:

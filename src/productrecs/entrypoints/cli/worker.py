@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -22,15 +23,23 @@ NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
 
 LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
+WRITING = "writing"
 
 
 @click.command
 @data_option
-@click.option("--lane", type=click.Choice([LEARNING, INDEXES, UPLOADS]), hidden=True)
+@click.option(
+    "--lane", type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING]), hidden=True
+)
+@click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @place_option
 def worker(
-    data: Path | None, lane: str | None, lifeline: int | None, place: Place | None
+    data: Path | None,
+    lane: str | None,
+    fd: int | None,
+    lifeline: int | None,
+    place: Place | None,
 ) -> None:
     """Run background jobs and their timetable; any number may run beside one another.
 
@@ -38,12 +47,13 @@ def worker(
     """
     if lane is None:
         sys.exit(supervise_background(settings_of(data=data)))
-    os.nice(NICENESS)
+    if lane != WRITING:  # which shoppers wait for
+        os.nice(NICENESS)
     if place is not None:
         place.board.take(place.number, UNCOUNTED)
     with opened(data) as services:
         configure_logging(services.settings.log_format)
-        working = _build(lane, services)
+        working = _build(lane, services, fd)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: working.stop())
         if lifeline is not None:
@@ -64,8 +74,12 @@ class _Working(Protocol):
         """Let `run` return; safe from signal handlers and threads."""
 
 
-def _build(lane: str, services: "Services") -> _Working:
+def _build(lane: str, services: "Services", fd: int | None) -> _Working:
     # Imported here: who imports files needs nothing of what learning takes.
+    if lane == WRITING:
+        from productrecs.entrypoints.http.writing.office import Office  # noqa: PLC0415
+
+        return Office(services, socket.socket(fileno=fd))
     if lane == INDEXES:
         from productrecs.entrypoints.worker.indexing import Indexing  # noqa: PLC0415
 

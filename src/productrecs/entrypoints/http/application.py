@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import logging
-import os
 import random
 import sys
-import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
@@ -57,6 +56,9 @@ from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
 from productrecs.entrypoints.http.widget import config, events, recommendations, search
+from productrecs.entrypoints.http.writing.broken import stop_at_once
+from productrecs.entrypoints.http.writing.desk import Desk, OwnDesk, SharedDesk
+from productrecs.entrypoints.http.writing.facts import writings_of
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.warming import warm_up
 from productrecs.storage.group_commit import GroupCommit
@@ -65,8 +67,6 @@ from productrecs.tenancy.accounts.directory import AccountDirectory
 _log = logging.getLogger(__name__)
 
 INTERFACE_VERSION: Final = "3.0.0"
-_LAST_WORDS_SECONDS: Final = 0.3
-_EX_SOFTWARE: Final = 70
 _LOOK_SECONDS: Final = 1.0
 _SWITCH_SECONDS: Final = 0.0005
 
@@ -76,14 +76,16 @@ def create_application(
     draining: object,
     place: Place | None = None,
     admission: Admission | None = None,
+    office: Path | None = None,
 ) -> Application:
     """Return the ASGI application of one process.
 
     `draining` becomes true when the process is about to stop; it counts in `place`, also
-    whom `admission` lets in.
+    whom `admission` lets in. Events and orders go to the process that listens at `office`,
+    if there is one.
     """
     traffic = Traffic(place or Place.alone("api"))
-    process = _Process(services, draining, traffic, admission or Admission())
+    process = _Process(services, draining, traffic, admission or Admission(), office)
     return process.gate
 
 
@@ -91,9 +93,15 @@ class _Process:
     """One API process from its start to its end."""
 
     def __init__(
-        self, services: Services, draining: object, traffic: Traffic, admission: Admission
+        self,
+        services: Services,
+        draining: object,
+        traffic: Traffic,
+        admission: Admission,
+        office: Path | None,
     ) -> None:
         self._services = services
+        self._office = office
         self._draining = draining
         self._traffic = traffic
         self._admission = admission
@@ -145,9 +153,8 @@ class _Process:
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
         # The loop must not wait Python's usual 5 ms for the writer's thread to give way.
         sys.setswitchinterval(_SWITCH_SECONDS)
-        services = self._services
-        database = services.database
-        database.checkpoint_apart()
+        services, database = self._services, self._services.database
+        writer = GroupCommit(database, stop_at_once)
         on_loop = database.dialect.reads_on_the_loop
         accounts = await asyncio.to_thread(AccountDirectory, database)
         context = self._context = Context(
@@ -155,9 +162,8 @@ class _Process:
             accounts=accounts,
             shops=Shops(services, accounts),
             metering=Metering(services),
-            writer=GroupCommit(database, _stop_at_once),
-            write_events=events.EventWriting(services),
-            write_orders=orders.OrderWriting(services),
+            desk=self._desk(writer),
+            writer=writer,
             write_catalog=items.CatalogWriting(services),
             write_uploads=uploads.UploadWriting(services),
             activity=RecentActivity(services),
@@ -169,6 +175,7 @@ class _Process:
         )
         context.shops.start()
         context.metering.start()
+        await context.desk.start()
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
@@ -181,6 +188,7 @@ class _Process:
             preloading.cancel()
             warming.cancel()
             looking.cancel()
+            await context.desk.close()
             await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.shops.close)
@@ -189,6 +197,12 @@ class _Process:
             await asyncio.to_thread(context.searching.close)
             context.reader.close()
             services.close()
+
+    def _desk(self, writer: GroupCommit) -> Desk:
+        if self._office is not None:
+            return SharedDesk(self._office)
+        self._services.database.checkpoint_apart()
+        return OwnDesk(writer, writings_of(self._services))
 
     async def _preload(self, context: Context) -> None:
         try:
@@ -202,7 +216,10 @@ class _Process:
     async def _look_at_itself(self, context: Context) -> None:
         """Note what stands, for whichever process is asked for the figures of all."""
         while True:
-            self._traffic.set(Gauge.WRITES_WAITING, context.writer.depth)
+            waiting = context.writer.depth
+            if self._office is not None:
+                waiting += context.desk.depth
+            self._traffic.set(Gauge.WRITES_WAITING, waiting)
             self._traffic.set(Gauge.OPEN_STORES, context.shops.count)
             self._traffic.tell(self._admission.count)
             self._traffic.settle()
@@ -252,10 +269,3 @@ def _refusal(request: Request, why: Answer, detail: str) -> Response:
     body = error_body(detail, why.code, exchange.request_id)
     headers = {"retry-after": str(random.randint(1, 5))} if why.is_passing else None  # noqa: S311 - spreads retries
     return Response(body, why.status, headers=headers, media_type="application/json")
-
-
-def _stop_at_once() -> None:
-    # After a failed sync nothing more may be acknowledged; the supervisor starts afresh.
-    # The moment is for those who wait: they are told 503.
-    _log.critical("stopping: the disk failed to make a write durable")
-    threading.Timer(_LAST_WORDS_SECONDS, os._exit, (_EX_SOFTWARE,)).start()

@@ -15,6 +15,7 @@ from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Traffic
+from productrecs.entrypoints.http.writing.desk import Desk
 from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.group_commit import GroupCommit, Many
@@ -32,9 +33,8 @@ class Context:
     accounts: AccountDirectory
     shops: Shops
     metering: Metering
-    writer: GroupCommit
-    write_events: Many
-    write_orders: Many
+    desk: Desk  # for events and orders
+    writer: GroupCommit  # for all else
     write_catalog: Many
     write_uploads: Many
     activity: RecentActivity

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.server import STARTUP_FAILURE
+from uvicorn.config import STARTUP_FAILURE
 
 from productrecs.entrypoints.http.accepting import Accepting
 from productrecs.entrypoints.http.admission import Limits

@@ -1,12 +1,10 @@
 """POST /v1/orders: a purchase, once, however often it is sent."""
 
-from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import parse_json, read_body
 from productrecs.entrypoints.http.documentation import (
     OK_REPLY,
@@ -17,14 +15,11 @@ from productrecs.entrypoints.http.documentation import (
 )
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.traffic import Count
-from productrecs.entrypoints.services import Services
-from productrecs.records.orders.order import NewOrder
-from productrecs.records.orders.receive import Receipt, receive_order
-from productrecs.storage.group_commit import Work
-from productrecs.storage.store_log import StoreLog
+from productrecs.entrypoints.http.writing.facts import Fact
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.context import Exchange
+    from productrecs.records.orders.receive import Receipt
 
 router = APIRouter(tags=["server"])
 
@@ -70,9 +65,7 @@ async def sync_order(request: Request) -> Response:
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     order = parse_order(parse_json(data))
     context, store = exchange.context, exchange.known_caller.store
-    receipt: Receipt = await context.writer.submit(
-        context.write_orders, store.store_id, order
-    )
+    receipt: Receipt = await context.desk.submit(Fact.ORDER, store.store_id, order)
     counted = Count.ORDERS_REPEATED if receipt.duplicate else Count.ORDERS
     context.traffic.add(counted)
     content = {
@@ -82,21 +75,3 @@ async def sync_order(request: Request) -> Response:
         "duplicate": receipt.duplicate,
     }
     return Response(_encode(content), media_type="application/json")
-
-
-class OrderWriting:
-    """Writes the orders that several requests of one store brought, each whole."""
-
-    def __init__(self, services: Services) -> None:
-        """Write with this process's clock and what it knows of product numbers."""
-        self._services = services
-
-    def __call__(
-        self, work: Work, key: Hashable, payloads: Sequence[NewOrder]
-    ) -> Sequence[Receipt]:
-        """Write the orders of the store whose id is `key`; return what became of each."""
-        store_id = StoreId(str(key))
-        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
-        now_ms = self._services.clock()
-        work.after_commit.append(log.committed)
-        return [receive_order(log, order, now_ms) for order in payloads]

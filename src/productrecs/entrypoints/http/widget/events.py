@@ -1,13 +1,11 @@
 """POST /v1/events: answered once what it said is on the disk."""
 
-from collections.abc import Hashable, Sequence
 from itertools import groupby
 from typing import Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import parse_json, read_event_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import (
@@ -22,12 +20,9 @@ from productrecs.entrypoints.http.schemas.event_fast import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import EventBody, parse_events
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
-from productrecs.entrypoints.services import Services
-from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.entrypoints.http.writing.facts import Fact, Groups
+from productrecs.records.events.event import EventKind
 from productrecs.records.events.log import names_a_product
-from productrecs.records.orders.receive import receive_events
-from productrecs.storage.group_commit import Work
-from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store import Store
 
 router = APIRouter(tags=["widget"])
@@ -67,7 +62,6 @@ _EXAMPLES: Final = {
     ],
 }
 _encode: Final = msgspec.json.Encoder().encode
-Groups = list[list[NewEvent]]
 
 
 @router.post(
@@ -110,32 +104,18 @@ async def receive(context: Context, store: Store, data: bytes) -> bytes:
     """
     groups = _grouped(data)
     opened = context.shops.get(store) or await context.shops.open(store)
-    await context.writer.submit(context.write_events, store.store_id, groups)
+    await context.desk.submit(Fact.EVENTS, store.store_id, groups)
     context.traffic.add(Count.EVENTS, sum(map(len, groups)))
     warnings = _warnings(opened, groups)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 
 
-class EventWriting:
-    """Writes the events that several requests of one store brought, together."""
-
-    def __init__(self, services: Services) -> None:
-        """Write with this process's clock and what it knows of product numbers."""
-        self._services = services
-
-    def __call__(
-        self, work: Work, key: Hashable, payloads: Sequence[Groups]
-    ) -> Sequence[None]:
-        """Write all payloads of the store whose id is `key`."""
-        store_id = StoreId(str(key))
-        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
-        groups = [group for payload in payloads for group in payload]
-        receive_events(log, groups, self._services.clock())
-        work.after_commit.append(log.committed)
-        return [None] * len(payloads)
-
-
 def _grouped(data: bytes) -> Groups:
+    """Return what a body says, a group for each of its objects.
+
+    Raises:
+        BodyError: when it is not what the contract describes.
+    """
     fast = parse_event_fast(data)
     if fast is not None:
         return [fast]

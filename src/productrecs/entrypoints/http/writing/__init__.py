@@ -1,0 +1,1 @@
+"""How events and orders come from the processes that answer to the one that writes."""

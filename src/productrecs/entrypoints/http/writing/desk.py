@@ -1,0 +1,216 @@
+"""Where does a process that answers hand over events and orders? At its desk.
+
+Behind it is either a thread of this process (`OwnDesk`), or the one process of the service
+that writes (`SharedDesk`): then this process's interpreter serves readers only, and all
+processes' writes go into one transaction instead of waiting for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from productrecs.core.errors import (
+    ProductRecsError,
+    QueueFullError,
+    StorageBrokenError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+)
+from productrecs.entrypoints.http.writing import frames
+from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
+from productrecs.storage.store_log import StoreGoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from productrecs.entrypoints.http.writing.facts import Fact
+    from productrecs.storage.group_commit import Many
+
+_log = logging.getLogger(__name__)
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long what was not sent yet waits for the writing process to come back."""
+
+_RETRY_SECONDS: Final = 0.05
+_KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
+    kind.__name__: kind
+    for kind in (
+        StorageBusyError,
+        StorageFullError,
+        StorageBrokenError,
+        StorageError,
+        QueueFullError,
+        StoreGoneError,
+    )
+}
+
+
+class WritingFailedError(Exception):
+    """The process that writes failed in a way that nobody expected; its log says how."""
+
+
+class Desk(Protocol):
+    """Takes facts to be written."""
+
+    @property
+    def depth(self) -> int:
+        """How many writes wait right now."""
+
+    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+        """Return a future of the result, done once the write is durable.
+
+        Raises:
+            QueueFullError: when too many writes wait; nothing was taken.
+        """
+
+    async def start(self) -> None:
+        """Begin."""
+
+    async def close(self) -> None:
+        """Let go, once all that was taken is answered."""
+
+
+class OwnDesk:
+    """Facts are written by this process."""
+
+    def __init__(self, writer: GroupCommit, writings: Mapping[Fact, Many]) -> None:
+        """Hand over to `writer`, which somebody else closes."""
+        self._writer = writer
+        self._writings = writings
+
+    @property
+    def depth(self) -> int:
+        """How many writes wait right now."""
+        return self._writer.depth
+
+    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+        """Return a future of the result, done once the write is durable."""
+        return self._writer.submit(self._writings[fact], store_id, payload)
+
+    async def start(self) -> None:
+        """There is nothing to begin."""
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class SharedDesk(asyncio.Protocol):
+    """Facts are written by another process, which may die and come back.
+
+    What it had been told and had not answered fails then, with words that say so: perhaps
+    it is stored. What it had not been told waits for its successor.
+    """
+
+    def __init__(self, path: Path, limit: int = QUEUE_LIMIT) -> None:
+        """Speak to whoever listens at `path`."""
+        self._path = path
+        self._limit = limit
+        self._frames = frames.Frames()
+        self._transport: asyncio.WriteTransport | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._unsent: list[tuple[int, bytes]] = []
+        self._next = 0
+        self._closing = False
+        self._lost_at = 0.0
+        self._connecting: asyncio.Task[None] | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many writes wait right now."""
+        return len(self._waiting)
+
+    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+        """Return a future of the result, done once the write is durable."""
+        if len(self._waiting) >= self._limit or self._closing:
+            message = "too many writes are waiting; send this one again in a moment"
+            raise QueueFullError(message)
+        loop = asyncio.get_running_loop()
+        number = self._next = self._next + 1
+        if not self._unsent and self._transport is not None:
+            loop.call_soon(self._send)  # with all else that comes in this turn
+        self._unsent.append((number, frames.question(number, fact, store_id, payload)))
+        future = self._waiting[number] = loop.create_future()
+        return future
+
+    async def start(self) -> None:
+        """Connect; until that succeeds what is submitted waits."""
+        self._lost_at = asyncio.get_running_loop().time()
+        self._connecting = asyncio.create_task(self._connect())
+
+    async def close(self) -> None:
+        """Let go, once all that was taken is answered."""
+        self._closing = True
+        while self._waiting:
+            await asyncio.sleep(0.01)
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send what waited."""
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._frames = frames.Frames()
+        self._send()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Fail what the other had been told, and look for its successor."""
+        self._transport = None
+        unsent = {number for number, _ in self._unsent}
+        message = (
+            "the process that writes ended before it answered: perhaps this is stored; "
+            "send it again, with the same event_id or order_id it counts once"
+        )
+        self._fail([one for one in self._waiting if one not in unsent], message)
+        if not self._closing:
+            loop = asyncio.get_running_loop()
+            self._lost_at = loop.time()
+            self._connecting = loop.create_task(self._connect())
+
+    def data_received(self, data: bytes) -> None:
+        """Answer those who wait."""
+        for frame in self._frames.feed(data):
+            if frame[0] == frames.DONE:
+                for number in frames.read_numbers(frame):
+                    self._settle(number, None)
+            elif frame[0] == frames.RESULT:
+                self._settle(*frames.read_result(frame))
+            else:
+                number, name, words = frames.read_failure(frame)
+                future = self._waiting.pop(number, None)
+                if future is not None and not future.done():
+                    future.set_exception(_KNOWN.get(name, WritingFailedError)(words))
+
+    def _settle(self, number: int, result: object) -> None:
+        future = self._waiting.pop(number, None)
+        if future is not None and not future.done():
+            future.set_result(result)
+
+    def _send(self) -> None:
+        if self._transport is not None and self._unsent:
+            self._transport.write(b"".join([frame for _, frame in self._unsent]))
+            self._unsent.clear()
+
+    def _fail(self, numbers: list[int], message: str) -> None:
+        for number in numbers:
+            future = self._waiting.pop(number)
+            if not future.done():
+                future.set_exception(StorageBusyError(message))
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._transport is None:
+            try:
+                await loop.create_unix_connection(lambda: self, str(self._path))
+            except OSError:
+                if loop.time() - self._lost_at > PATIENCE_SECONDS and self._unsent:
+                    _log.warning("the process that writes is not there")
+                    late = [number for number, _ in self._unsent]
+                    self._unsent.clear()
+                    message = "the process that writes is not there; send this again"
+                    self._fail(late, message)
+                await asyncio.sleep(_RETRY_SECONDS)

@@ -1,0 +1,71 @@
+"""What is handed over to whoever writes, and what does it do with that?"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import NewEvent
+from productrecs.records.orders.receive import Receipt, receive_events, receive_order
+from productrecs.storage.store_log import StoreLog
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from productrecs.entrypoints.services import Services
+    from productrecs.records.orders.order import NewOrder
+    from productrecs.storage.group_commit import Many, Work
+
+Groups = list[list[NewEvent]]
+
+
+class Fact(IntEnum):
+    """What a payload tells of: `Groups`, or a `NewOrder`."""
+
+    EVENTS = 1
+    ORDER = 2
+
+
+class EventWriting:
+    """Writes the events that several requests of one store brought, together."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[Groups]
+    ) -> Sequence[None]:
+        """Write all payloads of the store whose id is `key`."""
+        log = StoreLog(
+            work.database, work.connection, StoreId(str(key)), self._services.numbers
+        )
+        groups = [group for payload in payloads for group in payload]
+        receive_events(log, groups, self._services.clock())
+        work.after_commit.append(log.committed)
+        return [None] * len(payloads)
+
+
+class OrderWriting:
+    """Writes the orders that several requests of one store brought, each whole."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: Work, key: Hashable, payloads: Sequence[NewOrder]
+    ) -> Sequence[Receipt]:
+        """Write the orders of the store whose id is `key`; return what became of each."""
+        log = StoreLog(
+            work.database, work.connection, StoreId(str(key)), self._services.numbers
+        )
+        now_ms = self._services.clock()
+        work.after_commit.append(log.committed)
+        return [receive_order(log, order, now_ms) for order in payloads]
+
+
+def writings_of(services: Services) -> Mapping[Fact, Many]:
+    """Return what writes each kind of fact."""
+    return {Fact.EVENTS: EventWriting(services), Fact.ORDER: OrderWriting(services)}

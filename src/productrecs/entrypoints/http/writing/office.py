@@ -1,0 +1,177 @@
+"""The process that writes: it takes facts from every process that answers, and commits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import uvloop
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.writing import frames
+from productrecs.entrypoints.http.writing.broken import stop_at_once
+from productrecs.entrypoints.http.writing.facts import Fact, writings_of
+from productrecs.storage.group_commit import GroupCommit
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+
+    from productrecs.entrypoints.services import Services
+    from productrecs.storage.group_commit import Many
+
+_log = logging.getLogger(__name__)
+
+STOP_SECONDS: Final = 40.0
+_SWITCH_SECONDS: Final = 0.0005
+
+
+class _Reply:
+    """Where a write's result goes: back to the process that asked."""
+
+    __slots__ = ("_connection", "_number")
+
+    def __init__(self, connection: _Connection, number: int) -> None:
+        self._connection = connection
+        self._number = number
+
+    def done(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._connection.is_lost
+
+    def set_result(self, result: Any) -> None:
+        """Send a result."""
+        self._connection.answer(self._number, result)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Send an error."""
+        self._connection.refuse(self._number, error)
+
+
+class _Connection(asyncio.Protocol):
+    """One process that answers."""
+
+    def __init__(
+        self,
+        writer: GroupCommit,
+        writings: Mapping[Fact, Many],
+        gone: Callable[[Any], None],
+    ) -> None:
+        self._writer = writer
+        self._writings = writings
+        self._gone = gone
+        self._frames = frames.Frames()
+        self._done: list[int] = []
+        self._told: list[bytes] = []
+        self._transport: asyncio.WriteTransport | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the other process is gone."""
+        return self._transport is None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """End: what was taken is written all the same."""
+        self._transport = None
+        self._gone(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take facts to be written."""
+        for frame in self._frames.feed(data):
+            number, fact, store_id, payload = frames.read_question(frame)
+            try:
+                self._writer.put(
+                    self._writings[fact], store_id, payload, _Reply(self, number)
+                )
+            except ProductRecsError as error:
+                self.refuse(number, error)
+
+    def answer(self, number: int, result: Any) -> None:
+        """Send a result, with all others of this turn."""
+        self._soon()
+        if result is None:
+            self._done.append(number)
+        else:
+            self._told.append(frames.result(number, result))
+
+    def refuse(self, number: int, error: BaseException) -> None:
+        """Send an error, with all else of this turn."""
+        if not isinstance(error, ProductRecsError):
+            _log.error("a write failed", exc_info=error)
+        self._soon()
+        self._told.append(frames.failed(number, error))
+
+    def _soon(self) -> None:
+        if not self._done and not self._told:
+            self._loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        told, self._told = self._told, []
+        if self._done:
+            told.append(frames.done(self._done))
+            self._done = []
+        if self._transport is not None:
+            self._transport.write(b"".join(told))
+
+
+class Office:
+    """Serves until it is told to stop and nobody is connected any more."""
+
+    def __init__(self, services: Services, listener: socket.socket) -> None:
+        """Take connections from `listener`."""
+        self._services = services
+        self._listener = listener
+        self._connections: set[_Connection] = set()
+        self._told = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+
+    def run(self) -> None:
+        """Serve until `stop`, and until all who are connected have gone."""
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        self._services.database.checkpoint_apart()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve())
+
+    def stop(self) -> None:
+        """End once nobody is connected; safe from signal handlers and threads."""
+        self._told = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self._changed.set)
+
+    async def _serve(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        writer = GroupCommit(self._services.database, stop_at_once)
+        writings = writings_of(self._services)
+
+        def gone(connection: _Connection) -> None:
+            self._connections.discard(connection)
+            self._changed.set()
+
+        def come() -> _Connection:
+            connection = _Connection(writer, writings, gone)
+            self._connections.add(connection)
+            return connection
+
+        server = await loop.create_unix_server(come, sock=self._listener)
+        while not self._told:
+            await self._wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                while self._connections:
+                    await self._wait()
+        server.close()
+        await asyncio.to_thread(writer.close)
+
+    async def _wait(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()

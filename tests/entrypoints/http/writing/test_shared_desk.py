@@ -1,0 +1,236 @@
+"""Do the processes that answer and the one that writes lose nothing between them?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.errors import QueueFullError, StorageBusyError
+from productrecs.entrypoints.http.writing import frames
+from productrecs.entrypoints.http.writing.desk import SharedDesk
+from productrecs.entrypoints.http.writing.facts import Fact
+from productrecs.entrypoints.http.writing.office import Office
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.order import NewLine, NewOrder
+from productrecs.records.orders.receive import Receipt
+from productrecs.settings import from_environment
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import events
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+
+STORE = "shop.example"
+
+
+@pytest.fixture
+def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
+    environment = {"DATABASE_URL": database_url} if database_url else {}
+    made = build_services(from_environment(environment, data_folder))
+    migrate(made.database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(services: Services) -> StoreId:
+    return register(services.database, Registration(STORE), services.clock)[0].store_id
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "office"))
+        listener.listen()
+        yield listener
+
+
+@contextlib.contextmanager
+def serving(services: Services, door: socket.socket) -> Iterator[Office]:
+    office = Office(services, door.dup())
+    thread = threading.Thread(target=office.run)
+    thread.start()
+    try:
+        yield office
+    finally:
+        office.stop()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def view(item: str, shopper: str = "s_1", event_id: str | None = None) -> NewEvent:
+    return NewEvent(
+        EventKind.DETAIL_PAGE_VIEW, item_id=item, session_id=shopper, event_id=event_id
+    )
+
+
+def an_order(order_id: str) -> NewOrder:
+    return NewOrder(order_id, (NewLine("tent", 2, 5.0),), user_id="c-1")
+
+
+def stored(services: Services, store: StoreId) -> int:
+    with services.database.reading() as connection:
+        query = sa.select(sa.func.count()).where(events.c.store_id == store)
+        return int(connection.execute(query).scalar_one())
+
+
+async def with_desk(path: Path, what: Any, limit: int = 10_000) -> Any:
+    desk = SharedDesk(path, limit)
+    await desk.start()
+    try:
+        return await what(desk)
+    finally:
+        await desk.close()
+
+
+def test_events_and_orders_of_two_processes_are_each_answered(
+    services: Services, store: StoreId, door: socket.socket, tmp_path: Path
+) -> None:
+    async def send(desk: SharedDesk) -> list[Any]:
+        sent = [
+            desk.submit(Fact.EVENTS, store, [[view(f"i{number}")], [view("again")]])
+            for number in range(100)
+        ]
+        orders = [desk.submit(Fact.ORDER, store, an_order(f"A-{n}")) for n in (1, 2, 1)]
+        return [await asyncio.gather(*sent), await asyncio.gather(*orders)]
+
+    async def both() -> list[Any]:
+        path = tmp_path / "office"
+        return list(await asyncio.gather(with_desk(path, send), with_desk(path, send)))
+
+    with serving(services, door):
+        first, second = asyncio.run(both())
+
+    assert first[0] == second[0] == [None] * 100
+    receipts = [*first[1], *second[1]]
+    assert all(isinstance(one, Receipt) for one in receipts)
+    fresh = [one.order_id for one in receipts if not one.duplicate]
+    assert sorted(fresh) == ["A-1", "A-2"]  # each once, whoever sent it
+    assert stored(services, store) == 400
+
+
+def test_an_error_comes_back_as_what_it_is(
+    services: Services, door: socket.socket, tmp_path: Path
+) -> None:
+    async def send(desk: SharedDesk) -> None:
+        with pytest.raises(StoreGoneError, match="deleted"):
+            await desk.submit(Fact.EVENTS, "nobody", [[view("tent")]])
+
+    with serving(services, door):
+        asyncio.run(with_desk(tmp_path / "office", send))
+
+
+def test_what_comes_before_the_writer_does_waits_for_it(
+    services: Services, store: StoreId, door: socket.socket, tmp_path: Path
+) -> None:
+    async def send(desk: SharedDesk) -> object:
+        sent = desk.submit(Fact.EVENTS, store, [[view("tent")]])
+        await asyncio.sleep(0.05)
+        assert not sent.done()
+        stack.enter_context(serving(services, door))
+        return await asyncio.wait_for(sent, 20)
+
+    with contextlib.ExitStack() as stack:
+        assert asyncio.run(with_desk(tmp_path / "office", send)) is None
+    assert stored(services, store) == 1
+
+
+def test_what_a_dying_writer_had_been_told_fails_and_what_it_had_not_waits(
+    services: Services, store: StoreId, tmp_path: Path
+) -> None:
+    """A writer that takes one question and dies; then a real one comes to the address."""
+    path = tmp_path / "office"
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(path))
+        deaf.listen()
+
+        async def send(desk: SharedDesk) -> list[Any]:
+            told = desk.submit(Fact.EVENTS, store, [[view("told")]])
+            heard, _ = await asyncio.to_thread(deaf.accept)
+            await asyncio.to_thread(heard.recv, 1)
+            deaf.close()
+            path.unlink()
+            heard.close()
+            with pytest.raises(StorageBusyError, match="perhaps this is stored"):
+                await asyncio.wait_for(told, 20)
+            late = desk.submit(Fact.EVENTS, store, [[view("untold")]])
+            await asyncio.sleep(0.1)
+            door = stack.enter_context(socket.socket(socket.AF_UNIX))
+            door.bind(str(path))
+            door.listen()
+            stack.enter_context(serving(services, door))
+            return [await asyncio.wait_for(late, 20)]
+
+        with contextlib.ExitStack() as stack:
+            assert asyncio.run(with_desk(path, send)) == [None]
+    assert stored(services, store) == 1
+
+
+def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> None:
+    async def send() -> None:
+        desk = SharedDesk(tmp_path / "nobody", limit=2)
+        for _ in range(2):
+            desk.submit(Fact.EVENTS, store, [[view("tent")]])
+        with pytest.raises(QueueFullError):
+            desk.submit(Fact.EVENTS, store, [[view("tent")]])
+
+    asyncio.run(send())
+
+
+def test_a_stop_waits_for_those_who_are_connected(
+    services: Services, store: StoreId, door: socket.socket, tmp_path: Path
+) -> None:
+    async def send(desk: SharedDesk) -> list[Any]:
+        first = await desk.submit(Fact.EVENTS, store, [[view("before")]])
+        office.stop()
+        await asyncio.sleep(0.2)
+        return [first, await desk.submit(Fact.EVENTS, store, [[view("after")]])]
+
+    with serving(services, door) as office:
+        assert asyncio.run(with_desk(tmp_path / "office", send)) == [None, None]
+    assert stored(services, store) == 2
+
+
+def test_frames_come_whole_however_they_are_cut() -> None:
+    sent = [frames.done([1, 2, 3]), frames.failed(4, StoreGoneError("gone"))]
+    sent += [frames.result(5, Receipt("A-1", 2, duplicate=True)), frames.done([6])]
+    whole = b"".join(sent)
+
+    for size in (1, 2, 3, 7, len(whole)):
+        cutter, found = frames.Frames(), []
+        for at in range(0, len(whole), size):
+            found += [bytes(one) for one in cutter.feed(whole[at : at + size])]
+        assert [one[0] for one in found] == [
+            frames.DONE,
+            frames.FAILED,
+            frames.RESULT,
+            frames.DONE,
+        ]
+        assert list(frames.read_numbers(memoryview(found[0]))) == [1, 2, 3]
+        assert frames.read_failure(memoryview(found[1])) == (4, "StoreGoneError", "gone")
+        assert frames.read_result(memoryview(found[2]))[1].duplicate
+
+
+def test_the_writer_needs_no_web_framework() -> None:
+    code = (
+        "import productrecs.entrypoints.http.writing.office, sys;"
+        "print([one for one in ('fastapi', 'starlette', 'numba') if one in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
