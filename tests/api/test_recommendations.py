@@ -308,3 +308,43 @@ def test_what_a_shopper_does_changes_their_next_list_on_every_process(
 
         assert after[0] == after[1]  # the very next request, wherever it arrives
         assert after[0] not in before
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"event": "category-view", "item_id": "boot"},
+        {"event": "metadata-pref", "item_id": "Waterproof"},
+        {"event": "search-pref", "search_query": "Hiking boots"},
+    ],
+    ids=lambda look: look["event"],
+)
+def test_what_a_shopper_looks_for_by_name_brings_what_others_went_on_to(
+    service: Service, shop: Merchant, look: dict[str, object]
+) -> None:
+    for n in range(8):
+        who = {"session_id": f"{look['event']}-{n}"}
+        shop.track(look | who)
+        for item_id in ("boot-4", "boot-2"):
+            shop.track({"event": "add-to-cart", "item_id": item_id} | who)
+    service.train(shop)
+    here = service.everywhere(shop)[0]  # connected anew
+    newcomer = f"new-{look['event']}"
+    here.track(look | {"session_id": newcomer})
+
+    def their_list() -> list[str]:
+        return here.recommend(source="browse", user_id=newcomer, num=2).ids
+
+    eventually(lambda: set(their_list()) == {"boot-4", "boot-2"})
+    assert set(here.recommend(source="browse", num=2).ids) != {"boot-4", "boot-2"}
+
+
+def test_a_category_nobody_taught_anything_about_shows_its_best(
+    service: Service, shop: Merchant
+) -> None:
+    shop = service.everywhere(shop)[0]
+    shop.track({"event": "category-view", "item_id": "rare", "session_id": "s-rare"})
+
+    ids = shop.recommend(source="browse", user_id="s-rare", num=6).ids
+
+    assert set(ids) == set(FAMILIES["rare"])

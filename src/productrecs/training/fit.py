@@ -12,7 +12,14 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.browse import SessionOptions, fit_sessions, visits
-from productrecs.engines.choices import ChoiceModel, ChoiceOptions, fit_choices
+from productrecs.engines.choices import (
+    CART,
+    CLICK,
+    PURCHASE,
+    ChoiceModel,
+    ChoiceOptions,
+    fit_choices,
+)
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.engines.text.language import Language
@@ -23,6 +30,7 @@ from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.choices.repository import SearchRepository
+from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
@@ -99,6 +107,7 @@ def fit(
         **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},
         **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
+        **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
 
@@ -114,6 +123,26 @@ def _choices(
     by_intent = choices._replace(queries=numbers[choices.queries])
     model = ChoiceModel.of(fit_choices(by_intent, ChoiceOptions()), list(keys))
     return model.to_arrays().items()
+
+
+def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
+    """Return what people went on to who looked at a category, a brand or a colour."""
+    behaviour, bought = inputs.behaviour, inputs.purchases
+    carted = behaviour.kinds == EventKind.ADD_TO_CART
+    done = Deeds(
+        behaviour.visitors,
+        behaviour.times,
+        behaviour.items.astype(np.int64),
+        np.where(carted, CART, CLICK),
+    )
+    kept = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
+    purchases = Deeds(
+        bought.buyers[kept],
+        bought.times[kept],
+        bought.items[kept].astype(np.int64),
+        np.full(int(kept.sum()), PURCHASE),
+    )
+    return learned_of(inputs.signs, done, purchases, now_ms).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from productrecs.core.shopper import visitor_code
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.choices.searches import SearchInputs
+from productrecs.training.indicators import IndicatorInputs
 from productrecs.training.repository import TrainingRepository
 
 Ints = npt.NDArray[np.int64]
@@ -59,12 +60,13 @@ class TrainingInputs:
         self.behaviour = Behaviour()
         self.purchases = Purchases()
         self.searches = SearchInputs()
+        self.signs = IndicatorInputs()
 
     @property
     def size(self) -> int:
         """How many events and purchase lines are held."""
         held = len(self.behaviour.items) + len(self.purchases.items)
-        return held + self.searches.size
+        return held + self.searches.size + len(self.signs.times)
 
     def read_searches(self, repository: SearchRepository, up_to_seq: int) -> None:
         """Read what searches came after `applied_seq`; call it before `read_on`."""
@@ -72,12 +74,18 @@ class TrainingInputs:
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read what came after `applied_seq`; return how many facts that was."""
-        pages = [
-            _behaviour(page) for page in repository.behaviour(self.applied_seq, up_to_seq)
-        ]
-        read = sum(len(page.items) for page in pages)
-        if pages:
-            self.behaviour = _joined([self.behaviour, *pages])
+        read, pages = 0, [self.behaviour]
+        for page in repository.behaviour(self.applied_seq, up_to_seq):
+            read += len(page)
+            self.signs.take(
+                [
+                    (row[0], row[1], row[4], row[3])
+                    for row in page
+                    if row[2] is None and row[4]
+                ]
+            )
+            pages.append(_behaviour([row[:4] for row in page if row[2] is not None]))
+        self.behaviour = _joined(pages)
         changed = [
             row
             for page in repository.purchases(self.applied_seq, up_to_seq)
@@ -107,7 +115,9 @@ class TrainingInputs:
 
 
 def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
-    _, times, kinds, items, visitors = zip(*page, strict=True)
+    if not page:
+        return Behaviour()
+    times, kinds, items, visitors = zip(*page, strict=True)
     return Behaviour(
         times=np.array(times, np.int64),
         kinds=np.array(kinds, np.int8),

@@ -19,6 +19,8 @@ TAUGHT_BY: Final = (
     EventKind.IMAGE_SEARCH_CLICK,
     EventKind.REC_CLICK,
 )
+SIGNS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
+"""Kinds that name no product and teach what people who looked there go on to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +111,20 @@ class TrainingRepository:
         return None if row is None else Head(*row)
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (seq, ts, kind, item, visitor) of what teaches, in log order."""
-        visitor = sa.func.coalesce(events.c.session, events.c.shopper)
+        """Give pages of (ts, kind, item, visitor, term) of what teaches, in log order.
+
+        Signs have a term and no item, all else an item.
+        """
+        log = events.c
+        visitor = sa.func.coalesce(log.session, log.shopper)
+        kinds = [int(kind) for kind in (*TAUGHT_BY, *SIGNS)]
         query = (
-            sa.select(events.c.seq, events.c.ts, events.c.kind, events.c.item, visitor)
+            sa.select(log.ts, log.kind, log.item, visitor, log.term)
             .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > after_seq,
-                events.c.seq <= up_to_seq,
-                events.c.item.is_not(None),
-                events.c.kind.in_([int(kind) for kind in TAUGHT_BY]),
+                log.store_id == self._store_id,
+                log.seq > after_seq,
+                log.seq <= up_to_seq,
+                log.kind.in_(kinds),
             )
             .order_by(events.c.seq)
         )

@@ -27,6 +27,7 @@ class TrainedModels:
     trending: npt.NDArray[np.int32]  # item numbers, the most trending first
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
+    signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
@@ -45,6 +46,7 @@ class TrainedModels:
                 trending=trending,
                 ranks=_ranks(trending),
                 choices=ChoiceModel.from_arrays(part(arrays, "choices")),
+                signs=ChoiceModel.from_arrays(part(arrays, "signs")),
             )
         except (KeyError, ValueError, TypeError) as error:
             message = f"model {model_id} is not whole: {error}"

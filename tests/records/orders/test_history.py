@@ -79,6 +79,7 @@ def told(history: History) -> tuple[object, ...]:
         list(history.recent),
         sorted(history.bought),
         history.visitor if history.recent else 0,
+        [(sign.kind, sign.term, history.done - sign.done) for sign in history.signs],
     )
 
 

@@ -17,6 +17,7 @@ from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
+from productrecs.features.recommendations.signs import Look, with_signs
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
 from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.book import ListRules
@@ -40,6 +41,7 @@ class Situation:
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
+    looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
 
 
 class Ranking(NamedTuple):
@@ -85,7 +87,7 @@ def decide(
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
-    proposals = tuple(_candidates(shop, one, situation, now_ms) for one in weights)
+    proposals = tuple(_candidates(shop, one, situation, shelf, now_ms) for one in weights)
     ranking = _weighted(_blended(weights, proposals), shelf.rules)
     picks = _shown(ranking, refused, shelf.visible, request.num)
     if len(picks) < request.num and recipe.fill:
@@ -108,15 +110,17 @@ def understand(
     elif request.item_id:
         placement = Placement.PRODUCT
     else:
-        placement = Placement.SHOPPER if recent else Placement.NOBODY
+        known = recent or any(history.signs for history in histories)
+        placement = Placement.SHOPPER if known else Placement.NOBODY
     return Situation(
         anchors=anchors,
         recent=recent,
         purchases=_interleaved([history.bought_recently for history in histories]),
         bought=_not_again(shop.settings, histories, now_ms),
-        visitor=next((one.visitor for one in histories if one.recent), None),
+        visitor=_live_visitor(histories),
         placement=placement,
         regulars=NOTHING if anchors else _regulars(shop, histories),
+        looks=_looks(histories),
     )
 
 
@@ -155,6 +159,25 @@ def _not_again(
         return frozenset().union(*(history.bought for history in histories))
     since_ms = now_ms - days * DAY_MS
     return frozenset().union(*(history.bought_since(since_ms) for history in histories))
+
+
+def _live_visitor(histories: Sequence[History]) -> int | None:
+    """Return whose visit goes on right now: that of the newest thing done."""
+    live = max((one for one in histories if one.recent), key=_newest, default=None)
+    return None if live is None else live.visitor
+
+
+def _newest(history: History) -> int:
+    return history.newest_ms
+
+
+def _looks(histories: Sequence[History]) -> tuple[Look, ...]:
+    """Return where a shopper looked by name, the newest first."""
+    return tuple(
+        (sign.kind, sign.term, history.done - sign.done)
+        for history in histories
+        for sign in reversed(history.signs)
+    )
 
 
 def _regulars(shop: Shop, histories: Sequence[History]) -> Ranked:
@@ -217,13 +240,18 @@ def _shown(
     return kept
 
 
-def _candidates(shop: Shop, engine: Engine, situation: Situation, now_ms: int) -> Ranked:
+def _candidates(
+    shop: Shop, engine: Engine, situation: Situation, shelf: Shelf, now_ms: int
+) -> Ranked:
     if engine is Engine.BUY:
         return _bought_candidates(shop, situation)
-    visit = visit_of(situation)
-    if not visit:
-        return NOTHING
-    return shop.models.sessions.next_items(visit, now_ms, _CANDIDATES, situation.visitor)
+    visit, found = visit_of(situation), NOTHING
+    if visit:
+        sessions, visitor = shop.models.sessions, situation.visitor
+        found = sessions.next_items(visit, now_ms, _CANDIDATES, visitor)
+    if not situation.looks:
+        return found
+    return with_signs(found, situation.looks, shelf, shop.settings.language)
 
 
 def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:

@@ -69,6 +69,11 @@ WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 """The kinds whose source and position are kept."""
 
 
+def sign_key(kind: int, term: str) -> str:
+    """Return what spellings of one category, brand or colour share."""
+    return f"{int(kind)}:{' '.join(term.casefold().split())}"
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     """One thing one shopper did with one item or term, as received.

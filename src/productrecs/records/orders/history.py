@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from productrecs.core.ids import StoreId
 from productrecs.core.shopper import visitor_code
@@ -25,21 +25,25 @@ _LOAD_LIMIT: Final = 300
 _BOUGHT_LIMIT: Final = 20_000
 _NEWS_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
+_SIGNS_LIMIT: Final = 5
 
 _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
+_SIGN_KINDS: Final = frozenset(
+    map(int, (EventKind.CATEGORY_VIEW, EventKind.SEARCH_PREF, EventKind.METADATA_PREF))
+)
 _LINK: Final = -1
 
 _HEAD_SQL: Final = "SELECT seq FROM store_heads WHERE store_id = ?"
 # `line_seq` apart from `seq` tells that an old line was changed.
 _NEWS_SQL: Final = f"""
-    SELECT {_LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0
+    SELECT {_LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
     FROM shopper_links WHERE store_id = ? AND since_seq > ?
     UNION ALL
-    SELECT kind, seq, ts, item, session, person, seq
+    SELECT kind, seq, ts, item, session, person, seq, term
     FROM events WHERE store_id = ? AND seq > ?
     UNION ALL
-    SELECT {_BUY}, seq, ts, item, session, person, line_seq
+    SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
     FROM purchase_lines WHERE store_id = ? AND seq > ?
     ORDER BY seq LIMIT {_NEWS_LIMIT + 1}
 """  # noqa: S608 - own constants
@@ -48,7 +52,7 @@ _PERSON_SQL: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND 
 _PAST_SQL: Final = f"""
     SELECT * FROM (
         SELECT kind, seq, ts, item, session FROM events
-        WHERE store_id = ? AND person = ? AND item IS NOT NULL AND kind <> {_SHOWN_ONLY}
+        WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
         ORDER BY seq DESC LIMIT {_LOAD_LIMIT}
     ) AS done
     UNION ALL
@@ -60,11 +64,22 @@ _PAST_SQL: Final = f"""
 """  # noqa: S608 - own constants
 
 
+_TERM_SQL: Final = "SELECT term FROM events WHERE store_id = ? AND seq = ?"
+
+
 _BY_TIME: Final = itemgetter(2, 1)
 
 
 def _numbers() -> "array[int]":
     return array("q")
+
+
+class Sign(NamedTuple):
+    """What a shopper looked for by name: a category, a query, a brand or a colour."""
+
+    kind: int  # EventKind
+    term: str
+    done: int  # how many things they had done with products by then
 
 
 @dataclass(slots=True)
@@ -78,6 +93,8 @@ class History:
     bought_at: "array[int]" = field(default_factory=_numbers)  # when: times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
+    signs: tuple[Sign, ...] = ()  # the newest last, up to _SIGNS_LIMIT
+    done: int = 0  # how many things they did with products, as far as read
 
     @property
     def bought_recently(self) -> "array[int]":
@@ -89,16 +106,32 @@ class History:
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
-        """Go on by facts (kind, seq, ts, item, session), in the order of their times."""
+        """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
+
+        A fact without an item is a sign if it has a term, else only read.
+        """
         if not facts:
             return
         self.seq = max(self.seq, *[fact[1] for fact in facts])
+        self.newest_ms = max(self.newest_ms, facts[-1][2])
+        self.visitor = visitor_code(facts[-1][4] or self.person)
+        if any(fact[3] is None for fact in facts):
+            facts = self._without_signs(facts)
+        self.done += len(facts)
         self.recent.extend([fact[3] for fact in facts[-RECENT_LIMIT:]])
         del self.recent[:-RECENT_LIMIT]
         self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
         self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
-        self.newest_ms = max(self.newest_ms, facts[-1][2])
-        self.visitor = visitor_code(facts[-1][4] or self.person)
+
+    def _without_signs(self, facts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        about_items: list[tuple[Any, ...]] = []
+        for fact in facts:
+            if fact[3] is not None:
+                about_items.append(fact)
+            elif fact[5]:
+                sign = Sign(fact[0], fact[5], self.done + len(about_items))
+                self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
+        return about_items
 
 
 class Histories:
@@ -142,21 +175,34 @@ class Histories:
         self._seen = head
 
     def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
-        for kind, seq, ts, item, session, person, first_seq in news:
+        for kind, seq, ts, item, session, person, first_seq, term in news:
             if kind == _LINK:  # a session brings its past to a customer: read both anew
                 self._names.pop(session, None)
                 self._people.pop(session, None)
                 self._people.pop(person, None)
                 continue
             history = self._people.get(person)
-            if history is None or seq <= history.seq or item is None or kind == _SHOWN_ONLY:
+            if history is None or seq <= history.seq or kind == _SHOWN_ONLY:
+                continue
+            if item is None and kind not in _SIGN_KINDS:
                 continue
             if first_seq != seq or ts < history.newest_ms:
                 # It belongs further back. (Had another person's line become theirs, which
                 # takes an order id used twice, that other would keep it until read anew.)
                 del self._people[person]
             else:
-                history.take([(kind, seq, ts, item, session)])
+                history.take([(kind, seq, ts, item, session, term)])
+
+    def _with_terms(
+        self, past: Sequence[tuple[Any, ...]], reader: HotReader
+    ) -> list[tuple[Any, ...]]:
+        """Return facts with the terms of the newest signs among them: a search for each."""
+        signs = [fact[1] for fact in past if fact[3] is None and fact[0] in _SIGN_KINDS]
+        terms: dict[int, str | None] = {}
+        for seq in signs[-_SIGNS_LIMIT:]:
+            rows = reader.all(_TERM_SQL, (self._store_id, seq))
+            terms[seq] = rows[0][0] if rows else None
+        return [(*fact, terms.get(fact[1])) for fact in past]
 
     def _load(self, shopper: str, reader: HotReader) -> History:
         store = self._store_id
@@ -166,7 +212,7 @@ class Histories:
         if history is None:
             past = reader.all(_PAST_SQL, (store, person, store, person))
             history = self._people[person] = History(person, self._seen)
-            history.take(sorted(past, key=_BY_TIME))
+            history.take(self._with_terms(sorted(past, key=_BY_TIME), reader))
             if len(self._people) > self._limit:
                 self._people.popitem(last=False)
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:

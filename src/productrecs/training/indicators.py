@@ -1,0 +1,114 @@
+"""What did people do after they looked at a category, or for a brand or a colour?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.core.shopper import visitor_code
+from productrecs.engines.choices import (
+    CART,
+    CLICK,
+    PURCHASE,
+    ChoiceModel,
+    ChoiceOptions,
+    Choices,
+    fit_choices,
+)
+from productrecs.records.events.event import sign_key
+
+Ints = npt.NDArray[np.int64]
+
+VISIT_MS: Final = 30 * MINUTE_MS
+_BUY_WINDOW_MS: Final = DAY_MS
+_FOLLOWING: Final = 10  # things done after a sign that it may have led to
+
+
+@dataclass(slots=True)
+class Deeds:
+    """What was done with items, parallel arrays; whoever did it by their code."""
+
+    visitors: Ints
+    times: Ints
+    items: Ints
+    weights: npt.NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class IndicatorInputs:
+    """One store's signs in log order: who looked for what, and when."""
+
+    keys: list[str] = field(default_factory=list)  # by number
+    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Go on by rows of (ts, kind, term, visitor)."""
+        if not rows:
+            return
+        numbers = [self._number(sign_key(kind, term)) for _, kind, term, _ in rows]
+        codes = [visitor_code(row[3]) for row in rows]
+        self.numbers = np.concatenate((self.numbers, np.array(numbers, np.int64)))
+        self.times = np.concatenate(
+            (self.times, np.array([row[0] for row in rows], np.int64))
+        )
+        self.visitors = np.concatenate((self.visitors, np.array(codes, np.int64)))
+
+    def _number(self, key: str) -> int:
+        number = self._known.setdefault(key, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(key)
+        return number
+
+
+def learned_of(
+    signs: IndicatorInputs, done: Deeds, bought: Deeds, now_ms: int
+) -> ChoiceModel:
+    """Return what people went on to look at, put into the cart and buy after each sign.
+
+    The next ten things of the same visit count; purchases for a day.
+    """
+    if not signs.keys:
+        return ChoiceModel.empty()
+    parts = [_following(signs, done, VISIT_MS), _following(signs, bought, _BUY_WINDOW_MS)]
+    queries, items, visitors, weights, times = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    ages = ((now_ms - times) / DAY_MS).clip(min=0)
+    choices = Choices(queries, items, visitors, weights, ages)
+    # Who looks at a category looks at many of its products: each of them counts.
+    options = ChoiceOptions(most_of_a_shopper=PURCHASE + CART + 4 * CLICK)
+    return ChoiceModel.of(fit_choices(choices, options), signs.keys)
+
+
+def _following(
+    signs: IndicatorInputs, deeds: Deeds, window_ms: int
+) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
+    """Return numbers of signs, items, visitors, weights and times of what followed."""
+    theirs = np.isin(deeds.visitors, signs.visitors)
+    visitors = np.concatenate((signs.visitors, deeds.visitors[theirs]))
+    times = np.concatenate((signs.times, deeds.times[theirs]))
+    count = len(signs.times)
+    order = np.lexsort((np.arange(len(times)), times, visitors))
+    places = np.flatnonzero(order < count)
+    found = []
+    for step in range(1, _FOLLOWING + 1):
+        later = places + step
+        inside = later < len(order)
+        mine, other = order[places[inside]], order[later[inside]]
+        fits = (visitors[mine] == visitors[other]) & (other >= count)
+        fits &= times[other] - times[mine] <= window_ms
+        found.append(np.stack((mine[fits], other[fits] - count)))
+    which, what = np.concatenate(found, axis=1)
+    return (
+        signs.numbers[which],
+        deeds.items[theirs][what],
+        signs.visitors[which],
+        deeds.weights[theirs][what],
+        deeds.times[theirs][what],
+    )
