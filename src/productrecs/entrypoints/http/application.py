@@ -51,6 +51,7 @@ from productrecs.entrypoints.http.schemas.problems import (
     from_details,
     validation_reply,
 )
+from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
@@ -172,6 +173,7 @@ class _Process:
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             searching=Searching(),
+            searches=Searches(database, accounts, services.clock),
         )
         context.shops.start()
         context.metering.start()
@@ -182,7 +184,7 @@ class _Process:
         looking = asyncio.create_task(self._look_at_itself(context))
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
-            async with context.holdouts.storing():
+            async with context.holdouts.storing(), context.searches.keeping():
                 yield
         finally:
             preloading.cancel()

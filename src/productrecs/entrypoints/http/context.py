@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.metering import Metering
+from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Traffic
@@ -43,6 +44,7 @@ class Context:
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
     searching: Searching
+    searches: Searches
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.

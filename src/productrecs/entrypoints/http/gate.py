@@ -39,6 +39,7 @@ from productrecs.entrypoints.http.errors import (
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
+from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.visit import Header, Message, Scope, Send, Visit
 from productrecs.entrypoints.http.widget.config import answer_config
@@ -195,7 +196,7 @@ class Gate:
             data = await read_event_body(receive, scope["headers"])
             body = await receive_events(context, caller.store, data)
         elif caller is not None and scope["path"] == "/v1/search":
-            found = await _search_fast(context, caller.store, visit.query)
+            found = await _search_fast(context, caller.store, visit)
             body, extra = found or (None, ())
         elif caller is not None and scope["method"] == "GET":
             body = await _read_fast(context, caller.store, scope["path"], visit.query)
@@ -229,15 +230,13 @@ def _route(path: str) -> Route | None:
     return ROUTES.get(path) or PAGES.get(path.rpartition("/")[0])
 
 
-async def _search_fast(
-    context: Context, store: Store, query: Mapping[str, str] | None
-) -> SearchReply | None:
+async def _search_fast(context: Context, store: Store, visit: Visit) -> SearchReply | None:
     """Return the reply to a well-formed search; None leaves it to the declared route."""
-    opened = context.shops.get(store)
+    opened, query = context.shops.get(store), visit.query
     asked = None if query is None or opened is None else plain_search(query)
     if opened is None or asked is None:
         return None
-    return await answer_search(context, opened, asked)
+    return await answer_search(context, opened, asked, who_asks(visit.scope))
 
 
 async def _read_fast(

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from productrecs.core.ids import StoreId
@@ -15,6 +16,7 @@ from productrecs.features.insights.attribution.attributor import (
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
+from productrecs.records.searches.repository import KEPT_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.fit import Workshop
@@ -88,6 +90,13 @@ class StoreDuties:
         with database.transaction() as transaction:
             CatalogRepository(transaction, store_id).note_sync(self._services.clock())
             self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
+
+    def forget_searches(self, job: Job, _progress: Progress) -> None:
+        """Forget what was searched for longer ago than reports go back."""
+        before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
+        day = (before - timedelta(days=KEPT_DAYS)).date().isoformat()
+        with self._services.database.transaction() as transaction:
+            SearchCountRepository(transaction, job.store_id).forget(day)
 
     def forget_receipts(self, job: Job, _progress: Progress) -> None:
         """Forget the ids of events that may come again: they are older than a week."""

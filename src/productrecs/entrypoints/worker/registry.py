@@ -19,6 +19,7 @@ def build_worker(services: Services) -> Worker:
         "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "forget-receipts": stores.forget_receipts,
+        "forget-searches": stores.forget_searches,
         "sync-engines": stores.sync_engines,
         "train": stores.train,
     }
@@ -26,6 +27,7 @@ def build_worker(services: Services) -> Worker:
         Duty("attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute),
         Duty("clean-jobs", every=timedelta(hours=1)),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
+        Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
         # Everybody's lists follow within a minute: the wait, the rest and the training.
         Duty("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )

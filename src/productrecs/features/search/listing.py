@@ -65,6 +65,11 @@ class Listing:
     highlight: bool = False
     counts: bool = False  # whether the page wants to know how many there are
 
+    @property
+    def first_query(self) -> str:
+        """The words, on the first page of their results; empty on further ones."""
+        return "" if self.offset else self.request.query
+
 
 def filters_of(texts: list[str]) -> Filters:
     """Return the filters that `texts` are, each such as `price:10..50`.

@@ -1,16 +1,17 @@
 """The SQL of synonyms and search rules."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.search.rules import Action, SearchRule, Synonym
+from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.store_log import StoreGoneError
-from productrecs.storage.tables import search_rules, store_heads, synonyms
+from productrecs.storage.tables import events, search_rules, store_heads, synonyms
 
 _SYNONYMS_SQL: Final = (
     "SELECT synonym_id, texts, one_way FROM synonyms WHERE store_id = ? ORDER BY synonym_id"
@@ -47,6 +48,51 @@ def read_synonyms(reader: HotReader, store_id: StoreId) -> dict[int, Synonym]:
 def read_rules(reader: HotReader, store_id: StoreId) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
     return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
+
+
+class Click(NamedTuple):
+    """A click on a result: on which words, by whom, and where it stood if that was told."""
+
+    term: str
+    ts: int
+    shopper: str
+    position: int | None
+
+
+class SearchClickRepository:
+    """One store's clicks on results of searches, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def clicks(self, since_ms: int, until_ms: int) -> Iterator[Click]:
+        """Give the clicks that name their words, since_ms <= time < until_ms, in order.
+
+        Reads the store's whole log: a large one takes seconds.
+        """
+        log = events.c
+        query = sa.select(log.term, log.ts, log.person, log.position).where(
+            log.store_id == self._store_id,
+            log.kind == int(EventKind.SEARCH_CLICK),
+            log.ts >= since_ms,
+            log.ts < until_ms,
+            log.term.is_not(None),
+        )
+        for row in self._transaction.execute(query.order_by(log.seq)):
+            yield Click(*row)
+
+    def image_clicks(self, since_ms: int, until_ms: int) -> int:
+        """Return how many results of image searches were clicked on."""
+        log = events.c
+        query = sa.select(sa.func.count()).where(
+            log.store_id == self._store_id,
+            log.kind == int(EventKind.IMAGE_SEARCH_CLICK),
+            log.ts >= since_ms,
+            log.ts < until_ms,
+        )
+        return int(self._transaction.execute(query).scalar_one())
 
 
 class SearchRuleRepository:

@@ -68,6 +68,9 @@ WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
 WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 """The kinds whose source and position are kept."""
 
+WITH_POSITION = WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
+"""The kinds whose position is kept."""
+
 
 def sign_key(kind: int, term: str) -> str:
     """Return what spellings of one category, brand or colour share."""

@@ -26,7 +26,7 @@ from productrecs.storage.tables.experiments import exposures
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
-from productrecs.storage.tables.search import search_rules, synonyms
+from productrecs.storage.tables.search import search_counts, search_rules, synonyms
 from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 
@@ -50,6 +50,7 @@ __all__ = [
     "purchase_lines",
     "rule_changes",
     "rules",
+    "search_counts",
     "search_rules",
     "shopper_links",
     "store_connections",

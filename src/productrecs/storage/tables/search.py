@@ -1,4 +1,4 @@
-"""Where a merchant's synonyms and rules of search are kept."""
+"""Where a merchant's synonyms and rules of search are kept, and what was searched for."""
 
 import sqlalchemy as sa
 
@@ -28,4 +28,17 @@ search_rules = sa.Table(
     sa.Column("starts", sa.String(40)),
     sa.Column("ends", sa.String(40)),
     sa.Column("created_at", sa.BigInteger, nullable=False),
+)
+
+# How often something was searched for, by day (of the store) and by what it was about.
+search_counts = sa.Table(
+    "search_counts",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),  # 2026-03-01
+    sa.Column("intent", sa.String(256), primary_key=True),  # stems, blanks between
+    sa.Column("text", sa.Text, nullable=False),  # as somebody typed it last
+    sa.Column("searches", sa.BigInteger, nullable=False),
+    sa.Column("empty", sa.BigInteger, nullable=False),  # that found nothing
+    sqlite_with_rowid=False,
 )

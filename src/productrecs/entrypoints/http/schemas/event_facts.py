@@ -9,6 +9,7 @@ from productrecs.entrypoints.http.schemas.problems import Problem
 from productrecs.records.events.event import (
     SUBJECTS,
     WITH_PLACEMENT,
+    WITH_POSITION,
     WITH_REVENUE,
     EventKind,
     NewEvent,
@@ -68,7 +69,6 @@ def tell(kind: EventKind, body: EventFields, ts_ms: int | None = None) -> list[N
         return _impressions(body, ts_ms)
     subject = SUBJECTS[kind]
     revenue = kind in WITH_REVENUE
-    placement = kind in WITH_PLACEMENT
     event = NewEvent(
         kind=kind,
         item_id=body.item_id if subject is Subject.PRODUCT else None,
@@ -79,8 +79,8 @@ def tell(kind: EventKind, body: EventFields, ts_ms: int | None = None) -> list[N
         value=body.value if revenue else None,
         currency=body.currency if revenue else None,
         quantity=body.quantity if revenue else None,
-        source=body.source if placement else None,
-        position=body.position if placement else None,
+        source=body.source if kind in WITH_PLACEMENT else None,
+        position=body.position if kind in WITH_POSITION else None,
         widget=body.widget,
         event_id=body.event_id,
         ts_ms=ts_ms,

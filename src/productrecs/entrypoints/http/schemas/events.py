@@ -141,7 +141,7 @@ class EventBody(BaseModel):
     sources: _Sources = Field(None, description="One for each of `item_ids`.")
     positions: _Positions = Field(None, description="One for each of `item_ids`, from 1.")
     source: _Name = Field(None, description="Of rec-click.")
-    position: OptionalCount = Field(None, description="Of rec-click, from 1.")
+    position: OptionalCount = Field(None, description="Of a click on a list, from 1.")
     search_query: _Query = Field(None, description="Of search-pref and search-click.")
     widget: _Name = Field(None, description="recs, fbt, cart, trending, search, or yours.")
     event_id: _EventId = Field(None, description="Makes retries harmless for 7 days.")

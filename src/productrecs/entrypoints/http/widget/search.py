@@ -1,7 +1,7 @@
 """GET /v1/search."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,6 +13,7 @@ from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, search_reply
+from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
@@ -37,6 +38,7 @@ from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.request import SearchRequest, cut
 from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.rule import Place
+from productrecs.records.searches.tally import Searched
 
 router = APIRouter(tags=["widget"])
 
@@ -112,7 +114,8 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         suggest=suggest,
     )
     opened = await exchange.context.shops.open(exchange.known_caller.store)
-    reply = await answer_search(exchange.context, opened, listing or asked)
+    who = who_asks(request.scope)
+    reply = await answer_search(exchange.context, opened, listing or asked, who)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
@@ -129,9 +132,9 @@ def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
 
 
 async def answer_search(
-    context: Context, opened: OpenShop, asked: SearchRequest | Listing
+    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Hashable
 ) -> SearchReply:
-    """Return the reply to a search.
+    """Return the reply to a search, and count it as `who`'s.
 
     Raises:
         QueueFullError: when too many searches wait.
@@ -141,7 +144,9 @@ async def answer_search(
     moment = _moment(opened, now_ms)
     kept = opened.searches.get(moment, asked)
     if kept is not None:
-        return _unpacked(kept)
+        reply = _unpacked(kept)
+        _note(context, opened, asked, reply, who)
+        return reply
     if isinstance(asked, Listing):
         reply = await _browsed(context, opened, asked, now_ms)
     elif not asked.query.strip():
@@ -150,10 +155,26 @@ async def answer_search(
         reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
     context.traffic.add(Count.SEARCHES)
     context.traffic.add(Count.SEARCHES_EMPTY, reply.body.startswith(_NOTHING))
+    _note(context, opened, asked, reply, who)
     # Rules begin and end by the clock, which makes no other moment.
     if not opened.said.rules and is_same(moment, _moment(opened, context.clock())):
         opened.searches.put(moment, asked, _packed(reply))
     return reply
+
+
+def _note(
+    context: Context,
+    opened: OpenShop,
+    asked: SearchRequest | Listing,
+    reply: SearchReply,
+    who: Hashable,
+) -> None:
+    """Count a search for words; further pages of one are not another."""
+    query = asked.query if isinstance(asked, SearchRequest) else asked.first_query
+    if query and not query.isspace():
+        is_empty = reply.body.startswith(_NOTHING)
+        store_id = opened.shop.catalog.store_id
+        context.searches.tally.note(Searched(store_id, query, is_empty), who)
 
 
 _NOTHING: Final = search_body((), ())[:-1]

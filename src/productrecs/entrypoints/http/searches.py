@@ -1,0 +1,105 @@
+"""What is searched for in this process's stores? Counted at once, kept a moment later."""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Hashable, Mapping, MutableMapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.intent import intent_of
+from productrecs.engines.text.language import Language
+from productrecs.records.searches.repository import OTHERS, Count, SearchCountRepository
+from productrecs.records.searches.tally import Searched, SearchTally
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+
+_log = logging.getLogger(__name__)
+
+KEEP_SECONDS: Final = 2.0
+LAST_SECONDS: Final = 3.0  # what a stop waits for the rest to be kept
+_LONGEST_INTENT: Final = 256
+_TOLD_BY: Final = frozenset({b"x-forwarded-for", b"user-agent"})
+
+
+class Searches:
+    """The searches of one process, on their way to the database."""
+
+    def __init__(
+        self, database: Database, accounts: AccountDirectory, clock: Clock
+    ) -> None:
+        """Begin with none; days are those of `clock`, in each store's zone."""
+        self._database = database
+        self._accounts = accounts
+        self._clock = clock
+        self.tally = SearchTally()
+
+    @contextlib.asynccontextmanager
+    async def keeping(self) -> AsyncIterator[None]:
+        """Keep what was counted every other second, and the rest at the end."""
+        keeping = asyncio.create_task(self._keep_on())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            self.tally.settle(at_once=True)
+            with contextlib.suppress(TimeoutError):
+                taken = self.tally.take()
+                await asyncio.wait_for(asyncio.to_thread(self.keep, taken), LAST_SECONDS)
+
+    def keep(self, taken: Counter[Searched]) -> Counter[Searched]:
+        """Store counts; return those that could not be stored now."""
+        left: Counter[Searched] = Counter()
+        by_store = defaultdict[StoreId, Counter[Searched]](Counter)
+        for search, count in taken.items():
+            by_store[search.store_id][search] = count
+        for store_id, counts in by_store.items():
+            store = self._accounts.by_id(store_id)
+            if store is None:
+                continue  # deleted meanwhile
+            try:
+                self._store(store, counts)
+            except StorageError as error:
+                _log.warning("searches could not be counted; they wait: %s", error)
+                left.update(counts)
+        return left
+
+    async def _keep_on(self) -> None:
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            self.tally.settle()
+            taken = self.tally.take()
+            if taken:
+                try:
+                    self.tally.put_back(await asyncio.to_thread(self.keep, taken))
+                except Exception:
+                    _log.exception("searches were not counted")
+
+    def _store(self, store: Store, counts: Mapping[Searched, int]) -> None:
+        language = Language(store.settings.language)
+        by_intent: dict[str, Count] = {}
+        for search, times in counts.items():
+            # Whoever searches for an address of mail is not to be read in a report.
+            is_told = "@" not in search.text
+            intent = intent_of(search.text, language) if is_told else OTHERS
+            text = search.text if is_told and intent else ""
+            intent = intent[:_LONGEST_INTENT]
+            one = Count(text, times, times if search.is_empty else 0)
+            known = by_intent.get(intent)
+            by_intent[intent] = one if known is None else known.plus(one)
+        now = datetime.fromtimestamp(self._clock() / 1000, UTC)
+        day = now.astimezone(store.settings.zone).date().isoformat()
+        with self._database.transaction(synced=False) as transaction:
+            SearchCountRepository(transaction, store.store_id).add(day, by_intent)
+
+
+def who_asks(scope: MutableMapping[str, Any]) -> Hashable:
+    """Return what tells who types from others for a few seconds; kept nowhere."""
+    client = scope.get("client")
+    told = [value for name, value in scope["headers"] if name in _TOLD_BY]
+    return (client[0] if client else None, *told)

@@ -1,0 +1,112 @@
+"""The SQL of what was searched for: one row a store, day and intent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import search_counts
+
+MOST_A_DAY: Final = 5_000
+"""Intents of a store and day that are told apart: who sends nonsense fills no disk."""
+
+KEPT_DAYS: Final = 400
+"""A year can be compared with the one before."""
+
+OTHERS: Final = ""
+"""The intent of all further ones, and of texts without words."""
+
+_CHUNK: Final = 400
+
+
+class Count(NamedTuple):
+    """How often something was searched for, and how often that found nothing."""
+
+    text: str  # as somebody last typed it
+    searches: int
+    empty: int
+
+    def plus(self, other: "Count") -> "Count":
+        """Return both together, in the newer one's words."""
+        return Count(
+            other.text or self.text,
+            self.searches + other.searches,
+            self.empty + other.empty,
+        )
+
+
+class SearchCountRepository:
+    """One store's counts of searches, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def add(self, day: str, counts: Mapping[str, Count]) -> None:
+        """Add counts by intent to those of a day; what is too many joins the others."""
+        for intent, count in sorted(self._admitted(day, counts).items()):
+            query = upsert(self._transaction, search_counts).values(
+                store_id=self._store_id, day=day, intent=intent, **count._asdict()
+            )
+            self._transaction.execute(
+                query.on_conflict_do_update(
+                    index_elements=["store_id", "day", "intent"],
+                    set_={
+                        "text": query.excluded.text,
+                        "searches": search_counts.c.searches + query.excluded.searches,
+                        "empty": search_counts.c.empty + query.excluded.empty,
+                    },
+                )
+            )
+
+    def of_days(self, first: str, last: str) -> dict[tuple[str, str], Count]:
+        """Return the counts by (day, intent) of days, both included."""
+        kept = search_counts.c
+        query = (
+            sa.select(kept.day, kept.intent, kept.text, kept.searches, kept.empty)
+            .where(kept.store_id == self._store_id, kept.day >= first, kept.day <= last)
+            .order_by(kept.day, kept.intent)
+        )
+        rows = self._transaction.execute(query)
+        return {(day, intent): Count(*count) for day, intent, *count in rows}
+
+    def forget(self, before: str) -> int:
+        """Forget the days before one; return how many rows that were."""
+        query = search_counts.delete().where(
+            search_counts.c.store_id == self._store_id, search_counts.c.day < before
+        )
+        return self._transaction.execute(query).rowcount
+
+    def _admitted(self, day: str, counts: Mapping[str, Count]) -> dict[str, Count]:
+        room = MOST_A_DAY - self._intents(day)
+        if len(counts) <= room:
+            return dict(counts)
+        known = self._known(day, list(counts))
+        admitted: dict[str, Count] = {}
+        for intent, count in counts.items():
+            is_new = intent not in known
+            room -= is_new
+            name = OTHERS if is_new and room < 0 else intent
+            said = count._replace(text="") if name == OTHERS else count
+            admitted[name] = admitted[name].plus(said) if name in admitted else said
+        return admitted
+
+    def _intents(self, day: str) -> int:
+        query = sa.select(sa.func.count()).where(
+            search_counts.c.store_id == self._store_id, search_counts.c.day == day
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def _known(self, day: str, intents: Sequence[str]) -> set[str]:
+        known: set[str] = set()
+        for start in range(0, len(intents), _CHUNK):
+            query = sa.select(search_counts.c.intent).where(
+                search_counts.c.store_id == self._store_id,
+                search_counts.c.day == day,
+                search_counts.c.intent.in_(intents[start : start + _CHUNK]),
+            )
+            known.update(self._transaction.execute(query).scalars())
+        return known

@@ -1,0 +1,165 @@
+"""What people search for, find and click on, from counts and clicks of both databases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import DAY_MS
+from productrecs.features.search.insights import Which, search_insights
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.receive import receive_events
+from productrecs.records.searches import repository as limits
+from productrecs.records.searches.repository import Count, SearchCountRepository
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from productrecs.features.search.insights import SearchInsights
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
+DAY = "2026-03-01"
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    """Return a store in UTC."""
+    return register(database, Registration("shop.example"), lambda: NOON)[0]
+
+
+def searched(database: Database, store: Store, day: str = DAY, **counts: Count) -> None:
+    add(database, store, day, counts)
+
+
+def add(database: Database, store: Store, day: str, counts: dict[str, Count]) -> None:
+    with database.transaction() as transaction:
+        SearchCountRepository(transaction, store.store_id).add(day, counts)
+
+
+def clicked(
+    database: Database, store: Store, *clicks: tuple[str | None, str, int | None]
+) -> None:
+    """Let shoppers click on results: words (None: of a picture), who, position."""
+    events = [
+        [
+            NewEvent(
+                EventKind.SEARCH_CLICK if term else EventKind.IMAGE_SEARCH_CLICK,
+                item_id="tent",
+                term=term,
+                session_id=who,
+                position=position,
+            )
+        ]
+        for term, who, position in clicks
+    ]
+    with database.transaction() as transaction:
+        receive_events(StoreLog(database, transaction, store.store_id), events, NOON)
+
+
+def told(database: Database, store: Store, which: Which = Which.ALL) -> SearchInsights:
+    return search_insights(database, store, (DAY, DAY), which)
+
+
+def test_searches_and_clicks_of_an_intent_come_together(
+    database: Database, store: Store
+) -> None:
+    searched(database, store, tent=Count("Tents", 8, 0), lamp=Count("lamp", 2, 2))
+    clicked(
+        database,
+        store,
+        ("tent", "a", 1),
+        ("Tents", "a", 4),
+        ("tents ", "b", None),
+        ("stove", "a", 3),
+        (None, "a", None),
+    )
+
+    insights = told(database, store)
+
+    assert [one.text for one in insights.queries] == ["Tents", "lamp", "stove"]
+    tent, lamp, stove = insights.queries
+    assert (tent.searches, tent.clicks, tent.clicked) == (8, 3, 2)
+    assert (tent.click_through, tent.mean_position, tent.empty_share) == (0.25, 2.5, 0.0)
+    assert (lamp.click_through, lamp.mean_position, lamp.empty_share) == (0.0, None, 1.0)
+    assert (stove.click_through, stove.empty_share) == (None, None)
+    assert insights.image_clicks == 1
+    assert insights.intents == 3
+    assert (insights.total.searches, insights.total.clicks) == (10, 4)
+    assert insights.total.mean_position == pytest.approx(8 / 3)
+
+
+def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(
+    database: Database, store: Store
+) -> None:
+    searched(
+        database,
+        store,
+        tent=Count("tent", 5, 0),
+        lamp=Count("lamp", 4, 4),
+        stove=Count("stove", 3, 1),
+        pan=Count("pan", 2, 0),
+    )
+    clicked(database, store, ("tent", "a", 1))
+
+    empty, ignored = (
+        told(database, store, Which.NO_RESULTS),
+        told(database, store, Which.NO_CLICKS),
+    )
+
+    assert [one.text for one in empty.queries] == ["lamp", "stove"]
+    assert [one.text for one in ignored.queries] == ["stove", "pan"]
+
+
+def test_days_are_summed_and_others_left_out(database: Database, store: Store) -> None:
+    searched(database, store, "2026-02-28", tent=Count("tent", 5, 0))
+    searched(database, store, tent=Count("tents", 1, 1))
+    searched(database, store, tent=Count("Tent", 1, 0))
+
+    assert told(database, store).queries[0].searches == 2
+    both = search_insights(database, store, ("2026-02-28", DAY))
+    assert (both.queries[0].text, both.queries[0].searches) == ("Tent", 7)
+
+
+def test_a_store_without_searches_has_no_rates(database: Database, store: Store) -> None:
+    insights = told(database, store)
+
+    assert insights.queries == []
+    assert insights.total.click_through is None
+    assert insights.total.empty_share is None
+
+
+def test_nonsense_fills_no_disk(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_A_DAY", 3)
+    searched(database, store, a=Count("a", 1, 0), b=Count("b", 1, 0))
+    add(database, store, DAY, {f"x{n}": Count(f"x{n}", 2, 1) for n in range(5)})
+    searched(database, store, a=Count("a", 1, 0))
+
+    insights = told(database, store)
+
+    assert [one.text for one in insights.queries] == ["a", "x0", "b"]
+    assert (insights.total.searches, insights.total.empty) == (13, 5)
+
+
+def test_old_days_are_forgotten(database: Database, store: Store) -> None:
+    searched(database, store, "2026-02-28", tent=Count("tent", 5, 0))
+    searched(database, store, tent=Count("tent", 1, 0))
+    with database.transaction() as transaction:
+        SearchCountRepository(transaction, store.store_id).forget(DAY)
+
+    assert told(database, store).total.searches == 1
+    assert search_insights(database, store, ("2026-01-01", DAY)).total.searches == 1
+
+
+def test_another_stores_searches_stay_its_own(database: Database, store: Store) -> None:
+    other = register(database, Registration("other.example"), lambda: NOON)[0]
+    searched(database, store, tent=Count("tent", 5, 0))
+    clicked(database, store, ("tent", "a", 1))
+
+    assert told(database, other).total.searches == 0
+    assert told(database, other).total.clicks == 0
+    assert NOON % DAY_MS == DAY_MS // 2
