@@ -10,7 +10,14 @@ from tantivy import Occur, Query
 
 from productrecs.engines.text.interpret import Interpreter, Reading, Slot
 from productrecs.engines.text.options import WEIGHTS
-from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, EXACT, TITLE
+from productrecs.engines.text.schema import (
+    CATEGORIES,
+    CODES,
+    DESCRIPTION,
+    EXACT,
+    HEAD,
+    TITLE,
+)
 
 _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
@@ -32,16 +39,18 @@ def queries_for(interpreter: Interpreter, slots: Sequence[Slot]) -> Queries:
     """Return the queries for words that all mean something; there is at least one."""
     build = _Builder(interpreter)
     parts = [build.slot(slot) for slot in slots]
+    heads = build.heads(slots, 1.0)
     if len(slots) == 1:
-        return Queries(parts[0], None)
+        return Queries(_liking(parts[0], heads), None)
     joins = [interpreter.together(*pair) for pair in pairwise(slots)]
-    liked = [(Occur.Should, query) for query in build.liked(slots)]
+    liked = build.liked(slots)
     wholes = [_best(build.readings(some)) if some else None for some in joins]
     every = [(Occur.Must, query) for query in _each(parts, wholes)]
     some = [(Occur.Should, query) for query in (*parts, *wholes) if query is not None]
+    few = build.heads(slots, WEIGHTS.head_of_some)
     return Queries(
-        every_word=Query.boolean_query([*every, *liked]),
-        some_words=Query.boolean_query([(Occur.Must, Query.boolean_query(some)), *liked]),
+        every_word=_liking(Query.boolean_query(every), [*liked, *heads]),
+        some_words=_liking(Query.boolean_query(some), [*liked, *few]),
     )
 
 
@@ -109,6 +118,25 @@ class _Builder:
             found.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
         return found
 
+    def heads(self, slots: Sequence[Slot], share: float) -> list[Query]:
+        """Return what counts where a word says what the product is, the last one most."""
+        last = len(slots) - 1
+        found = []
+        for index, slot in enumerate(slots):
+            weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
+            readings = [self._head(one, weight * share) for one in slot.readings]
+            known = [query for query in readings if query is not None]
+            if known:
+                found.append(_best(known))
+        return found
+
+    def _head(self, reading: Reading, weight: float) -> Query | None:
+        stem = reading.stems[-1]
+        if not self.interpreter.searcher.doc_freq(HEAD, stem):
+            return None
+        term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
+        return Query.boost_query(term, weight * reading.weight)
+
     def _in_title(self, slot: Slot) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
@@ -126,6 +154,15 @@ class _Builder:
 
 def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
     return Query.term_query(schema, name, term, index_option="freq")
+
+
+def _liking(needed: Query, liked: Sequence[Query]) -> Query:
+    """Return a query that needs one and likes others."""
+    if not liked:
+        return needed
+    return Query.boolean_query(
+        [(Occur.Must, needed), *((Occur.Should, query) for query in liked)]
+    )
 
 
 def _best(queries: list[Query]) -> Query:

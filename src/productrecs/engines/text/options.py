@@ -10,9 +10,12 @@ class Weights:
     title: float = 1.0
     codes: float = 0.8
     categories: float = 0.5
-    description: float = 0.1
+    description: float = 0.05
     all_in_title: float = 0.3  # of the title's share once more, where every word is in it
     side_by_side: float = 0.2  # of a pair's share, where neighbours stand together
+    head: float = 0.3  # where a title says by its last word what the product is
+    last_head: float = 0.8  # more, where it is the query's last word too
+    head_of_some: float = 0.1  # of both, where a product holds only some of the words
     one_edit: float = 0.6
     two_edits: float = 0.35
     other_start: float = 0.7  # people seldom mistype the first letter

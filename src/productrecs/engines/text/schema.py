@@ -6,12 +6,14 @@ from typing import Final
 
 import tantivy
 
+from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"1 tantivy-{version('tantivy')}"
+FORMAT: Final = f"2 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
+HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
 MOST_DESCRIPTION: Final = 12_000
@@ -38,6 +40,7 @@ def products_schema() -> tantivy.Schema:
     builder.add_text_field(EXACT, tokenizer_name="raw", index_option="basic")
     for name in (TITLE, CODES, CATEGORIES):
         builder.add_text_field(name, tokenizer_name=_PLAIN, index_option="position")
+    builder.add_text_field(HEAD, tokenizer_name=_PLAIN, index_option="basic")
     builder.add_text_field(DESCRIPTION, tokenizer_name=_PLAIN, index_option="freq")
     return builder.build()
 
@@ -78,6 +81,13 @@ def document(
     for name, words in texts:
         if words:
             one.add_text(name, " ".join(language.stems(words)))
+    heads = [
+        word
+        for head in heads_of(product.title, language.code)
+        for word in indexed_words(head)
+    ]
+    if heads:
+        one.add_text(HEAD, " ".join(language.stems(heads)))
     if codes:
         one.add_text(CODES, " ".join(codes))
     return one, title + categories + description + codes

@@ -1,0 +1,56 @@
+"""What a product is, by its title: what it goes with and looks like is something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.heads import heads_of
+from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.schema import ProductText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("title", "heads"),
+    [
+        ("Laptop battery 2600mAh 4-cell for Lenovo Touch", ["battery"]),
+        ("Men's gold dress watch", ["watch"]),
+        ("Skater dress - yellow", ["dress", "yellow"]),
+        ("Camera case with strap, black", ["case", "black"]),
+        ("For sale", ["sale"]),
+        ("A-1 200", []),
+        ("", []),
+        ("W/ - , ( for", ["for"]),
+    ],
+)
+def test_the_last_word_before_what_it_goes_with_says_what_it_is(
+    title: str, heads: list[str]
+) -> None:
+    assert heads_of(title, "en") == heads
+
+
+def test_other_languages_have_other_links_or_none() -> None:
+    assert heads_of("Akku f\u00fcr Laptop", "de") == ["Akku"]
+    assert heads_of("Batterie pour ordinateur", "fr") == []
+
+
+def test_what_is_searched_for_comes_before_what_goes_with_it(tmp_path: Path) -> None:
+    titles = (
+        "Dress watch, gold",
+        "Hard drive case portable",
+        "Gold sequin dress with belt, long",
+        "Portable external hard drive by Seagate, 500 GB, black",
+    )
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(titles), dtype=np.bool_)
+
+    assert index.find("gold dress", 5, visible).items[:2] == [2, 0]
+    assert index.find("portable hard drive", 5, visible).items[:2] == [3, 1]
+    assert index.find("case", 5, visible).items == [1]
