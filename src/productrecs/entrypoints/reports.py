@@ -15,6 +15,8 @@ from productrecs.features.insights.impact.attribution import (
     attribution_report,
     sales_report,
 )
+from productrecs.features.search.insights import Which
+from productrecs.features.search.reports import search_report
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -24,6 +26,12 @@ class Subject:
 
     tells: str
     make: Callable[[Services, Store, Asked], Report]
+
+
+def _searches(which: Which) -> Callable[[Services, Store, Asked], Report]:
+    return lambda services, store, asked: search_report(
+        services.database, store, asked, which
+    )
 
 
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
@@ -38,6 +46,14 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
             "the newest of those sales, with their orders",
             lambda services, store, asked: sales_report(services.database, store, asked),
         ),
+        **{
+            name: Subject(tells, _searches(which))
+            for which, name, tells in (
+                (Which.ALL, "search", "what was searched for, found and clicked on"),
+                (Which.NO_RESULTS, "search-no-results", "what was not found"),
+                (Which.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
+            )
+        },
     }
 )
 

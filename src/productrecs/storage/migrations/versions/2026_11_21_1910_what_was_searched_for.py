@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_21_1910"
-down_revision = "2026_11_21_1830"
+down_revision = "2026_11_21_1900"
 
 
 def upgrade() -> None:

@@ -1,0 +1,99 @@
+"""How is what people search for reported? Figures, and a table of queries."""
+
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
+from productrecs.features.search.insights import (
+    QueryInsight,
+    SearchInsights,
+    Which,
+    search_insights,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+TITLES: Final = MappingProxyType(
+    {
+        Which.ALL: ("search", "What was searched for"),
+        Which.NO_RESULTS: ("search-no-results", "What was searched for and not found"),
+        Which.NO_CLICKS: ("search-no-clicks", "What was found and not clicked on"),
+    }
+)
+RULE: Final = (
+    "One search is what somebody stayed with for three seconds, not each letter on the "
+    "way; spellings of one query count together. Clicks are search-click events with their "
+    "words. Further pages, empty searches and imported history make no searches."
+)
+
+COLUMNS: Final = (
+    Definition("query", "text", "as somebody typed it last"),
+    Definition("searches", "count", "how often it was searched for"),
+    Definition("no_results", "count", "how often nothing was found"),
+    Definition("clicks", "count", "clicks on its results"),
+    Definition(
+        "click_through", "share", "shoppers and days with a click / searches, at most 1"
+    ),
+    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+)
+_FIGURES: Final = (
+    Definition("searches", "count", "searches for words"),
+    Definition("queries", "count", "different ones that are told apart"),
+    Definition("no_result_rate", "share", "the part that found nothing"),
+    Definition("click_through", "share", "the part that led to a click"),
+    Definition("no_click_rate", "share", "the part that did not"),
+    Definition("clicks", "count", "clicks on results"),
+    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    Definition("image_clicks", "count", "clicks on results of image searches"),
+)
+
+
+def search_report(
+    database: Database, store: Store, period: Asked, which: Which = Which.ALL
+) -> Report:
+    """Return what was searched for in a period, the most frequent first.
+
+    Raises:
+        ReportError: for a grouping: queries are the only one.
+    """
+    if period.by not in {(), ("query",)}:
+        message = "searches are grouped by query alone"
+        raise ReportError(message)
+    days = (period.first_day, period.last_day)
+    found = search_insights(database, store, days, which, period.limit)
+    name, title = TITLES[which]
+    more = (f"{found.more} more queries are not shown.",) if found.more else ()
+    return Report(
+        name=name,
+        title=f"{title}, {period.first_day} to {period.last_day}",
+        figures=tuple(map(Figure, _FIGURES, _values(found))),
+        columns=COLUMNS,
+        rows=tuple(_row(one) for one in found.queries),
+        notes=(RULE, *more),
+    )
+
+
+def _values(found: SearchInsights) -> tuple[Value, ...]:
+    total = found.total
+    through = total.click_through
+    return (
+        total.searches,
+        found.intents,
+        total.empty_share,
+        through,
+        None if through is None else 1.0 - through,
+        total.clicks,
+        total.mean_position,
+        found.image_clicks,
+    )
+
+
+def _row(one: QueryInsight) -> tuple[Value, ...]:
+    return (
+        one.text,
+        one.searches,
+        one.empty,
+        one.clicks,
+        one.click_through,
+        one.mean_position,
+    )

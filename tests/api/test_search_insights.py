@@ -1,0 +1,59 @@
+"""What was searched for, as a merchant reads it: from the calls of pages to the report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from tests.support.service import Merchant, Service
+
+
+def report(service: Service, merchant: Merchant, name: str = "search") -> Any:
+    """Return a report of the command line, as JSON has it."""
+    return json.loads(service.run("report", merchant.account.domain, name, "--json"))
+
+
+def test_what_was_searched_for_is_reported_by_what_it_was_about(
+    service: Service, merchant: Merchant
+) -> None:
+    merchant.push({"id": "t-1", "title": "Garden tent"}, {"id": "l-1", "title": "Lamp"})
+    eventually(lambda: merchant.search("").ids, 30)
+
+    for typed in ("g", "ga", "garden", "garden t", "garden tents"):
+        merchant.search(typed)
+    merchant.search("garden tents", offset=1)
+    for other in ("", " ", "xylophone", "mail@example.com"):
+        merchant.search(other)
+    merchant.track(
+        {
+            "event": "search-click",
+            "item_id": "t-1",
+            "search_query": "garden tents",
+            "session_id": "s_1",
+            "position": 2,
+        }
+    )
+
+    def told() -> Any:
+        return report(service, merchant)
+
+    eventually(lambda: len(told()["rows"]) == 2, 30, pause=0.5)
+    found = told()
+    rows = {row["query"]: row for row in found["rows"]}
+    assert set(rows) == {"garden tents", "xylophone"}
+    assert rows["garden tents"]["searches"] == 1
+    assert rows["garden tents"]["click_through"] == 1.0
+    assert rows["garden tents"]["mean_position"] == 2
+    assert rows["xylophone"]["no_results"] == 1
+    assert rows["xylophone"]["click_through"] == 0
+    figures = {one["name"]: one["value"] for one in found["figures"]}
+    assert figures["searches"] == 3  # the address of mail is counted, and not told
+    assert [
+        row["query"] for row in report(service, merchant, "search-no-results")["rows"]
+    ] == ["xylophone"]
+    assert "mail" not in json.dumps(found)
+    table = service.run("report", merchant.account.domain, "search", "--csv")
+    assert table.splitlines()[0].startswith("query,searches,")
