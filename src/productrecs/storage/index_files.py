@@ -126,9 +126,17 @@ class IndexFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _checksums(self, generation: str, known: Mapping[str, int]) -> dict[str, int]:
+        """Return the checksums of all that the last commits hold.
+
+        Files of no committed segment belong to a merge that is being written meanwhile.
+        """
         root, found = self.path(generation), dict[str, int]()
+        committed = {one: _segments(one) for one in root.glob("*") if one.is_dir()}
         for path in sorted(root.glob("*/*")):
             if path.name in _CHANGING or path.suffix == ".lock":
+                continue
+            segments = committed.get(path.parent)
+            if segments is not None and path.name.split(".")[0] not in segments:
                 continue
             name = str(path.relative_to(root))
             checksum = known.get(name)
@@ -159,6 +167,18 @@ def _locked(handle: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _segments(folder: Path) -> frozenset[str] | None:
+    """Return the names of the segments that the library committed; None where it has none.
+
+    Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
+    """
+    try:
+        told = json.loads((folder / "meta.json").read_bytes())
+        return frozenset(one["segment_id"].replace("-", "") for one in told["segments"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _checksum(path: Path) -> int | None:
