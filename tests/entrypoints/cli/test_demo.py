@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
 from productrecs.entrypoints.cli import demo
-from productrecs.entrypoints.demo.store import DemoStore, generate
+from productrecs.entrypoints.demo.store import SEED, DemoStore, generate
 from productrecs.entrypoints.services import Services
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -76,7 +76,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
 
 
 def test_the_product_of_the_sample_line_can_be_bought() -> None:
-    shop = generate(demo.SEED, system_ms())
+    shop = generate(SEED, system_ms())
 
     (sample,) = (item for item in shop.items if item["id"] == demo.SAMPLE)
     assert sample["stock_qty"]

@@ -3,6 +3,7 @@
 import socket
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,12 +19,18 @@ from productrecs.entrypoints.cli.serve import supervise
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
 
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.connections import State
+    from productrecs.entrypoints.http.serving import Application
+    from productrecs.entrypoints.services import Services
+
 
 @click.command
 @listening_options
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @click.option("--office", type=click.Path(path_type=Path), hidden=True)
+@click.option("--storefront", hidden=True, help="The domain of the demo's store.")
 @place_option
 def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
@@ -33,6 +40,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     fd: int | None,
     lifeline: int | None,
     office: Path | None,
+    storefront: str | None,
     place: Place | None,
 ) -> None:
     """Answer requests only; run `productrecs worker` beside it, once or more.
@@ -41,7 +49,8 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     """
     settings = settings_of(host, port, data, workers)
     if fd is not None and lifeline is not None:
-        _serve(settings, socket.socket(fileno=fd), Lifeline(lifeline), place, office)
+        listener = socket.socket(fileno=fd)
+        _serve(settings, listener, Lifeline(lifeline), place, office, storefront)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -54,6 +63,7 @@ def _serve(
     lifeline: Lifeline | None,
     place: Place | None = None,
     office: Path | None = None,
+    storefront: str | None = None,
 ) -> None:
     # Imported here, since a supervisor of several processes needs none of it.
     from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415
@@ -73,11 +83,15 @@ def _serve(
         else:
             lifeline.ready()
 
+    def create(services: "Services", state: "State") -> "Application":
+        service = create_application(
+            services, state.draining, place, state.admission, office
+        )
+        return _with_storefront(service, services, storefront) if storefront else service
+
     with opened(settings.data) as services:
         run_server(
-            lambda state: create_application(
-                services, state.draining, place, state.admission, office
-            ),
+            lambda state: create(services, state),
             listener,
             ServerOptions(
                 parent=None if lifeline is None else lifeline.number,
@@ -88,3 +102,14 @@ def _serve(
             ),
             on_ready,
         )
+
+
+def _with_storefront(
+    service: "Application", services: "Services", domain: str
+) -> "Application":
+    """Return the service with the demo's shop before it."""
+    from productrecs.entrypoints.demo.storefront.application import (  # noqa: PLC0415
+        Storefront,
+    )
+
+    return Storefront(service, services, domain)

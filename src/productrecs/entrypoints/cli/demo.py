@@ -20,7 +20,11 @@ from productrecs.entrypoints.cli.serve import supervise
 from productrecs.entrypoints.cli.session import opened
 from productrecs.entrypoints.cli.source import Source, progress
 from productrecs.entrypoints.demo.habits import BUNDLES
-from productrecs.entrypoints.demo.store import ORDER_COLUMNS, generate
+from productrecs.entrypoints.demo.store import ORDER_COLUMNS, SEED, generate
+from productrecs.entrypoints.demo.storefront.pictures import (
+    drawing_ahead,
+    pictures_folder,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_history import OrderHistory
@@ -39,12 +43,13 @@ from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 
 DOMAIN: Final = "demo.localhost"
-SEED: Final = 2_026
 SETTINGS: Final = {"currency": "EUR", "timezone": "Europe/Berlin", "language": "en"}
 SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
+_EDITION: Final = 2
+"""Of what the store holds: one made by an earlier edition of the program is made anew."""
 _STEPS: Final = 5
 
 
@@ -61,7 +66,9 @@ class DemoShop:
 def demo(
     host: str | None, port: int | None, data: Path | None, workers: int | None
 ) -> None:
-    """Serve a demo store with a year of history; it is made on the first run.
+    """Serve a demo shop with a year of history; it is made on the first run.
+
+    Its storefront is at /demo.
 
     Stop it with Ctrl-C. The next run has the same store, with a new secret key.
     """
@@ -69,19 +76,24 @@ def demo(
     with opened(settings.data) as services:
         shop = prepared(services)
     sys.exit(
-        supervise(settings, with_worker=True, announce=lambda address: tell(shop, address))
+        supervise(
+            settings,
+            with_worker=True,
+            announce=lambda address: tell(shop, address),
+            storefront=DOMAIN,
+        )
     )
 
 
 def prepared(services: Services) -> DemoShop:
-    """Return the demo store; made where it is not there yet, or was not made whole."""
+    """Return the demo store; made where it is missing, not whole, or of an old edition."""
     try:
         store = find_store(services.database, DOMAIN)
     except UnknownStoreError:
         return _made(services)
     with services.database.reading() as connection:
         mark = EventRepository(connection, store.store_id).lines_done(_KIND, _KIND)
-    if mark is None:
+    if mark is None or mark < _EDITION:
         delete_store(services.database, store)
         return _made(services)
     return DemoShop(store, rotate_secret(services.database, store))
@@ -91,6 +103,7 @@ def tell(shop: DemoShop, address: str) -> None:
     """Print where the demo is, its keys, and a line to try."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
+    click.echo(f"the shop         {address}/demo")
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
@@ -101,7 +114,10 @@ def _made(services: Services) -> DemoShop:
     plan = plan_named(services.settings.plans, "unlimited")
     wanted = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register(services.database, wanted, services.clock)
-    with progress("making the demo store", _STEPS) as advance:
+    with (
+        progress("making the demo store", _STEPS) as advance,
+        drawing_ahead(pictures_folder(services.settings.data)),
+    ):
         _fill(services, store, advance)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
@@ -129,7 +145,7 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     train_store(workshop, store, TrainingInputs(), lambda _share: None)
     with services.database.transaction() as transaction:
         repository = EventRepository(transaction, store.store_id)
-        repository.set_lines_done(_KIND, _KIND, 1, services.clock())
+        repository.set_lines_done(_KIND, _KIND, _EDITION, services.clock())
     advance(1)
 
 

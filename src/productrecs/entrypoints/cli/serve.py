@@ -40,12 +40,17 @@ def _announce(address: str) -> None:
 
 
 def supervise(
-    settings: Settings, *, with_worker: bool, announce: Callable[[str], None] = _announce
+    settings: Settings,
+    *,
+    with_worker: bool,
+    announce: Callable[[str], None] = _announce,
+    storefront: str | None = None,
 ) -> int:
     """Run API processes, and one for the background, until told to stop.
 
     Returns the exit status. The first process migrates the database, then the others
-    start; `announce` is told the address once requests are answered.
+    start; `announce` is told the address once requests are answered. `storefront` is the
+    domain of the demo's store, whose shop is then shown under /demo.
 
     Raises:
         ListenError: when the address cannot be listened on.
@@ -54,11 +59,12 @@ def supervise(
     listener = listen(settings.host, settings.port)
     address, number = address_of(listener), listener.fileno()
     folder = ("--data", str(settings.data))
+    shop = () if storefront is None else ("--storefront", storefront)
     with an_office() as (office, door):
         roles = [
             Role(
                 f"api {index + 1}",
-                ("api", *folder, "--fd", str(number), "--office", str(office)),
+                ("api", *folder, "--fd", str(number), "--office", str(office), *shop),
                 (number,),
             )
             for index in range(settings.workers)

@@ -136,6 +136,8 @@ def _item(
         "id": product.id,
         "sku": _sku(place, product),
         "title": product.title,
+        "product_url": f"/demo/product/{product.id}",
+        "image_url": f"/demo/pictures/{product.id}.webp",
         "price": product.price,
         "cost": round(product.price * rng.uniform(0.36, 0.62), 2),
         "stock_qty": stock,

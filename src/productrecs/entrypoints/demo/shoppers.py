@@ -42,12 +42,22 @@ class Crowd:
     ) -> None:
         """Sort the shoppers by the shelves they like; `likes` stands beside `shoppers`."""
         self.shoppers = shoppers
+        self._likes = likes
         self._anyone = _by_activity(shoppers)
         fans: dict[str, list[Shopper]] = {}
         for shopper, shelves in zip(shoppers, likes, strict=True):
             for shelf in shelves:
                 fans.setdefault(shelf, []).append(shopper)
         self._fans = {shelf: _by_activity(found) for shelf, found in fans.items()}
+
+    def most_active(self, shelves: tuple[str, ...]) -> Shopper:
+        """Return who comes most of those with an account who like these shelves best."""
+        alike = [
+            shopper
+            for shopper, liked in zip(self.shoppers, self._likes, strict=True)
+            if shopper.customer and liked[: len(shelves)] == shelves
+        ]
+        return max(alike, key=lambda shopper: shopper.activity)
 
     def someone(self, rng: random.Random) -> Shopper:
         """Return a shopper, active ones oftener."""

@@ -10,9 +10,11 @@ from productrecs.entrypoints.demo.living import live_a_year
 from productrecs.entrypoints.demo.shoppers import gather_the_crowd
 from productrecs.entrypoints.demo.visits import Event
 
-__all__ = ["DAYS", "ORDER_COLUMNS", "DemoStore", "generate"]
+__all__ = ["DAYS", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
 
 DAYS = 365
+SEED = 2_026
+"""Of the shop that `productrecs demo` opens."""
 
 
 @dataclass(frozen=True, slots=True)

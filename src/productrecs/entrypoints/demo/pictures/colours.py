@@ -1,0 +1,107 @@
+"""Which colours does a picture have? The words of the catalog, as light mixes them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+Colour: TypeAlias = tuple[int, int, int]
+
+WHITE: Final = (255, 255, 255)
+BLACK: Final = (24, 20, 18)
+# What `colour` of a product can say.
+COLOURS: Final[Mapping[str, Colour]] = MappingProxyType(
+    {
+        "amber": (226, 158, 48),
+        "brass": (198, 156, 76),
+        "brown": (118, 76, 50),
+        "charcoal": (66, 70, 76),
+        "clay": (196, 112, 82),
+        "cream": (240, 229, 206),
+        "flax": (206, 194, 164),
+        "ink": (44, 62, 96),
+        "moss": (108, 128, 78),
+        "oak": (196, 150, 98),
+        "red": (190, 62, 54),
+        "rust": (176, 86, 46),
+        "sand": (212, 190, 156),
+        "sky": (132, 176, 204),
+        "steel": (166, 176, 184),
+        "straw": (222, 192, 118),
+        "violet": (136, 112, 168),
+        "white": (247, 244, 238),
+    }
+)
+# What a drawing can be made of besides.
+_MATERIALS: Final[Mapping[str, Colour]] = MappingProxyType(
+    {
+        **COLOURS,
+        "ink": (48, 50, 56),
+        "leaf": (96, 136, 84),
+        "paper": (251, 247, 238),
+        "steel-dark": (122, 132, 142),
+        "wood": (186, 138, 88),
+    }
+)
+GLASS: Final = (214, 230, 232)
+# Backdrops: what stands before them is told from them by lightness.
+_PALE: Final[tuple[Colour, ...]] = (
+    (243, 237, 226),
+    (233, 238, 231),
+    (231, 236, 241),
+    (244, 232, 224),
+    (239, 235, 240),
+)
+_DEEP: Final[tuple[Colour, ...]] = (
+    (205, 190, 166),
+    (176, 190, 172),
+    (172, 187, 199),
+    (214, 182, 164),
+    (190, 180, 196),
+)
+_BRIGHT: Final = 205
+
+
+def mixed(colour: Colour, other: Colour, share: float) -> Colour:
+    """Return the colour with that share (0 to 1) of the other in it."""
+    red, green, blue = (
+        round(own * (1 - share) + new * share)
+        for own, new in zip(colour, other, strict=True)
+    )
+    return (red, green, blue)
+
+
+def tone(name: str, base: Colour, backdrop: Colour) -> Colour:
+    """Return the colour of a tone of a drawing whose product has the colour `base`.
+
+    Raises:
+        KeyError: when no tone has this name.
+    """
+    if name == "backdrop":
+        return backdrop
+    if name in {"dark", "deep", "light", "pale", "base"}:
+        return _neighbour(name, base)
+    return GLASS if name == "glass" else _MATERIALS[name]
+
+
+def backdrop(base: Colour, place: int) -> Colour:
+    """Return what stands behind a product; `place` (its department's) chooses the hue."""
+    ground = _DEEP if lightness(base) > _BRIGHT else _PALE
+    return ground[place % len(ground)]
+
+
+def lightness(colour: Colour) -> float:
+    """Return how light the eye finds it, 0 to 255."""
+    red, green, blue = colour
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def _neighbour(name: str, base: Colour) -> Colour:
+    # Light things take little shade, or they would look dirty.
+    shade = 0.75 if lightness(base) > _BRIGHT else 1.0
+    if name == "dark":
+        return mixed(base, BLACK, 0.22 * shade)
+    if name == "deep":
+        return mixed(base, BLACK, 0.42 * shade)
+    if name == "light":
+        return mixed(base, WHITE, 0.3)
+    return base if name == "base" else mixed(base, WHITE, 0.58)

@@ -1,0 +1,73 @@
+"""The shop's first page."""
+
+from html import escape
+from typing import Final
+
+from productrecs.entrypoints.demo.departments import DEPARTMENTS
+from productrecs.entrypoints.demo.looks import LOOKS, Look
+from productrecs.entrypoints.demo.storefront.frame import Setting, framed
+from productrecs.entrypoints.demo.storefront.goods import Goods
+from productrecs.entrypoints.demo.storefront.parts import cards, widget
+from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
+
+_SHOWN: Final = 8
+
+
+def home(setting: Setting, goods: Goods) -> Reply:
+    """Return the first page: a scene, what is for this shopper, what trends, the doors."""
+    first, *others = LOOKS
+    welcome = f"Good to see you, {setting.regular.name}." if setting.regular else ""
+    content = f"""<section class="hero">
+<div class="words"><p class="over">{escape(first.title)}</p>
+<h1>{escape(welcome) or "Things that last, for a life outdoors and in."}</h1>
+<p>Ten departments, four hundred things worth keeping. Look around: with every click the
+shop learns what you came for.</p>
+<p><a class="button" href="{HOME}/product/{first.pieces[0].item_id}">See the tent</a>
+<a class="plain" href="{HOME}/category/outdoor">All of Outdoor</a></p></div>
+<img src="{HOME}/pictures/looks/{first.id}.webp" alt="{escape(first.words)}" width="1200"
+ height="900" fetchpriority="high"></section>
+<section class="band">{_for_you(setting)}</section>
+<section class="band">{widget("trending", num=_SHOWN, title="Loved this month")}</section>
+<section class="band"><h2>Departments</h2><ul class="rooms">{_rooms(goods)}</ul></section>
+<section class="band"><h2>Scenes</h2><ul class="scenes">{"".join(map(_scene, others))}</ul>
+</section>
+<section class="band"><h2>In season</h2>{cards(goods.in_season(_SHOWN))}</section>"""
+    return page(framed(setting, "", content, about=' data-page="home"'))
+
+
+def _for_you(setting: Setting) -> str:
+    if setting.regular is None:
+        return widget("home", source="browse", num=_SHOWN, title="Picked for you")
+    title = f"Picked for {setting.regular.name}"
+    return widget(
+        "home",
+        source="browse",
+        num=_SHOWN,
+        title=title,
+        customer_id=setting.customer,
+    )
+
+
+def _rooms(goods: Goods) -> str:
+    rooms = []
+    for department in DEPARTMENTS:
+        shown = goods.on(department.id)
+        pictures = "".join(
+            f'<img src="{escape(good.item.image_url or "")}" alt="" width="160" '
+            f'height="160" loading="lazy" decoding="async">'
+            for good in shown[:: max(1, len(shown) // 4)][:4]
+        )
+        rooms.append(
+            f'<li><a href="{HOME}/category/{department.id}"><span class="quad">{pictures}'
+            f"</span><b>{escape(department.name)}</b></a></li>"
+        )
+    return "".join(rooms)
+
+
+def _scene(look: Look) -> str:
+    return (
+        f'<li><a href="{HOME}/look/{look.id}">'
+        f'<img src="{HOME}/pictures/looks/{look.id}.webp" alt="" width="1200" height="900" '
+        f'loading="lazy" decoding="async">'
+        f"<b>{escape(look.title)}</b> <span>{escape(look.words)}</span></a></li>"
+    )

@@ -1,0 +1,46 @@
+"""The page of what a search found."""
+
+from html import escape
+from typing import Final
+from urllib.parse import quote_plus
+
+from productrecs.entrypoints.demo.storefront.asking import Service
+from productrecs.entrypoints.demo.storefront.frame import Setting, framed
+from productrecs.entrypoints.demo.storefront.goods import Goods
+from productrecs.entrypoints.demo.storefront.parts import cards, crumbs, widget
+from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
+
+_MOST: Final = 24
+_EAGER: Final = 6
+_TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+
+
+async def search(setting: Setting, goods: Goods, service: Service, words: str) -> Reply:
+    """Return what the service finds for `words`, or what else there is to see."""
+    words = words.strip()[:200]
+    told = f' data-page="search" data-query="{escape(words)}"'
+    if not words:
+        return page(framed(setting, "Search", _nothing(words), about=told))
+    answer = await service.get("/v1/search", q=words, num=str(_MOST))
+    found = goods.some(str(one["id"]) for one in answer.found("results"))
+    if not found:
+        body = _nothing(words)
+    else:
+        many = f"{len(found)} {'thing' if len(found) == 1 else 'things'}"
+        body = f"""{crumbs([], "Search")}<div class="head"><h1>“{escape(words)}”</h1>
+<p class="soft">{many}, the best first</p></div>
+<div data-results>{cards(found, level=2, eager=_EAGER)}</div>"""
+    title = f"Search: {words}"
+    return page(framed(setting, title, body, about=told, query=words))
+
+
+def _nothing(words: str) -> str:
+    tries = "".join(
+        f'<li><a href="{HOME}/search?q={quote_plus(one)}">{escape(one)}</a></li>'
+        for one in _TRY
+    )
+    title = f"Nothing found for “{escape(words)}”" if words else "What are you looking for?"
+    return f"""{crumbs([], "Search")}<h1>{title}</h1>
+<p class="lead">Try other words; mistakes are forgiven:</p>
+<nav class="chips" aria-label="Searches to try"><ul>{tries}</ul></nav>
+<section class="band">{widget("trending", num=8)}</section>"""

@@ -1,0 +1,141 @@
+"""Every product has a picture of its own, the same each time, that shows what it is."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from productrecs.entrypoints.demo.departments import DEPARTMENTS
+from productrecs.entrypoints.demo.looks import HEIGHT, LOOKS, WIDTH, scene
+from productrecs.entrypoints.demo.pictures.colours import COLOURS, lightness, tone
+from productrecs.entrypoints.demo.pictures.drawing import drawing, names, subject_of
+from productrecs.entrypoints.demo.pictures.outlines import outline
+from productrecs.entrypoints.demo.pictures.picture import CARD, picture
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from productrecs.entrypoints.demo.catalogue import Product
+
+PRODUCTS = {
+    product.id: product
+    for department in DEPARTMENTS
+    for shelf in department.shelves
+    for product in shelf.products
+}
+
+
+def seen(product: Product, size: int = 64) -> Image.Image:
+    return Image.open(io.BytesIO(picture(product, 0, size))).convert("RGB")
+
+
+def inks(product: Product) -> set[int]:
+    return set(np.asarray(seen(product)).sum(axis=2).ravel().tolist())
+
+
+def test_every_product_has_a_picture_with_more_on_it_than_its_ground() -> None:
+    bare = [product.id for product in PRODUCTS.values() if len(inks(product)) < 25]
+
+    assert bare == []
+
+
+def test_a_picture_is_the_same_each_time_and_small() -> None:
+    tent = PRODUCTS["ridge-tent-for-two"]
+
+    first, again = picture(tent, 5), picture(tent, 5)
+
+    assert first == again
+    assert Image.open(io.BytesIO(first)).size == (CARD, CARD)
+    assert Image.open(io.BytesIO(first)).format == "WEBP"
+    assert len(first) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("cardigan-moss", "cardigan-rust"),  # colour
+        ("wool-throw-herringbone", "wool-throw-tartan"),  # pattern
+        ("smoked-paprika-75-g", "black-peppercorns-100-g"),  # label and colour
+        ("fishermans-jumper-ink", "roll-neck-charcoal"),  # form
+    ],
+)
+def test_kind_colour_and_pattern_are_seen(one: str, other: str) -> None:
+    difference = np.abs(
+        np.asarray(seen(PRODUCTS[one]), dtype=int)
+        - np.asarray(seen(PRODUCTS[other]), dtype=int)
+    )
+
+    assert difference.mean() > 5
+
+
+def test_the_same_thing_in_another_colour_looks_more_alike_than_another_thing() -> None:
+    def edges(product_id: str) -> npt.NDArray[np.bool_]:
+        grey = np.asarray(seen(PRODUCTS[product_id]).convert("L"), dtype=float)
+        ground = grey[2, 2]
+        return np.asarray(np.abs(grey - ground) > 12, dtype=np.bool_)
+
+    moss, rust, boots = map(edges, ("cardigan-moss", "cardigan-rust", "rubber-boots-moss"))
+
+    assert (moss != rust).mean() < (moss != boots).mean() / 3
+
+
+def test_every_drawing_is_of_use() -> None:
+    used = {subject_of(product).drawing for product in PRODUCTS}
+    grounds = {look.ground for look in LOOKS}
+
+    idle = [
+        name
+        for name in names()
+        if drawing(name) not in used and name not in grounds and not is_part(name)
+    ]
+
+    assert idle == []
+
+
+def is_part(name: str) -> bool:
+    """Tell whether a drawing is only there to be used by others, as a cup of a pair is."""
+    count = len(drawing(name))
+    whole = [drawing(other) for other in names() if other != name]
+    tones = [shape.tone for shape in drawing(name)]
+    return any(
+        tones == [shape.tone for shape in other[at : at + count]]
+        for other in whole
+        for at in range(0, len(other), count)
+    )
+
+
+def test_every_colour_of_the_catalog_can_be_mixed() -> None:
+    assert {product.colour for product in PRODUCTS.values()} <= set(COLOURS)
+
+
+@pytest.mark.parametrize("colour", COLOURS.values())
+def test_shade_is_darker_and_light_lighter_than_the_colour(
+    colour: tuple[int, int, int],
+) -> None:
+    ordered = [
+        lightness(tone(name, colour, colour))
+        for name in ("deep", "dark", "base", "light", "pale")
+    ]
+
+    assert ordered == sorted(ordered)
+
+
+def test_an_unknown_step_of_a_path_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="there are M, L, Q and Z"):
+        outline(["M", "0", "0", "C", "1", "1"])
+
+
+def test_a_look_shows_products_of_the_shop() -> None:
+    shown = {piece.item_id for look in LOOKS for piece in look.pieces}
+
+    assert shown <= set(PRODUCTS)
+
+
+def test_a_look_is_drawn_three_high_to_four_wide() -> None:
+    drawn = Image.open(io.BytesIO(scene(LOOKS[0], 240)))
+
+    assert drawn.size == (240, 240 * HEIGHT // WIDTH)
