@@ -1,6 +1,7 @@
 """The catalog follows pushes and deletions, and the live view follows the catalog."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, parse_moment
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog import view as view_module
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import (
@@ -80,6 +82,41 @@ def test_absent_fields_keep_their_values(database: Database, store_id: StoreId) 
         item = CatalogRepository(connection, store_id).find(["tent"])["tent"].item
     assert (first, second) == (Pushed(1, 0, 1), Pushed(1, 1, 2))
     assert (item.title, item.price, item.stock_qty) == ("Tent", 89.0, 3)
+
+
+def test_what_changes_while_the_catalog_is_read_is_not_missed(
+    database: Database,
+    store_id: StoreId,
+    reader: HotReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An item of a page that was read, and then one of a page that was not, are changed."""
+    monkeypatch.setattr(view_module, "_PAGE_SQL", _by_two(view_module._PAGE_SQL))  # noqa: SLF001 - pages of two
+    send(database, store_id, **{name: {"price": 1.0} for name in "abcd"})
+
+    class Interrupted:
+        pages = 0
+
+        def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+            self.pages += "LIMIT" in sql
+            if self.pages == 2:
+                send(database, store_id, a={"price": 2.0})
+                send(database, store_id, d={"price": 2.0})
+            return reader.all(sql, parameters)
+
+        def close(self) -> None:
+            """Somebody else does."""
+
+    view = a_view(store_id)
+    refreshed(view, Interrupted())
+    refreshed(view, reader)
+
+    assert [view.cards[view.numbers[one]] for one in "ad"] == [b"a 2.0", b"d 2.0"]
+
+
+def _by_two(sql: str) -> str:
+    found, _, _ = sql.rpartition("LIMIT ")
+    return f"{found}LIMIT 2"
 
 
 def test_of_a_repeated_id_the_last_stands(database: Database, store_id: StoreId) -> None:

@@ -105,7 +105,9 @@ class CatalogView:
                 for row in page:
                     self._apply(row)
                     seen = max(seen, int(row[3]))
-            self._seq = max(catalog_seq if first_time else seen, seen)
+            # Of what changed while everything was read, some was on pages read before: it
+            # is read again.
+            self._seq = catalog_seq if first_time else max(self._seq, seen)
             self.version += 1
 
     def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
