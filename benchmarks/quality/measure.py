@@ -8,6 +8,7 @@ from benchmarks.quality import (
     basket_completion,
     bought_together,
     constants,
+    holdout,
     next_basket,
     next_item,
     pictures,
@@ -28,6 +29,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "search": search.measure,
     "pictures": pictures.measure,
+    "holdout": holdout.measure,
     "constants": constants.measure,
 }
 ON_REQUEST = {"constants"}

@@ -80,6 +80,7 @@ FREE: Final = {
     ("GET", "/integration/widget-config"),
     ("GET", "/integration/recommender-settings"),
     ("GET", "/integration/status"),
+    ("GET", "/integration/report"),
 }
 
 

@@ -49,6 +49,7 @@ UNFIT: Final[Mapping[Route, str]] = {
     ("PUT", "/integration/recommender-settings"): JSON,
     ("POST", "/integration/engines/init"): JSON,
     ("POST", "/integration/train"): "engine=steam",
+    ("GET", "/integration/report"): "limit=x",
 }
 # Routes that read no body, or cannot be asked wrongly.
 HAVE_NO_BODY: Final = {

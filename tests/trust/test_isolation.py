@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http import gate
 from productrecs.entrypoints.http.authentication import Caller, Credential, Keys
+from productrecs.entrypoints.reports import SUBJECTS
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.tables import metadata
@@ -193,6 +194,9 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("POST", "/integration/sync-engines"): _plain("/integration/sync-engines"),
     ("POST", "/integration/train"): _plain("/integration/train"),
     ("GET", "/integration/status"): _plain("/integration/status"),
+    ("GET", "/integration/report"): _plain(
+        *(f"/integration/report?name={one}" for one in SUBJECTS)
+    ),
     ("GET", "/health/live"): _plain("/health/live"),
     ("GET", "/health/ready"): _plain("/health/ready"),
     ("GET", "/metrics"): lambda _: [Call("/metrics", None, OPERATOR)],

@@ -17,6 +17,7 @@ DEFAULT_DAYS: Final = 30
 MOST_DAYS: Final = 3_660
 DEFAULT_ROWS: Final = 100
 MOST_ROWS: Final = 10_000
+_LONGEST_NAME: Final = 64
 
 
 class ReportError(ProductRecsError):
@@ -63,9 +64,10 @@ class Asked:
     last_day: str
     by: tuple[str, ...] = ()  # empty: the report's own
     limit: int = DEFAULT_ROWS
+    test: str | None = None  # of the experiment; None: the store's own
 
 
-def asked(
+def asked(  # noqa: PLR0913 - one for each word that a reader may say
     now_ms: int,
     zone: tzinfo,
     *,
@@ -73,6 +75,7 @@ def asked(
     last_day: str | None = None,
     by: str | None = None,
     limit: int | None = None,
+    test: str | None = None,
 ) -> Asked:
     """Return what is wanted; by itself the last 30 days, today included.
 
@@ -96,8 +99,11 @@ def asked(
     if not 1 <= wanted <= MOST_ROWS:
         message = f"the number of rows is from 1 to {MOST_ROWS}"
         raise ReportError(message)
+    if test and (len(test) > _LONGEST_NAME or not test.isprintable()):
+        message = f"a test's name has up to {_LONGEST_NAME} plain characters"
+        raise ReportError(message)
     groups = tuple(one.strip() for one in (by or "").split(",") if one.strip())
-    return Asked(first.isoformat(), last.isoformat(), groups, wanted)
+    return Asked(first.isoformat(), last.isoformat(), groups, wanted, test or None)
 
 
 def _day(text: str) -> date:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.report import Asked, Report, ReportError
+from productrecs.core.report import Asked, Definition, Report, ReportError
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.experiments.measure import measure
+from productrecs.features.insights.experiments.report import experiment_report
 from productrecs.features.insights.impact.attribution import (
     attribution_report,
     sales_report,
@@ -34,6 +36,8 @@ def _searches(which: Which) -> Callable[[Services, Store, Asked], Report]:
     )
 
 
+EXPERIMENT: Final = "experiment"
+
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
     {
         "attribution": Subject(
@@ -54,6 +58,12 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
                 (Which.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
             )
         },
+        EXPERIMENT: Subject(
+            "what recommendations are worth: the holdout test's result",
+            lambda services, store, asked: experiment_report(
+                services.database, store, asked
+            ),
+        ),
     }
 )
 
@@ -71,6 +81,30 @@ def make_report(services: Services, store: Store, name: str, asked: Asked) -> Re
     return subject.make(services, store, asked)
 
 
-def count_up_to_now(services: Services, store: Store) -> None:
+def count_up_to_now(services: Services, store: Store, name: str, asked: Asked) -> None:
     """Count what the background has not counted yet, for who runs none."""
-    Attributor(services.database, services.trails).catch_up(store)
+    if name == EXPERIMENT:
+        test = asked.test or store.settings.holdout_test
+        measure(services.database, store, test, services.clock())
+    else:
+        Attributor(services.database, services.trails).catch_up(store)
+
+
+def as_object(made: Report) -> dict[str, object]:
+    """Return the report as JSON has it: each row an object, each number defined."""
+    names = [column.name for column in made.columns]
+    return {
+        "report": made.name,
+        "title": made.title,
+        "figures": [
+            {**_defined(figure.definition), "value": figure.value}
+            for figure in made.figures
+        ],
+        "columns": [_defined(column) for column in made.columns],
+        "rows": [dict(zip(names, row, strict=True)) for row in made.rows],
+        "notes": list(made.notes),
+    }
+
+
+def _defined(one: Definition) -> dict[str, object]:
+    return {"name": one.name, "unit": one.unit, "meaning": one.meaning}

@@ -15,7 +15,12 @@ from productrecs.entrypoints.cli.session import (
     opened,
     print_json,
 )
-from productrecs.entrypoints.reports import SUBJECTS, count_up_to_now, make_report
+from productrecs.entrypoints.reports import (
+    SUBJECTS,
+    as_object,
+    count_up_to_now,
+    make_report,
+)
 from productrecs.tenancy.accounts.registration import find_store
 
 _SUBJECTS: Final = "\n".join(
@@ -30,6 +35,7 @@ class _Said(TypedDict):
     last_day: str | None
     by: str | None
     limit: int | None
+    test: str | None
 
 
 @click.command(epilog=f"\b\nReports:\n{_SUBJECTS}")
@@ -39,6 +45,7 @@ class _Said(TypedDict):
 @click.option("--until", "last_day", help="The last day; today when not given.")
 @click.option("--by", help="The columns to sum by, such as day or widget,source.")
 @click.option("--limit", type=int, help="At most so many rows; 100 when not given.")
+@click.option("--test", help="Which holdout test; the store's present one when not given.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @json_option
 @data_option
@@ -60,7 +67,7 @@ def report(
     with opened(data) as services:
         store = find_store(services.database, domain)
         wanted = asked(services.clock(), store.settings.zone, **said)
-        count_up_to_now(services, store)
+        count_up_to_now(services, store, name, wanted)
         made = make_report(services, store, name, wanted)
     if as_json:
         print_json(as_object(made))
@@ -84,26 +91,6 @@ def as_table_file(made: Report) -> str:
             told = figure.definition
             writer.writerow((told.name, _safe(figure.value), told.unit, told.meaning))
     return text.getvalue()
-
-
-def as_object(made: Report) -> dict[str, object]:
-    """Return the report as JSON has it: each row an object, each number defined."""
-    names = [column.name for column in made.columns]
-    return {
-        "report": made.name,
-        "title": made.title,
-        "figures": [
-            {**_defined(figure.definition), "value": figure.value}
-            for figure in made.figures
-        ],
-        "columns": [_defined(column) for column in made.columns],
-        "rows": [dict(zip(names, row, strict=True)) for row in made.rows],
-        "notes": list(made.notes),
-    }
-
-
-def _defined(one: Definition) -> dict[str, object]:
-    return {"name": one.name, "unit": one.unit, "meaning": one.meaning}
 
 
 def _safe(value: Value) -> Value:

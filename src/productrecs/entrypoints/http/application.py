@@ -33,6 +33,7 @@ from productrecs.entrypoints.http.integration import (
     connection,
     engines,
     recommender_settings,
+    report,
     status,
     widget_config,
 )
@@ -135,6 +136,7 @@ class _Process:
             recommender_settings.router,
             engines.router,
             status.router,
+            report.router,
             health.router,
             metrics.router,
             reference.router,

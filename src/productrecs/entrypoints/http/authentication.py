@@ -91,6 +91,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/sync-engines": Route({"POST": Credential.SECRET}),
         "/integration/train": Route({"POST": Credential.SECRET}),
         "/integration/status": Route({"GET": Credential.SECRET}),
+        "/integration/report": Route({"GET": Credential.SECRET}),
         "/health/live": Route({"GET": Credential.NONE}),
         "/health/ready": Route({"GET": Credential.NONE}),
         "/metrics": Route({"GET": Credential.OPERATOR}),

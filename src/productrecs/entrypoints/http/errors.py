@@ -16,6 +16,7 @@ from productrecs.core.errors import (
     StorageFullError,
     UnknownItemError,
 )
+from productrecs.core.report import ReportError
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.entrypoints.http.authentication import (
     InvalidKeyError,
@@ -74,6 +75,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         TooManyWidgetTypesError: Answer(400, "too_many_widget_types"),
         WidgetConfigTooLargeError: Answer(400, "widget_config_too_large"),
         MissingColumnsError: Answer(400, "missing_columns"),
+        ReportError: Answer(400, "report_impossible"),
         UploadStalledError: Answer(400, "upload_stalled"),
         ClientGoneError: Answer(400, "client_closed"),
         MissingKeyError: Answer(401, "key_missing"),

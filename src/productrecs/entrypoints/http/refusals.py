@@ -38,6 +38,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "the CSV has no column item_id; its first line names them: "
             "order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
         ),
+        "report_impossible": Shown(
+            "No such report, or not to be asked so",
+            "group by any of day, widget, source, position, each once",
+        ),
         "upload_stalled": Shown(
             "Too slow",
             "the file came to a halt on its way; send it again",

@@ -13,6 +13,7 @@ from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
+from productrecs.features.insights.experiments.measure import measure
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
@@ -78,6 +79,29 @@ class StoreDuties:
         until = time.monotonic() + _ATTRIBUTING_SECONDS
         self._attributor.catch_up(
             store, lambda: progress.stopping or time.monotonic() >= until
+        )
+
+    def stores_in_tests(self) -> Sequence[StoreId]:
+        """Return the stores that hold shoppers out."""
+        self._accounts.refresh()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.settings.holdout_percent
+        ]
+
+    def measure_tests(self, job: Job, _progress: Progress) -> None:
+        """Work out what the store's holdout test says by now."""
+        self._accounts.refresh()
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        measure(
+            self._services.database,
+            store,
+            store.settings.holdout_test,
+            self._services.clock(),
         )
 
     def sync_engines(self, job: Job, progress: Progress) -> None:

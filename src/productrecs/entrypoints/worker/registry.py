@@ -20,6 +20,7 @@ def build_worker(services: Services) -> Worker:
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "forget-receipts": stores.forget_receipts,
         "forget-searches": stores.forget_searches,
+        "measure-tests": stores.measure_tests,
         "sync-engines": stores.sync_engines,
         "train": stores.train,
     }
@@ -28,6 +29,7 @@ def build_worker(services: Services) -> Worker:
         Duty("clean-jobs", every=timedelta(hours=1)),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
+        Duty("measure-tests", every=timedelta(hours=1), stores=stores.stores_in_tests),
         # Everybody's lists follow within a minute: the wait, the rest and the training.
         Duty("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )

@@ -22,7 +22,7 @@ from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
-from productrecs.storage.tables.experiments import exposures
+from productrecs.storage.tables.experiments import experiment_days, exposures
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
@@ -37,6 +37,7 @@ __all__ = [
     "event_hours",
     "event_receipts",
     "events",
+    "experiment_days",
     "exposures",
     "imports",
     "items",

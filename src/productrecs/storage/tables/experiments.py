@@ -1,4 +1,4 @@
-"""Where it is kept which shopper stood in which arm of a holdout test, and since when."""
+"""Where it is kept who stood in which arm of a holdout test, and what came of it."""
 
 import sqlalchemy as sa
 
@@ -17,4 +17,15 @@ exposures = sa.Table(
     sa.Column("first_at", sa.BigInteger, nullable=False),
     sa.Index(None, "store_id", "test", "first_at"),
     sqlite_with_rowid=False,
+)
+
+# A test's result as it was worked out on each day; a day's last one stands.
+experiment_days = sa.Table(
+    "experiment_days",
+    metadata,
+    store_id_column(),
+    sa.Column("test", sa.String(64), primary_key=True),
+    sa.Column("day", sa.String(10), primary_key=True),  # the store's
+    sa.Column("computed_at", sa.BigInteger, nullable=False),
+    sa.Column("result", sa.Text, nullable=False),  # JSON
 )

@@ -1,0 +1,1 @@
+"""What are recommendations worth? The holdout test's result, valid at every look."""

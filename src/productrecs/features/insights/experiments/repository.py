@@ -1,0 +1,103 @@
+"""The SQL of results: who stood in which arm, what they bought, and what came of it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.bare import bare
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import experiment_days, exposures
+
+_PAGE: Final = 50_000
+_MET: Final = (
+    "SELECT identity, arm, unit, first_at FROM exposures "
+    "WHERE store_id = ? AND test = ? ORDER BY first_at, arm, identity"
+)
+_LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
+_LINES: Final = (
+    "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND ts >= ? AND NOT void AND person IS NOT NULL "
+    "ORDER BY line_seq LIMIT ?"
+)
+
+Row = tuple[Any, ...]
+
+
+class Stored(NamedTuple):
+    """A result as it was worked out on a day."""
+
+    test: str
+    day: str
+    computed_at: int
+    result: dict[str, Any]
+
+
+class ExperimentRepository:
+    """One store's tests and their results, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def met(self, test: str) -> list[Row]:
+        """Return (identity, arm, unit, first_at) of a test, the earliest first."""
+        return bare(self._transaction).all(_MET, (self._store_id, test))
+
+    def links(self) -> list[Row]:
+        """Return (session, customer) of every session that found its customer."""
+        return bare(self._transaction).all(_LINKS, (self._store_id,))
+
+    def lines(self, since_ms: int) -> Iterator[list[Row]]:
+        """Give pages of what somebody bought since then, as it stands now.
+
+        A row is (line_seq, person, ts, basket, quantity, total, currency).
+        """
+        after = -1
+        while page := bare(self._transaction).all(
+            _LINES, (self._store_id, after, since_ms, _PAGE)
+        ):
+            yield page
+            after = page[-1][0]
+
+    def tests(self) -> list[tuple[str, int]]:
+        """Return every test that somebody was met in, and when it began; newest first."""
+        began = sa.func.min(exposures.c.first_at)
+        query = (
+            sa.select(exposures.c.test, began)
+            .where(exposures.c.store_id == self._store_id)
+            .group_by(exposures.c.test)
+            .order_by(began.desc())
+        )
+        return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
+
+    def keep(self, found: Stored) -> None:
+        """Store a day's result, in place of an earlier one of that day."""
+        values = {
+            "computed_at": found.computed_at,
+            "result": json.dumps(found.result, allow_nan=False),
+        }
+        added = upsert(self._transaction, experiment_days).values(
+            store_id=self._store_id, test=found.test, day=found.day, **values
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "test", "day"], set_=values
+        )
+        self._transaction.execute(query)
+
+    def results(self, test: str, most: int) -> list[Stored]:
+        """Return the newest results of a test, the newest first."""
+        days = experiment_days.c
+        query = (
+            sa.select(days.test, days.day, days.computed_at, days.result)
+            .where(days.store_id == self._store_id, days.test == test)
+            .order_by(days.day.desc())
+            .limit(most)
+        )
+        return [
+            Stored(row[0], row[1], int(row[2]), json.loads(row[3]))
+            for row in self._transaction.execute(query)
+        ]
