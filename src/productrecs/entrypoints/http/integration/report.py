@@ -92,7 +92,10 @@ async def report(  # noqa: PLR0913, PLR0917 - a parameter each of the query
     ] = DEFAULT_ROWS,
     test: Annotated[
         str | None,
-        Query(description="Which holdout test; the present one when absent."),
+        Query(
+            description="Which holdout test; the present one when absent.",
+            examples=["holdout"],
+        ),
     ] = None,
 ) -> Response:
     """Return a report as the background has counted it: some seconds behind the events.
