@@ -11,12 +11,19 @@ from typing import Final
 from productrecs.core.report import Asked, Definition, Report, ReportError
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.customers.report import (
+    customers_report,
+    people_report,
+    work_out,
+)
 from productrecs.features.insights.experiments.measure import measure
 from productrecs.features.insights.experiments.report import experiment_report
+from productrecs.features.insights.health.report import health_report
 from productrecs.features.insights.impact.attribution import (
     attribution_report,
     sales_report,
 )
+from productrecs.features.insights.impact.widgets import widgets_report
 from productrecs.features.search.insights import Which
 from productrecs.features.search.reports import search_report
 from productrecs.tenancy.accounts.store import Store
@@ -37,6 +44,7 @@ def _searches(which: Which) -> Callable[[Services, Store, Asked], Report]:
 
 
 EXPERIMENT: Final = "experiment"
+CUSTOMERS: Final = frozenset({"customers", "customer-list"})
 
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
     {
@@ -58,10 +66,30 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
                 (Which.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
             )
         },
+        "widgets": Subject(
+            "what lists show and what becomes of it: clicks, carts, sales, revenue",
+            lambda services, store, asked: widgets_report(services.database, store, asked),
+        ),
         EXPERIMENT: Subject(
             "what recommendations are worth: the holdout test's result",
             lambda services, store, asked: experiment_report(
                 services.database, store, asked
+            ),
+        ),
+        "customers": Subject(
+            "customers by how recently, how often and for how much they buy",
+            lambda services, store, asked: customers_report(
+                services.database, store, asked
+            ),
+        ),
+        "customer-list": Subject(
+            "the customers of most revenue, or (--by next) whose next order is due",
+            lambda services, store, asked: people_report(services.database, store, asked),
+        ),
+        "health": Subject(
+            "events by the hour, unknown products, and what is wrong with ids and clocks",
+            lambda services, store, asked: health_report(
+                services.database, store, asked, services.clock()
             ),
         ),
     }
@@ -86,6 +114,8 @@ def count_up_to_now(services: Services, store: Store, name: str, asked: Asked) -
     if name == EXPERIMENT:
         test = asked.test or store.settings.holdout_test
         measure(services.database, store, test, services.clock())
+    elif name in CUSTOMERS:
+        work_out(services.database, store, services.clock())
     else:
         Attributor(services.database, services.trails).catch_up(store)
 

@@ -13,6 +13,7 @@ from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
+from productrecs.features.insights.customers.report import work_out
 from productrecs.features.insights.experiments.measure import measure
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
@@ -20,6 +21,7 @@ from productrecs.records.events.repository import RETRY_WINDOW_MS, EventReposito
 from productrecs.records.searches.repository import KEPT_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.training.fit import Workshop
 from productrecs.training.freshness import stale_stores
 from productrecs.training.learner import Learner
@@ -56,12 +58,7 @@ class StoreDuties:
 
     def train(self, job: Job, progress: Progress) -> None:
         """Learn what the store's log says by now."""
-        self._accounts.refresh()  # the store may be a moment old
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        model = self._learner.train(store, progress.report)
+        model = self._learner.train(self._store(job), progress.report)
         _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
@@ -71,12 +68,7 @@ class StoreDuties:
 
     def attribute(self, job: Job, progress: Progress) -> None:
         """Credit what came in lately to recommendations; of very much a part at a time."""
-        self._accounts.refresh()
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        until = time.monotonic() + _ATTRIBUTING_SECONDS
+        store, until = self._store(job), time.monotonic() + _ATTRIBUTING_SECONDS
         self._attributor.catch_up(
             store, lambda: progress.stopping or time.monotonic() >= until
         )
@@ -92,17 +84,13 @@ class StoreDuties:
 
     def measure_tests(self, job: Job, _progress: Progress) -> None:
         """Work out what the store's holdout test says by now."""
-        self._accounts.refresh()
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        measure(
-            self._services.database,
-            store,
-            store.settings.holdout_test,
-            self._services.clock(),
-        )
+        store, services = self._store(job), self._services
+        measure(services.database, store, store.settings.holdout_test, services.clock())
+
+    def work_out_customers(self, job: Job, _progress: Progress) -> None:
+        """Work out who the store's customers are."""
+        store, services = self._store(job), self._services
+        work_out(services.database, store, services.clock())
 
     def sync_engines(self, job: Job, progress: Progress) -> None:
         """Push the whole catalog to the engines once more, then let them learn anew."""
@@ -127,3 +115,11 @@ class StoreDuties:
         before = self._services.clock() - RETRY_WINDOW_MS
         with self._services.database.transaction() as transaction:
             EventRepository(transaction, job.store_id).forget_receipts(before)
+
+    def _store(self, job: Job) -> Store:
+        self._accounts.refresh()  # the store may be a moment old
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        return store

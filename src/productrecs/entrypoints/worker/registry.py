@@ -21,6 +21,7 @@ def build_worker(services: Services) -> Worker:
         "forget-receipts": stores.forget_receipts,
         "forget-searches": stores.forget_searches,
         "measure-tests": stores.measure_tests,
+        "work-out-customers": stores.work_out_customers,
         "sync-engines": stores.sync_engines,
         "train": stores.train,
     }
@@ -30,6 +31,7 @@ def build_worker(services: Services) -> Worker:
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
         Duty("measure-tests", every=timedelta(hours=1), stores=stores.stores_in_tests),
+        Duty("work-out-customers", every=timedelta(hours=24), stores=stores.all_stores),
         # Everybody's lists follow within a minute: the wait, the rest and the training.
         Duty("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )

@@ -23,6 +23,7 @@ from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.experiments import experiment_days, exposures
+from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
@@ -40,6 +41,7 @@ __all__ = [
     "experiment_days",
     "exposures",
     "imports",
+    "insights",
     "items",
     "jobs",
     "metadata",

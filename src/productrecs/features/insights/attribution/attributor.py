@@ -6,7 +6,7 @@ beginning, to the last bit. A store's log is read behind it: nobody who sends wa
 """
 
 import itertools
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
@@ -27,6 +27,7 @@ from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
     Mark,
     Row,
+    TouchColumns,
     standings,
 )
 from productrecs.features.insights.attribution.touches import (
@@ -297,11 +298,22 @@ def _outcome(
     )
 
 
-def _counted(touches: Sequence[Row], days: Days) -> Touched:
+def _counted(touches: TouchColumns, days: Days) -> Touched:
     """Return how many were shown and clicked, by day, widget, source and position."""
-    counts = Counter(
-        (days.of(ts), widget or "", source or "", position or 0, kind == _CLICK)
-        for _, ts, kind, _, _, widget, source, position in touches
+    quarters = (np.array(touches.times, np.int64) // _QUARTER_MS).tolist()
+    alike = Counter(
+        zip(
+            quarters,
+            touches.widgets,
+            touches.sources,
+            touches.positions,
+            touches.kinds,
+            strict=True,
+        )
     )
-    places = {place[:4] for place in counts}
-    return {place: (counts[(*place, False)], counts[(*place, True)]) for place in places}
+    counts: dict[tuple[str, str, str, int], list[int]] = defaultdict(lambda: [0, 0])
+    for (quarter, widget, source, position, kind), count in alike.items():
+        day = days.of(quarter * _QUARTER_MS)
+        place = (day, widget or "", source or "", position or 0)
+        counts[place][kind == _CLICK] += count
+    return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}

@@ -65,6 +65,19 @@ Row = tuple[Any, ...]
 Place = tuple[str | None, str | None, int | None]
 
 
+class TouchColumns(NamedTuple):
+    """Clicks and impressions in the order they were received: a column each."""
+
+    seqs: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
+    shoppers: tuple[str, ...] = ()
+    widgets: tuple[str | None, ...] = ()
+    sources: tuple[str | None, ...] = ()
+    positions: tuple[int | None, ...] = ()
+
+
 class Mark(NamedTuple):
     """How far a store's log was read, in which zone its days are, and what rows mean."""
 
@@ -117,9 +130,10 @@ class AttributionRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def touches(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return (seq, ts, kind, item, shopper, widget, source, position) of each touch."""
-        return self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
+    def touches(self, after_seq: int, up_to_seq: int) -> TouchColumns:
+        """Return the live touches of a stretch of the log."""
+        rows = self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
+        return TouchColumns(*zip(*rows, strict=True)) if rows else TouchColumns()
 
     def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""

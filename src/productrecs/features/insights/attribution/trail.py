@@ -17,7 +17,7 @@ import numpy as np
 from productrecs.core.shopper import visitor_code
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
-    Row,
+    TouchColumns,
 )
 from productrecs.features.insights.attribution.touches import (
     NO_TOUCHES,
@@ -98,10 +98,10 @@ class Trail:
         self.close_stretch(repository)
         return self._read == seq
 
-    def take(self, rows: Sequence[Row], up_to: int) -> None:
-        """Hold further touches, as `AttributionRepository.touches` gives them."""
-        if rows:
-            clicks, impressions = _read(rows, self.codes)
+    def take(self, columns: TouchColumns, up_to: int) -> None:
+        """Hold further touches: all that the log has up to there."""
+        if columns.seqs:
+            clicks, impressions = _read(columns, self.codes)
             self._tail = stretch_of(
                 clicks.after(self._tail.clicks),
                 impressions.after(self._tail.impressions),
@@ -138,12 +138,12 @@ class Trail:
         return self._folder / f"{number:06d}.npy"
 
 
-def _read(rows: Sequence[Row], codes: ShopperCodes) -> tuple[Touches, Touches]:
-    """Return the clicks and the impressions among rows of the log."""
-    seqs, times, kinds, items, shoppers = zip(*(row[:5] for row in rows), strict=True)
-    pairs = pair_codes(codes.of(shoppers), np.array(items, np.int64))
-    places, moments = np.array(seqs, np.int64), np.array(times, np.int64)
-    clicked = np.array(kinds, np.int64) == _CLICK
+def _read(columns: TouchColumns, codes: ShopperCodes) -> tuple[Touches, Touches]:
+    """Return the clicks and the impressions among touches of the log."""
+    pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
+    places = np.array(columns.seqs, np.int64)
+    moments = np.array(columns.times, np.int64)
+    clicked = np.array(columns.kinds, np.int64) == _CLICK
     return (
         touches_of(pairs[clicked], places[clicked], moments[clicked]),
         touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),

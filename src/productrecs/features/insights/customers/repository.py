@@ -1,0 +1,82 @@
+"""The SQL of customers: what they bought, and what was last worked out of it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.bare import bare
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import insights, store_heads
+
+CUSTOMERS: Final = "customers"
+_PAGE: Final = 50_000
+# A line carries a customer where it is not the session's own: user_id, or a file's column.
+_LINES: Final = (
+    "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND NOT void AND person IS NOT NULL "
+    "AND shopper IS NOT NULL AND (session IS NULL OR session <> shopper) "
+    "ORDER BY line_seq LIMIT ?"
+)
+
+Row = tuple[Any, ...]
+
+
+class WorkedOut(NamedTuple):
+    """What was worked out, when, and from how much of the log."""
+
+    computed_at: int
+    applied_seq: int
+    result: dict[str, Any]
+
+
+class CustomerRepository:
+    """One store's customers, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def lines(self) -> Iterator[list[Row]]:
+        """Give pages of what customers bought, as it stands now.
+
+        A row is (line_seq, person, ts, basket, quantity, total, currency).
+        """
+        after = -1
+        while page := bare(self._transaction).all(_LINES, (self._store_id, after, _PAGE)):
+            yield page
+            after = page[-1][0]
+
+    def head(self) -> int:
+        """Return how far the log goes."""
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
+
+    def keep(self, found: WorkedOut) -> None:
+        """Store a result in place of the last."""
+        values = {
+            "computed_at": found.computed_at,
+            "applied_seq": found.applied_seq,
+            "result": json.dumps(found.result, allow_nan=False),
+        }
+        added = upsert(self._transaction, insights).values(
+            store_id=self._store_id, name=CUSTOMERS, **values
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "name"], set_=values
+        )
+        self._transaction.execute(query)
+
+    def last(self) -> WorkedOut | None:
+        """Return what was last worked out; None before the first time."""
+        query = sa.select(
+            insights.c.computed_at, insights.c.applied_seq, insights.c.result
+        ).where(insights.c.store_id == self._store_id, insights.c.name == CUSTOMERS)
+        row = self._transaction.execute(query).first()
+        if row is None:
+            return None
+        return WorkedOut(int(row[0]), int(row[1]), json.loads(row[2]))

@@ -1,0 +1,130 @@
+"""The SQL of data health: counted hours, and a sample of the newest records."""
+
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.tables import (
+    event_hours,
+    events,
+    items,
+    outcome_days,
+    purchase_lines,
+    store_heads,
+)
+
+_SAMPLE: Final = 20_000
+_LOOKED_BACK: Final = 200_000  # places of the log
+
+
+class Unknown(NamedTuple):
+    """Products that the newest events name."""
+
+    named: int
+    unknown: int  # of them, whose product is not in the catalog
+
+
+class HealthRepository:
+    """One store's counts, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Read `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def hours(self, first: int, last: int) -> dict[tuple[int, int], int]:
+        """Return live events by hour (of UTC, since 1970) and kind, both ends included."""
+        query = sa.select(event_hours.c.hour, event_hours.c.kind, event_hours.c.count)
+        query = query.where(
+            event_hours.c.store_id == self._store_id,
+            event_hours.c.hour >= first,
+            event_hours.c.hour <= last,
+        )
+        rows = self._connection.execute(query)
+        return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
+
+    def orders(self, first_day: str, last_day: str) -> tuple[int, int]:
+        """Return how many live orders and lines bought these days had."""
+        days = outcome_days.c
+        query = sa.select(sa.func.sum(days.orders), sa.func.sum(days.lines)).where(
+            days.store_id == self._store_id, days.day >= first_day, days.day <= last_day
+        )
+        orders, lines = self._connection.execute(query).one()
+        return int(orders or 0), int(lines or 0)
+
+    def unknown(self) -> Unknown:
+        """Return how many of the newest live events name products of no catalog."""
+        newest = (
+            sa.select(events.c.item)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.item.is_not(None),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_SAMPLE)
+            .subquery()
+        )
+        query = sa.select(
+            sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
+        ).select_from(
+            newest.join(
+                items,
+                (items.c.store_id == self._store_id) & (items.c.number == newest.c.item),
+            )
+        )
+        return Unknown(*map(int, self._connection.execute(query).one()))
+
+    def unknown_items(self, most: int) -> list[tuple[str, int]]:
+        """Return the products of no catalog that the newest live events name most."""
+        newest = (
+            sa.select(events.c.item)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.item.is_not(None),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_SAMPLE)
+            .subquery()
+        )
+        count = sa.func.count()
+        query = (
+            sa.select(items.c.item_id, count)
+            .select_from(
+                newest.join(
+                    items,
+                    (items.c.store_id == self._store_id)
+                    & (items.c.number == newest.c.item),
+                )
+            )
+            .where(items.c.present.is_(False))
+            .group_by(items.c.item_id)
+            .order_by(count.desc(), items.c.item_id)
+            .limit(most)
+        )
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+
+    def unnamed_buys(self) -> tuple[int, int]:
+        """Return how many live lines are the newest, and how many of them name no order."""
+        query = (
+            sa.select(purchase_lines.c.order_id)
+            .where(
+                purchase_lines.c.store_id == self._store_id,
+                purchase_lines.c.seq > self._since(),
+                purchase_lines.c.imported.is_(False),
+                purchase_lines.c.void.is_(False),
+            )
+            .order_by(purchase_lines.c.seq.desc())
+            .limit(_SAMPLE)
+        )
+        orders = self._connection.execute(query).scalars().all()
+        return len(orders), sum(order is None for order in orders)
+
+    def _since(self) -> int:
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._connection.execute(query).scalar() or 0) - _LOOKED_BACK

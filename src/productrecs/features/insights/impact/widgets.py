@@ -1,0 +1,85 @@
+"""How do the lists of a shop do: what is shown, clicked, put into carts and bought?"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.core.report import Asked, Definition, Report, ReportError, Value, share
+from productrecs.features.insights.impact.attribution import (
+    CURRENCY,
+    GROUPS,
+    Impact,
+    joined,
+    notes_on,
+)
+from productrecs.features.insights.impact.repository import ImpactRepository
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+DEFAULT_BY: Final = ("widget", "source", "position")
+_THOUSAND: Final = 1_000
+
+COLUMNS: Final = (
+    Definition("shown", "count", "recommended products shown (rec-impression), live"),
+    Definition("clicked", "count", "clicks on them (rec-click)"),
+    Definition("click_rate", "share", "clicked / shown"),
+    Definition("carted", "count", "add-to-carts that are credited to them (attribution)"),
+    Definition("cart_rate", "share", "carted / shown"),
+    Definition("bought", "count", "lines bought that are credited to them, no returns"),
+    Definition("buy_rate", "share", "bought / shown"),
+    Definition("revenue", "money", "their revenue, returns taken off"),
+    CURRENCY,
+    Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
+)
+
+
+def widgets_report(database: Database, store: Store, period: Asked) -> Report:
+    """Return the funnel of each place, the most shown first, in the store's currency.
+
+    Raises:
+        ReportError: for a grouping that there is not.
+    """
+    by = period.by or DEFAULT_BY
+    if set(by) - set(GROUPS) or len(set(by)) != len(by):
+        message = f"group by any of {', '.join(GROUPS)}, each once"
+        raise ReportError(message)
+    own = store.settings.currency
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id)
+        touches, credited = repository.touches(period, by), repository.credits(period, by)
+        behind = repository.behind()
+    groups = joined(touches, credited, own)
+    found = [one for one in groups if one.currency == own]
+    rows = tuple(_row(one) for one in _ordered(found, by)[: period.limit])
+    notes = notes_on(len(found) - len(rows), behind)
+    if len(found) < len(groups):
+        notes.append("Sales in other currencies are left out: see the report attribution.")
+    return Report(
+        name="widgets",
+        title=f"Lists and what became of them, {period.first_day} to {period.last_day}",
+        columns=(*(GROUPS[name] for name in by), *COLUMNS),
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def _ordered(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
+    if by[0] == "day":
+        return sorted(found, key=lambda one: one.key)
+    return sorted(found, key=lambda one: (-(one.shown or 0), one.key))
+
+
+def _row(one: Impact) -> tuple[Value, ...]:
+    shown, clicked, credited = one.shown or 0, one.clicked or 0, one.credits
+    return (
+        *(value or None for value in one.key),
+        shown,
+        clicked,
+        share(clicked, shown),
+        credited.carts,
+        share(credited.carts, shown),
+        credited.lines,
+        share(credited.lines, shown),
+        credited.revenue,
+        one.currency,
+        share(credited.revenue * _THOUSAND, shown),
+    )

@@ -1,0 +1,181 @@
+"""Who is a customer, where do they stand, and when are they to be expected?"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.report import Asked, ReportError
+from productrecs.features.insights.customers.report import (
+    customers_report,
+    people_report,
+    work_out,
+)
+from productrecs.features.insights.customers.segments import (
+    Segment,
+    customers,
+    next_day_of,
+    rhythm_of,
+    segment_of,
+    usual_gap,
+)
+from productrecs.records.orders.order import NewLine
+from tests.features.insights.shop import NOON, Shop, buy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+TODAY = date(2026, 3, 1)
+
+
+def days(*ago: int) -> list[date]:
+    return [TODAY - timedelta(days=one) for one in ago]
+
+
+@pytest.mark.parametrize(
+    ("ago", "segment"),
+    [
+        ([5], Segment.NEW),
+        ([31], Segment.ONCE),
+        ([60, 30], Segment.ACTIVE),
+        ([71, 41], Segment.DUE),
+        ([90, 60], Segment.SLIPPING),
+        ([150, 120], Segment.LOST),
+    ],
+)
+def test_a_customer_stands_in_their_own_rhythm(ago: list[int], segment: Segment) -> None:
+    bought = days(*ago)
+
+    assert segment_of(bought, rhythm_of(bought, usual=30.0), TODAY) is segment
+
+
+def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
+    weekly = days(*range(700, 0, -7))
+
+    assert rhythm_of(days(3), 30.0) == 30.0
+    assert rhythm_of(days(20, 10), 30.0) == pytest.approx(70 / 3)
+    assert rhythm_of(weekly, 30.0) == pytest.approx(7, abs=0.5)
+    assert rhythm_of(days(3), None) is None
+    assert usual_gap([days(9, 5, 1), days(3)]) == 4.0
+
+
+def test_the_next_order_is_expected_today_at_the_earliest_and_not_of_the_late() -> None:
+    assert next_day_of(days(40, 10), 30.0, TODAY) == TODAY + timedelta(days=20)
+    assert next_day_of(days(70, 40), 30.0, TODAY) == TODAY
+    assert next_day_of(days(90, 60), 30.0, TODAY) is None
+    assert next_day_of(days(5), None, TODAY) is None
+
+
+def line(
+    seq: int, name: str, ago: int, total: float, quantity: int = 1, currency: str = "EUR"
+) -> tuple[Any, ...]:
+    return (seq, name, NOON - ago * DAY_MS, None, quantity, total, currency)
+
+
+def test_fifths_and_values_are_by_rank() -> None:
+    rows = [line(n, f"c-{n:02}", ago=n, total=100.0 - n) for n in range(10)]
+
+    found = customers([rows], "EUR", UTC, TODAY)
+
+    assert [one.name for one in found] == [f"c-{n:02}" for n in range(10)]
+    assert [one.money for one in found] == [5, 5, 4, 4, 3, 3, 2, 2, 1, 1]
+    assert [one.recency for one in found] == [5, 5, 4, 4, 3, 3, 2, 2, 1, 1]
+    assert {one.frequency for one in found} == {1}
+    assert [one.value for one in found] == ["high"] + ["middle"] * 4 + ["low"] * 5
+
+
+def test_returns_other_currencies_and_the_future() -> None:
+    rows = [
+        line(1, "anna", 10, 50.0),
+        line(2, "anna", 5, -20.0, quantity=-1),
+        line(3, "anna", 3, 80.0, currency="USD"),
+        line(4, "anna", -9, 500.0),
+        line(5, "ben", 3, -5.0, quantity=-1),
+    ]
+
+    (anna,) = customers([rows], "EUR", UTC, TODAY)
+
+    assert (anna.orders, anna.revenue) == (2, 30.0)
+    assert anna.last_day == days(3)[0]
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    return Shop(database, tmp_path)
+
+
+def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
+    shop.order("A-1", NewLine("tent", 1, 30.0), user="anna", session="s_1")
+    shop.order("A-2", NewLine("tent", 1, 30.0), session="s_2")
+    shop.send(buy("tent", "s_3", order_id="A-3"), buy("tent", "s_3", user_id="ben"))
+    shop.history(
+        "order_id,item_id,customer_id,quantity,price,timestamp\n"
+        "B-1,tent,anna,1,10,2026-02-01\nB-2,tent,,1,10,2026-02-01\n"
+    )
+    work_out(shop.database, shop.store, NOON)
+
+    people = people_report(shop.database, shop.store, asked())
+
+    assert [row[0] for row in people.rows] == ["anna", "ben"]
+    assert [row[3] for row in people.rows] == [2, 1]
+    assert [row[4] for row in people.rows] == [40.0, 10.0]
+
+
+def test_segments_sum_to_all_customers(shop: Shop) -> None:
+    for number in range(12):
+        for ago in (60, 30) if number % 2 else (5,):
+            shop.order(
+                f"A-{number}-{ago}",
+                NewLine("tent", 1, 10.0 + number),
+                user=f"c-{number}",
+                at=NOON - ago * DAY_MS,
+            )
+    work_out(shop.database, shop.store, NOON)
+
+    made = customers_report(shop.database, shop.store, asked("segment", "value"))
+    by_segment = customers_report(shop.database, shop.store, asked())
+
+    assert sum(int(row[2] or 0) for row in made.rows) == 12
+    assert [row[:2] for row in by_segment.rows] == [("new", 6), ("active", 6)]
+    assert sum(float(row[5] or 0) for row in by_segment.rows) == pytest.approx(1.0)
+
+
+def test_who_is_due_next_comes_first(shop: Shop) -> None:
+    for name, last in (("late", 10), ("soon", 28)):
+        for ago in (last + 30, last):
+            shop.order(
+                f"{name}-{ago}",
+                NewLine("tent", 1, 10.0),
+                user=name,
+                at=NOON - ago * DAY_MS,
+            )
+    work_out(shop.database, shop.store, NOON)
+
+    made = people_report(shop.database, shop.store, asked("next"))
+
+    assert [(row[0], row[7]) for row in made.rows] == [
+        ("soon", "2026-03-03"),
+        ("late", "2026-03-21"),
+    ]
+
+
+def test_before_the_first_night_it_says_so(shop: Shop) -> None:
+    for make in (customers_report, people_report):
+        made = make(shop.database, shop.store, asked())
+        assert made.rows == ()
+        assert "every night" in made.notes[-1]
+
+
+def test_other_groups_are_refused(shop: Shop) -> None:
+    for make in (customers_report, people_report):
+        with pytest.raises(ReportError):
+            make(shop.database, shop.store, asked("colour"))
+
+
+def asked(*by: str) -> Asked:
+    return Asked("2026-02-01", "2026-03-01", by)
