@@ -150,7 +150,10 @@ def test_a_pin_stands_at_its_place_but_not_in_buy(
     for there in everywhere:
         found = calls(there)
         assert "lamp-3" not in found.pop("buy")
-        del found["search"], found["empty search"]  # search obeys exclude alone
+        del (
+            found["search"],
+            found["empty search"],
+        )  # pins are for a query there
         assert {ids[1] for ids in found.values()} == {"lamp-3"}
         assert all(len(set(ids)) == len(ids) for ids in found.values())
         reply = there.recommend(item_id="lamp-3", num=4)

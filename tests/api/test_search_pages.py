@@ -268,6 +268,36 @@ def test_rules_and_windows_hold_for_pages_too(service: Service) -> None:
     }
 
 
+def test_rules_that_name_search_and_the_stock_move_what_was_found(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push(
+        {"id": "a", "title": "Kite", "availability": "out_of_stock"},
+        {"id": "b", "sku": "kite", "title": "Kite"},
+        {"id": "c", "title": "Kite"},
+        {"id": "d", "title": "Kite"},
+    )
+    eventually(lambda: merchant.search("kite").ids == ["b", "a", "c", "d"], 30)
+    domain = merchant.account.domain
+
+    def found(*words: str) -> Merchant:
+        service.run(*words)
+        return merchant.through(service.client())
+
+    there = found("rules", "add", domain, "boost", "--item", "d", "--in", "search")
+    eventually(lambda: there.search("kite").ids == ["b", "d", "a", "c"], 5)
+    there = found("rules", "add", domain, "boost", "--item", "c", "--strength", "9")
+    last = found("settings", domain, "search_sold_out=last")
+    eventually(lambda: last.search("kite").ids == ["b", "d", "c", "a"], 5)
+    assert ask(last, "kite", num=2, offset=2).ids == ["c", "a"]
+    assert last.search("a").ids[0] == "a"  # its id is exact
+
+    gone = found("settings", domain, "search_sold_out=hidden")
+    eventually(lambda: gone.search("kite").ids == ["b", "d", "c"], 5)
+    assert ask(gone, "kite", facets="in_stock").json["total"] == 3
+
+
 def test_a_page_is_as_new_as_the_catalog(shop: Merchant) -> None:
     def page() -> Any:
         reply = ask(shop, "lantern", facets="price", highlight="1", offset=0)

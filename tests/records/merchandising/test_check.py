@@ -103,9 +103,9 @@ def test_a_rule_is_kept_in_normal_form() -> None:
             "cart",
         ),
         (
-            RuleContent(Action.BOOST, SALE, places=Places((Place.SEARCH,))),
+            RuleContent(Action.PIN, ONE, position=1, places=Places((Place.SEARCH,))),
             "places",
-            "exclude alone",
+            "search-rules",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from productrecs.engines.text.interpret import (
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.matching import exact_query, queries_for
 from productrecs.engines.text.schema import (
+    BACKWARDS,
     COUNT,
     NUMBER,
     WORD,
@@ -284,6 +285,7 @@ class IndexWriter:
             if known.doc_freq(WORD, word) == 0:
                 one = tantivy.Document()
                 one.add_text(WORD, word)
+                one.add_text(BACKWARDS, word[::-1])
                 one.add_integer(COUNT, count)
                 self._words.add_document(one)
         self._fresh.clear()

@@ -8,6 +8,8 @@ from typing import Final
 
 import tantivy
 
+from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
+from productrecs.engines.text.compounds import compounds_of, parts_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import LIMITS, WEIGHTS
 from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, TITLE
@@ -55,6 +57,8 @@ class Interpreter:
         With `is_typing` the last word may be unfinished.
         """
         words = self.language.without_fillers(words_of(query))
+        if self.language.code in COMPOUNDING:
+            words = [part for word in words for part in self._parts(word)]
         words = list(dict.fromkeys(words))[: LIMITS.words]
         last = len(words) - 1
         slots = [
@@ -77,6 +81,14 @@ class Interpreter:
                 readings = tuple(replace(whole, weight=1.0) for whole in wholes)
                 yield Slot(typed, readings, is_known=True)
                 index += 2
+
+    def _parts(self, word: str) -> tuple[str, ...]:
+        """Return the words that a compound which the catalog lacks is made of."""
+        if len(word) < LIMITS.apart_from or not word.isalpha():
+            return (word,)
+        if self.vocabulary.has(word) or self.frequency(word, self._stem(word)):
+            return (word,)
+        return parts_of(word, self.vocabulary) or (word,)
 
     def together(self, one: Slot, other: Slot) -> tuple[Reading, ...]:
         """Return what two neighbouring words mean together: one word, or their synonyms."""
@@ -106,6 +118,9 @@ class Interpreter:
         if is_typing and known < LIMITS.rare:
             readings += self._completed(word, is_understood=bool(readings))
         readings += self._apart(word)
+        if self.language.code in COMPOUNDING:
+            compounds = compounds_of(word, self.vocabulary, LIMITS.readings)
+            readings += [self._reading((one,), WEIGHTS.compound) for one in compounds]
         said = self._synonyms(word, stem, readings, is_typing=is_typing)
         readings += said
         best: dict[tuple[str, ...], Reading] = {}

@@ -22,6 +22,7 @@ class Weights:
     unfinished: float = 0.8
     unfinished_mistyped: float = 0.5
     apart: float = 0.45  # bookcase found as "book case"
+    compound: float = 0.7  # "Jacke" found as Winterjacke
     synonym: float = 0.9
     together: float = 1.4  # "book case" found as bookcase: one word for two
 

@@ -10,12 +10,13 @@ from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"2 tantivy-{version('tantivy')}"
+FORMAT: Final = f"3 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
+BACKWARDS = "backwards"
 MOST_DESCRIPTION: Final = 12_000
 """Characters of a description that count; what stands further down sells nothing."""
 
@@ -49,6 +50,7 @@ def words_schema() -> tantivy.Schema:
     """Return the fields of the index of words: what may have been meant, how frequent."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(BACKWARDS, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field(COUNT, fast=True)
     return builder.build()
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import tantivy
 
-from productrecs.engines.text.schema import COUNT, WORD
+from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.words import is_code
 
 ONE_FROM: Final = 5
@@ -88,6 +88,13 @@ class Vocabulary:
             return []
         query = self._query(start, 0, prefix=True)
         return [one for one in self._found(query, limit + 1) if one != start][:limit]
+
+    def ending(self, end: str, limit: int) -> list[str]:
+        """Return the most frequent words that end with `end`, without itself."""
+        query = tantivy.Query.fuzzy_term_query(
+            self._schema, BACKWARDS, end[::-1], distance=0, prefix=True
+        )
+        return [one for one in self._found(query, limit + 1) if one != end][:limit]
 
     def nearly_beginning(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""

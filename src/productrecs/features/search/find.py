@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from productrecs.engines.choices import ChoiceModel
+from productrecs.engines.contract import Floats
 from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.interpret import Synonyms
 from productrecs.engines.text.language import Language
@@ -19,9 +20,12 @@ from productrecs.records.merchandising.book import ListRules
 from productrecs.training.search.served import ServedIndex
 from productrecs.training.trained_models import Ranks
 
+SoldOut = Literal["mixed", "last", "hidden"]
+
 _CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
 _LEAST_CANDIDATES: Final = 30
-_CHOSEN_FROM: Final = 200  # where others chose something: it may have stood far down
+_MOVED_FROM: Final = 200  # where more than sales decides: it may come from far down
+_SOLD_OUT: Final = 0.05  # of its score, where what cannot be bought comes last
 _CHOICE: Final = 1.0
 """What all choose for a query scores twice as much."""
 
@@ -39,12 +43,15 @@ class Searchable:
     trending: int  # how many items trend
     said: Merchandising
     rules: ListRules | None = None  # what they exclude is not found
+    factors: Floats | None = None  # by item, at the end that of all that came later
+    sold_out: SoldOut = "mixed"
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)
     told_language: str = ""  # the store's setting, by which `choices` names queries
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return, by item number, what may be found."""
-        visible = self.catalog.visible(now_ms, hide_sold_out=in_stock)
+        hide = in_stock or self.sold_out == "hidden"
+        visible = self.catalog.visible(now_ms, hide_sold_out=hide)
         return visible if self.rules is None else self.rules.shown(visible)
 
     def lifts_of(self, query: str) -> Mapping[int, float]:
@@ -71,10 +78,24 @@ class Asked:
     pinned: list[int]
     address: str | None  # where it leads
     lifts: Mapping[int, float]  # what others chose, by item
+    factors: Floats | None  # what the merchant's rules make of scores, by item
+    buyable: Mask | None  # where what cannot be bought comes last
+
+    def factor(self, item: int) -> float:
+        """Return what choices, the merchant's rules and the stock make of a score."""
+        factor = 1.0 + _CHOICE * self.lifts.get(item, 0.0)
+        if self.factors is not None:
+            factor *= float(self.factors[min(item, len(self.factors) - 1)])
+        if self.buyable is not None and not (
+            item < len(self.buyable) and self.buyable[item]
+        ):
+            factor *= _SOLD_OUT
+        return factor
 
     def looked_at(self, num: int) -> int:
         """Return among how many candidates the order of `num` products is decided."""
-        least = _CHOSEN_FROM if self.lifts else _LEAST_CANDIDATES
+        moves = bool(self.lifts) or self.factors is not None or self.buyable is not None
+        least = _MOVED_FROM if moves else _LEAST_CANDIDATES
         return max(_CANDIDATES * num, least)
 
     @property
@@ -102,6 +123,8 @@ def asked_of(shop: Searchable, request: SearchRequest, now_ms: int) -> Asked:
         pinned=_pinned(shop, rules, visible),
         address=address_of(rules),
         lifts=shop.lifts_of(request.query),
+        factors=shop.factors,
+        buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
     )
 
 
@@ -128,14 +151,11 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
 
 
 def weighed(shop: Searchable, asked: Asked, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits in their order, with scores that sales and choices have weighed."""
-    lifts = asked.lifts
+    """Return the hits in their order, with the scores that all but words make of theirs."""
     return [
         Hit(
             item,
-            score
-            * (1.0 + _POPULARITY * shop.popularity(item))
-            * (1.0 + _CHOICE * lifts.get(item, 0.0)),
+            score * (1.0 + _POPULARITY * shop.popularity(item)) * asked.factor(item),
         )
         for item, score in hits
     ]

@@ -80,6 +80,19 @@ class RuleBook:
             self._lists[placement, source] = found
         return found
 
+    def naming(self, placement: Place) -> ListRules:
+        """Return what is ruled of a placement by the rules that name it, no others."""
+        here = [
+            rule
+            for rule in self._here(placement, None)
+            if placement in rule.content.places.only_in
+        ]
+        key = tuple(rule.rule_id for rule in here)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._list(here)
+        return found
+
     def says_the_same(self, other: "RuleBook") -> bool:
         """Return whether both say the same of every item."""
         return (

@@ -114,8 +114,8 @@ def _checked_places(content: RuleContent) -> Places:
     if clash:
         message = f"the rule is said to hold in {min(clash)}, and not to"
         raise RuleError(message, "places")
-    if content.action is not Action.EXCLUDE and set(places.only_in) == {Place.SEARCH}:
-        message = f"search obeys exclude alone, so {content.action} would do nothing there"
+    if content.action is Action.PIN and set(places.only_in) == {Place.SEARCH}:
+        message = "in search a pin is for a query: productrecs search-rules add D pin QUERY"
         raise RuleError(message, "places")
     return Places(
         only_in=tuple(sorted(set(places.only_in))),

@@ -30,7 +30,7 @@ class Place(StrEnum):
     SHOPPER = "shopper"
     NOBODY = "nobody"  # a call that knows neither product, cart nor shopper
     TRENDING = "trending"
-    SEARCH = "search"  # which obeys exclude alone
+    SEARCH = "search"  # which obeys excludes, and boosts and buries that name it
     MIX = "mix"
     BUY = "buy"
     BROWSE = "browse"

@@ -31,6 +31,7 @@ class StoreSettings:
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
+    search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
 
@@ -167,6 +168,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("trending_days", _whole(1, 365), "how many days trending looks back"),
     Setting(
         "trending_min_price", _money, "trending hides products that cost less than this"
+    ),
+    Setting(
+        "search_sold_out",
+        _one_of("mixed", "last", "hidden"),
+        "whether search lists what cannot be bought among the rest (mixed), after it "
+        "(last), or not at all (hidden)",
     ),
     Setting(
         "holdout_percent",

@@ -253,6 +253,8 @@ def _searchable(opened: OpenShop) -> Searchable:
         trending=len(models.trending),
         said=opened.said,
         rules=None if book is None else book.of(Place.SEARCH),
+        factors=None if book is None else book.naming(Place.SEARCH).factors,
+        sold_out=shop.settings.search_sold_out,
         choices=models.choices,
         told_language=shop.settings.language,
     )

@@ -1,0 +1,75 @@
+"""Which words are made of others? "Winterjacke" is a Jacke, and for the Winter.
+
+No list of words is needed: the parts are words that the catalog itself has.
+"""
+
+from typing import Final
+
+from productrecs.engines.text.vocabulary import Vocabulary
+
+LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
+"""Those that write a compound as one word, with what it is at its end."""
+
+_LEAST_HEAD: Final = 4
+_LEAST_FIRST: Final = 3
+_LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
+_FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
+_TRIED: Final = 24
+
+
+def compounds_of(word: str, vocabulary: Vocabulary, limit: int) -> list[str]:
+    """Return the catalog's most frequent compounds that end with a form of `word`.
+
+    What stands before must be a word of the catalog too, or begin several of them: a motor
+    is no Tor.
+    """
+    found: dict[str, None] = {}
+    for head in _forms(word):
+        for one in vocabulary.ending(head, _TRIED):
+            first = one[: len(one) - len(head)]
+            if len(found) < limit and _is_first(first, vocabulary):
+                found.setdefault(one)
+    return list(found)
+
+
+def parts_of(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
+    """Return the two words of the catalog that a compound it lacks is made of, if any.
+
+    Of several cuts the one with the longest last part counts.
+    """
+    for cut in range(_LEAST_FIRST, len(word) - _LEAST_HEAD + 1):
+        head = word[cut:]
+        if not vocabulary.has(head):
+            continue
+        first = _known(word[:cut], vocabulary)
+        if first is not None:
+            return first, head
+    return None
+
+
+def _forms(word: str) -> list[str]:
+    """Return a word with and without the endings that forms of it may have."""
+    if len(word) < _LEAST_HEAD or not word.isalpha():
+        return []
+    bare = [word.removesuffix(end) for end in _FORMS if end and word.endswith(end)]
+    stems = [one for one in (word, *bare) if len(one) >= _LEAST_HEAD - 1]
+    return list(dict.fromkeys(stem + end for stem in stems[:2] for end in _FORMS))
+
+
+def _is_first(first: str, vocabulary: Vocabulary) -> bool:
+    if len(first) < _LEAST_FIRST or not first.isalpha():
+        return False
+    if _known(first, vocabulary) is not None:
+        return True
+    return len(vocabulary.beginning(first, 2)) > 1
+
+
+def _known(first: str, vocabulary: Vocabulary) -> str | None:
+    """Return the word that a first part is, without the letters that link it."""
+    for link in _LINKS:
+        word = first.removesuffix(link) if link else first
+        if (link and word == first) or len(word) < _LEAST_FIRST:
+            continue
+        if vocabulary.has(word):
+            return word
+    return None

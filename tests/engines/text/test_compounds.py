@@ -1,0 +1,70 @@
+"""Words made of words, by the catalog's own: a Winterjacke is a Jacke, a Motor no Tor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.schema import ProductText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = (
+    "Jacke, blau",
+    "Winterjacke Herren",
+    "Schal f\u00fcr den Winter",
+    "Motor 12 V",
+    "Gartentor aus Holz",
+    "Garten Bank",
+    "Arbeitshosen, schwarz",
+    "Arbeit leicht gemacht",
+    "Jacken f\u00fcr Hunde im Winter",
+    "Kreisel",
+)
+
+
+@pytest.fixture(params=["de", "en"])
+def indexes(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, SearchIndex]:
+    """Return a language and an index in it."""
+    language = str(request.param)
+    return language, indexed(tmp_path, language)
+
+
+def indexed(folder: Path, language: str) -> SearchIndex:
+    with IndexWriter(folder, language) as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(TITLES)), are_new=True)
+        writer.commit()
+    return SearchIndex(folder, language)
+
+
+@pytest.mark.parametrize(
+    ("query", "german", "english"),
+    [
+        ("Jacke ", {0, 1, 8}, {0, 8}),
+        ("jacken ", {0, 1, 8}, {0, 8}),
+        ("Tor ", set(), set()),
+        ("Hose ", {6}, set()),
+        ("Winterschal ", {2, 8}, set()),
+        ("Eisel ", set(), set()),
+        ("Bank ", {5}, {5}),
+    ],
+)
+def test_a_word_finds_what_is_made_of_it(
+    indexes: tuple[str, SearchIndex], query: str, german: set[int], english: set[int]
+) -> None:
+    language, index = indexes
+    found = index.find(query, 10, np.ones(len(TITLES), dtype=np.bool_))
+
+    assert set(found.items) == (german if language == "de" else english)
+
+
+def test_what_is_called_so_comes_before_what_is_made_of_it(tmp_path: Path) -> None:
+    index, visible = indexed(tmp_path, "de"), np.ones(len(TITLES), dtype=np.bool_)
+
+    assert index.find("jacke ", 10, visible).items[-1] == 1
+    assert index.find("winterjacke ", 10, visible).items[0] == 1
+    assert index.find("gartenjacke ", 10, visible).items[:1] != [3]
