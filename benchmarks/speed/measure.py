@@ -6,7 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from benchmarks.report import Figure
-from benchmarks.speed import attributing, footprint, ingest, learning, reads
+from benchmarks.speed import (
+    attributing,
+    footprint,
+    ingest,
+    learning,
+    reads,
+    searching,
+)
 from benchmarks.speed.servers import ServerError
 from benchmarks.speed.stores import CommandError, big_shop
 
@@ -27,6 +34,7 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
 ALONE: dict[str, Callable[[Report], None]] = {
     "import-orders": ingest.import_orders,
     "attribution": attributing.attribution,
+    "search": searching.search,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 
