@@ -21,6 +21,7 @@ from productrecs.features.insights.experiments.report import experiment_report
 from productrecs.features.insights.health.report import health_report
 from productrecs.features.insights.impact.attribution import (
     attribution_report,
+    items_report,
     sales_report,
 )
 from productrecs.features.insights.impact.widgets import widgets_report
@@ -57,6 +58,10 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
         "credited-sales": Subject(
             "the newest of those sales, with their orders",
             lambda services, store, asked: sales_report(services.database, store, asked),
+        ),
+        "credited-items": Subject(
+            "which products those sales were of",
+            lambda services, store, asked: items_report(services.database, store, asked),
         ),
         **{
             name: Subject(tells, _searches(which))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
 
 from productrecs.core.clock import parse_moment
+from productrecs.entrypoints.reports import SUBJECTS
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import receive_events, receive_order
 from productrecs.storage.store_log import StoreLog
@@ -71,6 +72,22 @@ def test_the_orders_behind_a_number_are_told(shell: CommandLine, busy: str) -> N
     (sale,) = told["rows"]
     assert (sale["order_id"], sale["item_id"], sale["revenue"]) == ("A-1", "tent", 40.0)
     assert (sale["touch"], sale["position"]) == ("click", 1)
+
+
+@BOTH
+def test_the_products_behind_a_number_are_told(shell: CommandLine, busy: str) -> None:
+    told = shell.told("report", busy, "credited-items", PRODUCTRECS_NOW=NOON)
+
+    (item,) = told["rows"]
+    assert (item["item_id"], item["carts"], item["sales"]) == ("tent", 1, 1)
+    assert (item["units"], item["revenue"], item["currency"]) == (2, 40.0, "EUR")
+
+
+def test_every_report_is_made_of_an_empty_store_too(shell: CommandLine, shop: str) -> None:
+    for name in SUBJECTS:
+        made = shell.told("report", shop, name)
+        assert made["report"] == name
+        assert all(column["meaning"] for column in made["columns"])
 
 
 def test_a_table_is_for_people_and_csv_for_sheets(shell: CommandLine, busy: str) -> None:

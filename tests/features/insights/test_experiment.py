@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import Asked, Report
+from productrecs.core.report import Asked, Report, ReportError
 from productrecs.features.insights.experiments.measure import measure
 from productrecs.features.insights.experiments.report import experiment_report
 from productrecs.records.events.event import EventKind, NewEvent
@@ -172,6 +172,26 @@ def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:
     figures = {one.definition.name: one.value for one in report(shop).figures}
     assert figures["visitors_shown"] == 3
     delete_store(shop.database, shop.store)
+
+
+def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> None:
+    both(shop)
+    measure(shop.database, shop.store, TEST, NOON)
+    change_settings(shop.database, shop.store, {"holdout_percent": "0"})
+    measure(shop.database, shop.store, TEST, LATER)
+
+    asked = Asked("2026-01-01", "2026-12-31", ("day",))
+    made = experiment_report(shop.database, shop.store, asked)
+
+    assert [row[:2] for row in made.rows] == [
+        ("2026-03-02", "conversion"),
+        ("2026-03-02", "revenue"),
+        ("2026-03-01", "conversion"),
+        ("2026-03-01", "revenue"),
+    ]
+    assert result(shop)["held_out_share"] == 0.5
+    with pytest.raises(ReportError):
+        experiment_report(shop.database, shop.store, Asked("", "", ("arm",)))
 
 
 def test_a_test_that_did_not_begin_says_how(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 """What is the result of a holdout test today? Worked out in the background and kept."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -45,12 +46,20 @@ def measure(database: Database, store: Store, test: str, now_ms: int) -> Stored:
         met = Met(repository.met(test), repository.links())
         since_ms = min(met.first_at.values(), default=now_ms) - BEFORE_MS
         found = visitors(met, repository.lines(since_ms), store.settings.currency)
+        share = _share(store, test, repository.results(test, 1))
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
-    share = store.settings.holdout_percent / 100
     stored = Stored(test, today.date().isoformat(), now_ms, result(found, share, now_ms))
     with database.transaction(synced=False) as transaction:
         ExperimentRepository(transaction, store.store_id).keep(stored)
     return stored
+
+
+def _share(store: Store, test: str, before: Sequence[Stored]) -> float:
+    """Return which share is held out; of a test that is over, which was; 0: not known."""
+    settings = store.settings
+    if settings.holdout_test == test and settings.holdout_percent:
+        return settings.holdout_percent / 100
+    return float(before[0].result["held_out_share"] or 0) if before else 0.0
 
 
 def result(found: Visitors, held_out_share: float, now_ms: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from productrecs.core.clock import iso
-from productrecs.core.report import Asked, Definition, Figure, Report, Value
+from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
 from productrecs.features.insights.experiments.lift import GATE, SRM_P
 from productrecs.features.insights.experiments.measure import METRICS, TARGET_LIFT
 from productrecs.features.insights.experiments.repository import (
@@ -44,15 +44,26 @@ COLUMNS: Final = (
 )
 
 
+DAILY: Final = ("day",)
+_DAY: Final = Definition("day", "day", "the result as it was at the end of that day")
+
+
 def experiment_report(database: Database, store: Store, asked: Asked) -> Report:
     """Return the newest result of a test that the background has worked out.
 
     The means are adjusted for what visitors bought before they were met (CUPED).
+
+    Raises:
+        ReportError: for another grouping than by day.
     """
+    if asked.by not in {(), DAILY}:
+        message = "a holdout test is told as it is now, or by day: as it was on each"
+        raise ReportError(message)
     test = asked.test or store.settings.holdout_test
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)
-        results, tests = repository.results(test, 1), repository.tests()
+        most = asked.limit if asked.by else 1
+        results, tests = repository.results(test, most), repository.tests()
     title = f"Holdout test {test!r}: with and without recommendations"
     if not results or not results[0].result["visitors_shown"]:
         return Report(
@@ -62,13 +73,17 @@ def experiment_report(database: Database, store: Store, asked: Asked) -> Report:
             notes=tuple(_not_begun(store, test, [name for name, _ in tests])),
         )
     found = results[0]
-    metrics = found.result["metrics"]
-    rows = tuple(_row(name, metrics[name]) for name in METRICS if name in metrics)
+    rows = tuple(
+        (*((one.day,) if asked.by else ()), *_row(name, one.result["metrics"][name]))
+        for one in results
+        for name in METRICS
+        if name in one.result["metrics"]
+    )
     return Report(
         name="experiment",
         title=title,
         figures=tuple(_figures(found)),
-        columns=COLUMNS,
+        columns=(*((_DAY,) if asked.by else ()), *COLUMNS),
         rows=rows,
         notes=(RULE, *_notes(store, found)),
     )

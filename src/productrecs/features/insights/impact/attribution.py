@@ -126,6 +126,33 @@ _SALE_COLUMNS: Final = (
 )
 
 
+def items_report(database: Database, store: Store, period: Asked) -> Report:
+    """Return which products sold after recommendations, most revenue first."""
+    own = store.settings.currency
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id, own)
+        found, behind = repository.items(period), repository.behind()
+    return Report(
+        name="credited-items",
+        title=f"Products sold after recommendations, {period.first_day} to "
+        f"{period.last_day}",
+        columns=_ITEM_COLUMNS,
+        rows=tuple((*one, own) for one in found),
+        notes=(RULE, *notes_on(0, behind)),
+    )
+
+
+_ITEM_COLUMNS: Final = (
+    Definition("item_id", "text", "the product"),
+    Definition("title", "text", "its title now"),
+    Definition("carts", "count", "credited add-to-carts of it"),
+    Definition("sales", "count", "credited lines of it, no returns"),
+    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue in the store's currency"),
+    CURRENCY,
+)
+
+
 def _sale(one: CreditedSale, currency: str) -> tuple[Value, ...]:
     return (
         iso(one.ts),

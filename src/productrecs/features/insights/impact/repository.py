@@ -77,13 +77,27 @@ class CreditedSale(NamedTuple):
     position: int
 
 
+class CreditedItem(NamedTuple):
+    """What is credited for one product."""
+
+    item_id: str
+    title: str
+    carts: int
+    lines: int
+    units: int
+    revenue: float
+
+
 class ImpactRepository:
     """One store's sums, inside one transaction; only reads."""
 
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
+    def __init__(
+        self, connection: sa.Connection, store_id: StoreId, currency: str = ""
+    ) -> None:
+        """Read `store_id`'s rows only; `currency` is the store's own."""
         self._connection = connection
         self._store_id = store_id
+        self._currency = currency
 
     def behind(self) -> int:
         """Return how many places of the log are not counted yet."""
@@ -125,6 +139,53 @@ class ImpactRepository:
             .group_by(outcome_days.c.currency)
         )
         return [_whole(row) for row in self._connection.execute(query)]
+
+    def items(self, period: Asked) -> list[CreditedItem]:
+        """Return the products with most credited revenue in the store's own currency."""
+        one, item = outcomes.c, items.c
+        is_sale = one.kind == _SALE
+        revenue = sa.func.sum(sa.case((is_sale, one.value), else_=0.0))
+        summed = (
+            sa.select(
+                one.item,
+                sa.func.sum(sa.case((is_sale, 0), else_=1)).label("carts"),
+                sa.func.sum(sa.case((is_sale & (one.units > 0), 1), else_=0)).label(
+                    "lines"
+                ),
+                sa.func.sum(sa.case((is_sale, one.units), else_=0)).label("units"),
+                revenue.label("revenue"),
+            )
+            .where(
+                one.store_id == self._store_id,
+                one.touch.is_not(None),
+                one.currency.in_(("", self._currency)),
+                *_within(outcomes, period),
+            )
+            .group_by(one.item)
+            .order_by(revenue.desc(), one.item)
+            .limit(period.limit)
+            .subquery()
+        )
+        query = (
+            sa.select(
+                item.item_id,
+                item.title,
+                summed.c.carts,
+                summed.c.lines,
+                summed.c.units,
+                summed.c.revenue,
+            )
+            .join(
+                summed, (item.store_id == self._store_id) & (item.number == summed.c.item)
+            )
+            .order_by(summed.c.revenue.desc(), item.item_id)
+        )
+        return [
+            CreditedItem(
+                row[0], row[1], int(row[2]), int(row[3]), int(row[4]), float(row[5])
+            )
+            for row in self._connection.execute(query)
+        ]
 
     def sales(self, period: Asked) -> list[CreditedSale]:
         """Return the newest credited sales of a period, the newest first."""
