@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
-from productrecs.features.insights.experiments.lift import GATE, SRM_P
+from productrecs.features.insights.experiments.lift import GATE, SRM_P, Verdict
 from productrecs.features.insights.experiments.measure import METRICS, TARGET_LIFT
 from productrecs.features.insights.experiments.repository import (
     ExperimentRepository,
@@ -165,19 +165,25 @@ def _notes(store: Store, found: Stored) -> Iterator[str]:
 
 def _power(told: dict[str, Any]) -> Iterator[str]:
     visitors = told["visitors_shown"] + told["visitors_held_out"]
-    more = [one["visitors_more"] for one in told["metrics"].values()]
+    untold = {Verdict.COLLECTING.value, Verdict.OPEN.value}
+    more = {
+        _MEANINGS[name]: one["visitors_more"]
+        for name, one in told["metrics"].items()
+        if one["verdict"] in untold
+    }
     if told["is_mismatched"] or not more:
         return
-    if None in more:
+    if None in more.values():
         yield "One of the arms bought nothing yet: it cannot be told how long it takes."
         return
-    most = max(more)
+    most = max(more.values())
     if most:
         pace = visitors / max(told["days"], 1.0)
         days = math.ceil(most / pace)
         yield (
             f"You need about {_rounded(most):,} more visitors to show a lift of "
-            f"{TARGET_LIFT:.0%} in both; at {pace:,.0f} a day, {days:,} days."
+            f"{TARGET_LIFT:.0%} in {' and '.join(more)}: {days:,} days, at "
+            f"{pace:,.0f} a day."
         )
 
 
