@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -304,6 +305,21 @@ def test_reading_on_equals_reading_it_all_and_the_rules_own_words(
 ) -> None:
     for seed in range(rounds):
         assert differs(database, tmp_path, seed) is None, seed
+
+
+def test_several_at_once_count_nothing_twice(shop: Shop) -> None:
+    rng = random.Random(11)  # noqa: S311 - a test's dice
+    for number in range(40):
+        happen(shop, rng, NOON + number)
+    several = [Attributor(shop.database, shop.folder, step=3, stretch=7) for _ in range(3)]
+
+    with ThreadPoolExecutor(3) as threads:
+        assert all(threads.map(lambda one: one.catch_up(shop.store), several))
+
+    together = {table.name: rows(shop, table) for table in VIEWS}
+    forget_views(shop)
+    attribute(shop)
+    assert {table.name: rows(shop, table) for table in VIEWS} == together
 
 
 def test_an_attribution_that_forgets_old_stretches_is_caught(

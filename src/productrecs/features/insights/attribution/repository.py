@@ -59,6 +59,23 @@ _OF_DAYS: Final = (
     f"AND day IN (SELECT given.value ->> 0 FROM {GIVEN})"
 )
 _FORGET: Final = f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
+# One statement each: whoever names a widget anew with each event must not hold the lock.
+_COUNT_TOUCHES: Final = (
+    "INSERT INTO touch_days (store_id, day, widget, source, position, shown, clicked) "  # noqa: S608 - own words
+    "SELECT ?, given.value ->> 0, given.value ->> 1, given.value ->> 2, "
+    "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT), "
+    f"CAST(given.value ->> 5 AS BIGINT) FROM {GIVEN} WHERE true "
+    "ON CONFLICT (store_id, day, widget, source, position) DO UPDATE SET "
+    "shown = touch_days.shown + excluded.shown, "
+    "clicked = touch_days.clicked + excluded.clicked"
+)
+_COUNT_EVENTS: Final = (
+    "INSERT INTO event_hours (store_id, hour, kind, count) "  # noqa: S608 - own words
+    "SELECT ?, CAST(given.value ->> 0 AS BIGINT), CAST(given.value ->> 1 AS SMALLINT), "
+    f"CAST(given.value ->> 2 AS BIGINT) FROM {GIVEN} WHERE true "
+    "ON CONFLICT (store_id, hour, kind) DO UPDATE SET "
+    "count = event_hours.count + excluded.count"
+)
 _KEPT: Final = (outcomes, credit_days, outcome_days, touch_days, event_hours)
 
 Row = tuple[Any, ...]
@@ -226,44 +243,15 @@ class AttributionRepository:
         self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]
     ) -> None:
         """Add what was shown and clicked, by day, widget, source and position."""
-        rows = [
-            {
-                "store_id": self._store_id,
-                "day": day,
-                "widget": widget,
-                "source": source,
-                "position": position,
-                "shown": shown,
-                "clicked": clicked,
-            }
-            for (day, widget, source, position), (shown, clicked) in counted.items()
-        ]
-        if not rows:
-            return
-        added = upsert(self._transaction, touch_days)
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "day", "widget", "source", "position"],
-            set_={
-                "shown": touch_days.c.shown + added.excluded.shown,
-                "clicked": touch_days.c.clicked + added.excluded.clicked,
-            },
-        )
-        self._transaction.execute(query, rows)
+        rows = [[*place, *counts] for place, counts in counted.items()]
+        if rows:
+            self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
 
     def count_events(self, counted: Iterable[Row]) -> None:
         """Add how many events there were, as `hours` gives them."""
-        rows = [
-            {"store_id": self._store_id, "hour": hour, "kind": kind, "count": count}
-            for hour, kind, count in counted
-        ]
-        if not rows:
-            return
-        added = upsert(self._transaction, event_hours)
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "hour", "kind"],
-            set_={"count": event_hours.c.count + added.excluded["count"]},
-        )
-        self._transaction.execute(query, rows)
+        rows = [list(row) for row in counted]
+        if rows:
+            self._bare.run(_COUNT_EVENTS, (self._store_id, rows))
 
     def empty(self, most: int) -> bool:
         """Delete up to `most` outcomes, then all sums; return whether nothing is left."""
