@@ -17,7 +17,7 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 ENOUGH: Final = 20  # fewer records say nothing about a share
-BUYERS: Final = 200
+BUYERS: Final = 60
 MET_SHARE: Final = 0.05  # of buyers whose recommendations are found again, at least
 UNTOLD_SHARE: Final = 0.5
 BACKWARD_MS: Final = 5 * MINUTE_MS
