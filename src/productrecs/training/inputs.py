@@ -1,8 +1,8 @@
 """What is there to learn from? One store's log as arrays, read on from where it was."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,9 @@ class Purchases:
     buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: nobody known
 
 
+F = TypeVar("F", Behaviour, Purchases)
+
+
 class TrainingInputs:
     """One store's log up to `applied_seq`. Reading on equals reading from the beginning."""
 
@@ -71,6 +74,13 @@ class TrainingInputs:
     def read_searches(self, repository: SearchRepository, up_to_seq: int) -> None:
         """Read what searches came after `applied_seq`; call it before `read_on`."""
         self.searches.read_on(repository, self.applied_seq, up_to_seq)
+
+    def before(self, until_ms: int) -> "TrainingInputs":
+        """Return what shoppers did and bought before a moment; not what they searched."""
+        earlier = TrainingInputs()
+        earlier.behaviour = _chosen(self.behaviour, self.behaviour.times < until_ms)
+        earlier.purchases = _chosen(self.purchases, self.purchases.times < until_ms)
+        return earlier
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read what came after `applied_seq`; return how many facts that was."""
@@ -130,6 +140,13 @@ def _joined(parts: Sequence[Behaviour]) -> Behaviour:
     names = Behaviour.__dataclass_fields__
     return Behaviour(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    )
+
+
+def _chosen(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
+    """Return some of parallel arrays."""
+    return replace(
+        facts, **{name: getattr(facts, name)[chosen] for name in facts.__dataclass_fields__}
     )
 
 

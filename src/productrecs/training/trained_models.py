@@ -38,19 +38,28 @@ class TrainedModels:
         """
         arrays, _ = open_arrays(folder / model_id)
         try:
-            trending = arrays["trending"]
-            return cls(
-                model_id=model_id,
-                copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
-                sessions=SessionIndex.from_arrays(part(arrays, "browse")),
-                trending=trending,
-                ranks=_ranks(trending),
-                choices=ChoiceModel.from_arrays(part(arrays, "choices")),
-                signs=ChoiceModel.from_arrays(part(arrays, "signs")),
-            )
+            return cls.of(model_id, arrays)
         except (KeyError, ValueError, TypeError) as error:
             message = f"model {model_id} is not whole: {error}"
             raise BrokenModelError(message) from error
+
+    @classmethod
+    def of(cls, model_id: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Return the models of all engines' arrays, named `engine.array`.
+
+        Raises:
+            KeyError, ValueError, TypeError: when they are not whole.
+        """
+        trending = arrays["trending"]
+        return cls(
+            model_id=model_id,
+            copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
+            sessions=SessionIndex.from_arrays(part(arrays, "browse")),
+            trending=trending,
+            ranks=_ranks(trending),
+            choices=ChoiceModel.from_arrays(part(arrays, "choices")),
+            signs=ChoiceModel.from_arrays(part(arrays, "signs")),
+        )
 
 
 def no_models() -> TrainedModels:

@@ -14,6 +14,7 @@ VERBS: Final = {
     "backup": "backup:backup",
     "demo": "demo:demo",
     "doctor": "doctor.command:doctor",
+    "evaluate": "evaluate:evaluate",
     "explain": "explain:explain",
     "import-events": "imports:import_events",
     "import-items": "imports:import_items",

@@ -1,0 +1,118 @@
+"""How good would this store's lists have been on its own past?"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from productrecs.entrypoints.cli.session import (
+    data_option,
+    json_option,
+    opened,
+    print_json,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.features.recommendations.backtest import ENOUGH, Outcome, Task, backtest
+from productrecs.features.recommendations.scoring import Interval, Score
+from productrecs.features.recommendations.warming import warm_up
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.repository import TrainingRepository
+
+_TITLES: Final = {
+    Task.VISIT: ("the next product of a visit, on a product page", "visits"),
+    Task.ORDER: ("another product of the same order, on a product page", "orders"),
+    Task.CART: ("the product of an order that is missing in the cart", "orders"),
+}
+_HEAD: Final = (
+    "             hit rate  first places  catalog shown  novelty  beside popularity"
+)
+
+
+@click.command()
+@click.argument("domain")
+@click.option(
+    "--num",
+    type=click.IntRange(1, 20),
+    help="How long the lists are; the store's setting when not given.",
+)
+@click.option(
+    "--questions",
+    type=click.IntRange(100, 1_000_000),
+    default=2_000,
+    show_default=True,
+    help="How many lists are made for each task at most.",
+)
+@json_option
+@data_option
+def evaluate(
+    domain: str, *, num: int | None, questions: int, as_json: bool, data: Path | None
+) -> None:
+    """Test the engines on a store's own past: learn what came before, ask what came after.
+
+    Each engine and their blend stand beside what trends, with 95 % intervals.
+
+    Example: productrecs evaluate shop.example.com
+    """
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        length = num or store.settings.rec_num
+        outcomes = list(_outcomes(services, store, length, questions))
+    if as_json:
+        print_json(
+            {"domain": domain, "num": length, "tasks": msgspec.to_builtins(outcomes)}
+        )
+        return
+    for outcome in outcomes:
+        for line in _lines(outcome, length):
+            click.echo(line)
+
+
+def _outcomes(
+    services: Services, store: Store, num: int, questions: int
+) -> Iterator[Outcome]:
+    inputs = TrainingInputs()
+    with services.database.reading() as connection:
+        repository = TrainingRepository(connection, store.store_id)
+        head = repository.head()
+        if head is None:
+            message = f"{store.domain} was deleted"
+            raise StoreGoneError(message)
+        inputs.read_on(repository, head.seq)
+    warm_up()
+    yield from backtest(inputs, head.numbers, store.settings, num, questions)
+
+
+def _lines(outcome: Outcome, num: int) -> Iterator[str]:
+    title, groups = _TITLES[outcome.task]
+    yield f"{title} (lists of {num})"
+    if not outcome.scores:
+        there = f"{outcome.groups} {groups} to ask about, {ENOUGH} are needed"
+        yield f"  too little data to tell: {there}"
+        yield ""
+        return
+    day = datetime.fromtimestamp(outcome.since_ms / 1000, UTC).date()
+    asked = f"{outcome.questions:,} questions of {outcome.groups:,} {groups}"
+    yield f"  learned from what was before {day}; {asked} since then"
+    yield _HEAD
+    for score in outcome.scores:
+        yield _row(score)
+    yield ""
+
+
+def _row(score: Score) -> str:
+    beside = "" if score.beside is None else _beside(score.beside)
+    return (
+        f"  {score.method:<10} {score.hit_rate:>8.1%}  {score.first_places:>12.1%}  "
+        f"{score.catalog_shown:>13.1%}  {score.novelty:>7.1f}  {beside}"
+    ).rstrip()
+
+
+def _beside(gain: Interval) -> str:
+    verdict = {"level": "no difference that can be told"}.get(gain.verdict, gain.verdict)
+    return f"{gain.mean:+.1%} [{gain.low:+.1%}, {gain.high:+.1%}]: {verdict}"

@@ -1,0 +1,276 @@
+"""How good would the lists have been? The store's own past, cut in two and asked in order.
+
+Models learn what came before a moment; what came after it is asked, step by step. Each
+engine and their blend stand beside what trends, which is what a shop shows without them.
+Rules, stock and what a shopper had bought are left out: the engines are compared.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.browse import visits
+from productrecs.engines.contract import Floats, Ints, Items, offsets_of
+from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.request import Engine, Source
+from productrecs.features.recommendations.scoring import (
+    Answers,
+    Question,
+    Score,
+    difference,
+    score,
+)
+from productrecs.features.recommendations.sources import Placement, recipe_of
+from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.training.fit import fit
+from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.trained_models import TrainedModels
+
+ENOUGH: Final = 50  # visits or orders asked, below which nothing is said
+POPULARITY: Final = "popularity"
+MIX: Final = "mix"
+_SHARES: Final = (0.1, 0.2, 0.3)  # of visits or orders asked: the first that is plenty
+_PLENTY: Final = 300
+_PREFIX: Final = 9
+_CANDIDATES: Final = 60
+_LARGEST: Final = 50  # distinct products of an order or a visit; beyond, it is no shopper's
+_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+
+Lists = Callable[[tuple[int, ...]], list[int]]
+
+
+class Task(StrEnum):
+    """What a list should have told."""
+
+    VISIT = "visit"  # on a product page: the visit's next product
+    ORDER = "order"  # on a product page: another product of the same later order
+    CART = "cart"  # in a cart: the product of a later order that is not in it yet
+
+
+_PLACES: Final[Mapping[Task, Placement]] = MappingProxyType(
+    {
+        Task.VISIT: Placement.PRODUCT,
+        Task.ORDER: Placement.PRODUCT,
+        Task.CART: Placement.CART,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a task came to; no scores where there is too little data to tell."""
+
+    task: Task
+    since_ms: int  # learned before, asked after
+    groups: int  # visits or orders asked
+    questions: int
+    scores: tuple[Score, ...] = ()
+
+
+class Groups(NamedTuple):
+    """Visits or orders of two and more distinct items, by when they began.
+
+    Items of group g in the order of time: items[offsets[g]:offsets[g + 1]].
+    """
+
+    begins: Ints  # [G] rising, UTC ms
+    offsets: Ints  # [G + 1]
+    items: Items
+
+    @classmethod
+    def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
+        """Return the groups of parallel arrays [n], any order; an item counts once each."""
+        if not len(codes):
+            none = np.zeros(0, np.int64)
+            return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
+        names, where = np.unique(codes, return_inverse=True)
+        begins = np.full(len(names), np.iinfo(np.int64).max)
+        np.minimum.at(begins, where, times)
+        place = np.empty(len(names), dtype=np.int64)
+        place[np.argsort(begins, kind="stable")] = np.arange(len(names))
+        order = np.lexsort((times, place[where]))
+        group, item = place[where][order], items[order]
+        first = np.unique(group * (int(items.max()) + 1) + item, return_index=True)[1]
+        first.sort()
+        group, item = group[first], item[first]
+        sizes = np.bincount(group, minlength=len(names))
+        kept = (sizes > 1) & (sizes <= _LARGEST)
+        stays = kept[group]
+        renumbered = (np.cumsum(kept) - 1)[group[stays]]
+        return cls(
+            np.sort(begins)[kept], offsets_of(renumbered, int(kept.sum())), item[stays]
+        )
+
+    def first_asked(self) -> int:
+        """Return the number of the first group that is asked about."""
+        count = len(self.begins)
+        for share in _SHARES:
+            if count * share >= _PLENTY:
+                break
+        return count - int(count * share)
+
+    def contents(self, group: int) -> list[int]:
+        """Return the items of a group, in the order of time."""
+        begin, end = self.offsets[group : group + 2].tolist()
+        items: list[int] = self.items[begin:end].tolist()
+        return items
+
+
+def visits_of(behaviour: Behaviour) -> Groups:
+    """Return the visits of shoppers."""
+    codes = visits(behaviour.visitors, behaviour.times)
+    return Groups.of(codes, behaviour.items, behaviour.times)
+
+
+def orders_of(purchases: Purchases) -> Groups:
+    """Return the orders; returns and lines without an order are left out."""
+    kept = purchases.standing & (purchases.quantities > 0) & (purchases.baskets >= 0)
+    return Groups.of(purchases.baskets[kept], purchases.items[kept], purchases.times[kept])
+
+
+def backtest(
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, num: int, most: int
+) -> Iterator[Outcome]:
+    """Give each task's outcome, of lists of `num`; at most `most` questions are asked."""
+    for groups, tasks in (
+        (visits_of(inputs.behaviour), (Task.VISIT,)),
+        (orders_of(inputs.purchases), (Task.ORDER, Task.CART)),
+    ):
+        first = groups.first_asked()
+        asked = {task: _questions(task, groups, first, most) for task in tasks}
+        if not any(_is_enough(questions) for questions in asked.values()):
+            for task, questions in asked.items():
+                yield _outcome(task, groups, first, questions)
+            continue
+        since_ms = int(groups.begins[first])
+        before = inputs.before(since_ms)
+        models = TrainedModels.of("", fit(before, n_items, settings, since_ms))
+        known = _known(before, n_items)
+        for task, questions in asked.items():
+            scores: tuple[Score, ...] = ()
+            if _is_enough(questions):
+                lists = _methods(models, settings, _PLACES[task], num, since_ms)
+                scores = _scores(questions, lists, known)
+            yield _outcome(task, groups, first, questions, scores)
+
+
+def _questions(task: Task, groups: Groups, first: int, most: int) -> list[Question]:
+    """Return what is asked of the groups from `first` on, evenly thinned out to `most`."""
+    asked = [
+        question
+        for group in range(first, len(groups.begins))
+        for question in _of_group(task, group, groups.contents(group))
+    ]
+    return asked[:: -(-len(asked) // most)] if asked else []
+
+
+def _of_group(task: Task, group: int, items: list[int]) -> Iterator[Question]:
+    if task is Task.VISIT:
+        for step in range(1, len(items)):
+            yield Question(group, tuple(items[:step]), frozenset(items[step : step + 1]))
+    elif task is Task.ORDER:
+        for item in items:
+            yield Question(group, (item,), frozenset(items) - {item})
+    elif len(items) > 2:  # noqa: PLR2004 - two are still given
+        hidden = items[group * _OTHER_ONE % len(items)]
+        given = tuple(item for item in items if item != hidden)
+        yield Question(group, given, frozenset((hidden,)))
+
+
+def _is_enough(questions: list[Question]) -> bool:
+    return len({question.group for question in questions}) >= ENOUGH
+
+
+def _outcome(
+    task: Task,
+    groups: Groups,
+    first: int,
+    questions: list[Question],
+    scores: tuple[Score, ...] = (),
+) -> Outcome:
+    since_ms = int(groups.begins[first]) if first < len(groups.begins) else 0
+    asked = len({question.group for question in questions})
+    return Outcome(task, since_ms, asked, len(questions), scores)
+
+
+def _known(inputs: TrainingInputs, n_items: int) -> Floats:
+    """Return how often each item was looked at, carted or bought."""
+    met = np.bincount(inputs.behaviour.items, minlength=n_items)
+    sold = np.bincount(inputs.purchases.items, minlength=n_items)
+    return (met + sold).astype(np.float64)
+
+
+def _scores(
+    questions: list[Question], methods: Mapping[str, Lists], known: Floats
+) -> tuple[Score, ...]:
+    answers = {
+        name: Answers.of(questions, [lists(question.given) for question in questions])
+        for name, lists in methods.items()
+    }
+    groups = np.array([question.group for question in questions], dtype=np.int64)
+    popular = answers[POPULARITY]
+    return tuple(
+        score(
+            name,
+            mine,
+            known,
+            None if name == POPULARITY else difference(mine, popular, groups),
+        )
+        for name, mine in answers.items()
+    )
+
+
+def _methods(
+    models: TrainedModels,
+    settings: StoreSettings,
+    place: Placement,
+    num: int,
+    now_ms: int,
+) -> dict[str, Lists]:
+    """Return who makes lists: popularity, each engine by itself, and their blend."""
+
+    def proposed(engine: Engine, given: tuple[int, ...]) -> Items:
+        if engine is Engine.BUY:
+            basket = given if place is Placement.CART else given[-1:]
+            return models.copurchase.complete(basket, _CANDIDATES).items
+        return models.sessions.next_items(given[-_PREFIX:], now_ms, _CANDIDATES).items
+
+    def about(given: tuple[int, ...]) -> set[int]:
+        return set(given if place is Placement.CART else given[-1:])
+
+    def popularity(given: tuple[int, ...]) -> list[int]:
+        return _first(models.trending[: num + _LARGEST], about(given), num)
+
+    def alone(engine: Engine) -> Lists:
+        return lambda given: _first(proposed(engine, given), about(given), num)
+
+    recipe = recipe_of(Source.MIX, settings).blend[place]
+    weights = {
+        engine: weight
+        for engine, weight in recipe.items()
+        if engine in {Engine.BUY, Engine.BROWSE}
+    }
+
+    def mix(given: tuple[int, ...]) -> list[int]:
+        proposals = [proposed(engine, given) for engine in weights]
+        blended = fuse(proposals, tuple(weights.values())).items
+        listed = _first(blended, about(given), num)
+        taken = about(given).union(listed)
+        rest = _first(models.trending[: num + _LARGEST], taken, num - len(listed))
+        return listed + rest
+
+    return {
+        POPULARITY: popularity,
+        Engine.BROWSE.value: alone(Engine.BROWSE),
+        Engine.BUY.value: alone(Engine.BUY),
+        MIX: mix,
+    }
+
+
+def _first(items: Items, without: set[int], num: int) -> list[int]:
+    found = [item for item in items.tolist() if item not in without]
+    return found[:num]

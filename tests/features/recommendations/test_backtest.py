@@ -1,0 +1,146 @@
+"""Does the test on the past tell good from bad and skill from chance, and no future?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pytest
+
+from productrecs.features.recommendations.backtest import Outcome, Task, backtest
+from productrecs.features.recommendations.scoring import (
+    Answers,
+    Question,
+    Score,
+    Verdict,
+    difference,
+    score,
+)
+from productrecs.records.events.event import EventKind
+from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+
+HOUR: Final = 3_600_000
+N_ITEMS: Final = 60
+
+
+def store_with(
+    orders: list[list[int]], visits: list[list[int]] | None = None
+) -> TrainingInputs:
+    """Return a store with an order and a visit every hour."""
+    inputs = TrainingInputs()
+    codes = np.repeat(np.arange(len(orders)), [len(one) for one in orders])
+    items = np.array([item for one in orders for item in one], np.int32)
+    inputs.purchases = Purchases(
+        line_seqs=np.arange(len(items)),
+        baskets=codes,
+        items=items,
+        quantities=np.ones(len(items), np.int64),
+        totals=np.ones(len(items)),
+        times=codes * HOUR,
+        standing=np.ones(len(items), np.bool_),
+        buyers=np.zeros(len(items), np.int64),
+    )
+    seen = visits or []
+    codes = np.repeat(np.arange(len(seen)), [len(one) for one in seen]).astype(np.int64)
+    steps = [step for one in seen for step in range(len(one))]
+    items = np.array([item for one in seen for item in one], np.int32)
+    inputs.behaviour = Behaviour(
+        times=codes * HOUR + np.array(steps, np.int64) * 1_000,
+        kinds=np.full(len(items), EventKind.DETAIL_PAGE_VIEW, np.int8),
+        items=items,
+        visitors=codes + 1,
+    )
+    return inputs
+
+
+def families(rng: np.random.Generator, count: int) -> list[list[int]]:
+    """Return groups of three of the six of one family."""
+    return [
+        (6 * rng.integers(N_ITEMS // 6) + rng.permutation(6)[:3]).tolist()
+        for _ in range(count)
+    ]
+
+
+def told(inputs: TrainingInputs) -> dict[Task, Outcome]:
+    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), num=4, most=2_000)
+    return {outcome.task: outcome for outcome in outcomes}
+
+
+def of(outcome: Outcome) -> dict[str, Score]:
+    return {score.method: score for score in outcome.scores}
+
+
+def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> None:
+    rng = np.random.default_rng(1)
+    outcomes = told(store_with(families(rng, 900), families(rng, 900)))
+
+    for task, engine in ((Task.VISIT, "browse"), (Task.ORDER, "buy"), (Task.CART, "buy")):
+        scores = of(outcomes[task])
+        for name in (engine, "mix"):
+            assert scores[name].verdict is Verdict.BETTER
+            assert scores[name].hit_rate > scores["popularity"].hit_rate + 0.4
+            assert scores[name].catalog_shown > scores["popularity"].catalog_shown
+    assert list(of(outcomes[Task.VISIT])) == ["popularity", "browse", "buy", "mix"]
+
+
+def test_where_all_is_chance_no_difference_is_told() -> None:
+    rng = np.random.default_rng(2)
+    bought, seen = (
+        [rng.permutation(N_ITEMS)[:3].tolist() for _ in range(600)] for _ in range(2)
+    )
+
+    scores = of(told(store_with(bought, seen))[Task.ORDER])
+
+    assert scores["mix"].verdict is Verdict.LEVEL
+
+
+def test_a_small_store_is_told_that_it_is_small() -> None:
+    outcomes = told(store_with(families(np.random.default_rng(3), 100)))
+
+    assert outcomes[Task.ORDER].groups == 30
+    assert outcomes[Task.VISIT].groups == 0
+    assert all(not outcome.scores for outcome in outcomes.values())
+
+
+def test_nothing_is_learned_of_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Until the cut 0 goes with 1 and 2 with 3, ever after 0 with 3 and 2 with 1.
+    inputs = store_with([[0, 1], [2, 3], *[[4, 5]] * 8] * 70 + [[0, 3], [2, 1]] * 150)
+
+    honest = of(told(inputs)[Task.ORDER])["buy"]
+    monkeypatch.setattr(TrainingInputs, "before", lambda self, _: self)
+    leaking = of(told(inputs)[Task.ORDER])["buy"]  # the control
+
+    assert honest.hit_rate == 0.0
+    assert leaking.hit_rate == 1.0
+
+
+def test_the_same_past_gives_the_same_figures() -> None:
+    inputs = store_with(families(np.random.default_rng(4), 700))
+
+    assert told(inputs) == told(inputs)
+
+
+def test_a_score_is_what_its_definition_says() -> None:
+    asked = [Question(n, (0,), frozenset(right)) for n, right in enumerate([{3}, {4}, {9}])]
+    answers = Answers.of(asked, [[1, 3], [4, 2], [1, 2]])
+    known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+
+    found = score("ours", answers, known)
+
+    assert found.hit_rate == pytest.approx(2 / 3)
+    assert found.first_places == pytest.approx((1 / 2 + 1) / 3)
+    assert found.catalog_shown == 4 / 5
+    shares = (known + 1) / 20
+    assert found.novelty == pytest.approx(-np.log2(shares[[1, 3, 4, 2, 1, 2]]).mean())
+
+
+def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
+    ours = Answers(np.repeat([1, 0, 1, 1], 50), np.zeros(0, np.int64))
+    theirs = Answers(np.zeros(200, np.int64), np.zeros(0, np.int64))
+
+    by_step = difference(ours, theirs, np.arange(200))
+    by_visit = difference(ours, theirs, np.repeat(np.arange(4), 50))
+
+    assert by_step.mean == by_visit.mean == 0.75
+    assert by_visit.high - by_visit.low > 3 * (by_step.high - by_step.low)
