@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 DAY_MS: Final = 86_400_000
+_EPOCH_ORDINAL: Final = 719_163  # of 1970-01-01
 NO_PRODUCTS: Final = (
     "POST",
     "DOT",
@@ -135,6 +136,28 @@ def online_retail() -> Orders:
         len(products),
         customers,
     )
+
+
+def online_retail_demand() -> tuple[npt.NDArray[np.float32], int]:
+    """Return units by product and day, returns negative, and the first day's ordinal.
+
+    No non-products and no line without a price; shape [products, days].
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    table = pq.read_table(
+        _present("online_retail/transactions.parquet"),
+        columns=["stock_code", "quantity", "unit_price", "invoice_date"],
+    )
+    codes = table["stock_code"].to_numpy().astype(str)
+    kept = ~np.isin(codes, NO_PRODUCTS) & (table["unit_price"].to_numpy() > 0)
+    products, items = np.unique(codes[kept], return_inverse=True)
+    days = table["invoice_date"].to_numpy()[kept].astype("datetime64[D]").astype(np.int64)
+    first = int(days.min())
+    amounts = np.zeros((len(products), int(days.max()) - first + 1), np.float32)
+    np.add.at(amounts, (items, days - first), table["quantity"].to_numpy()[kept])
+    return amounts, _EPOCH_ORDINAL + first
 
 
 def retailrocket() -> Split:

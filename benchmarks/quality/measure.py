@@ -8,6 +8,7 @@ from benchmarks.quality import (
     basket_completion,
     bought_together,
     constants,
+    demand,
     holdout,
     next_basket,
     next_item,
@@ -30,9 +31,11 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "search": search.measure,
     "pictures": pictures.measure,
     "holdout": holdout.measure,
+    "demand": demand.measure,
+    "demand-earlier": demand.measure_earlier,
     "constants": constants.measure,
 }
-ON_REQUEST = {"constants"}
+ON_REQUEST = {"constants", "demand-earlier"}
 
 
 def measure(report: Report, names: Sequence[str] = ()) -> None:

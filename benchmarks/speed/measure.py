@@ -9,6 +9,7 @@ from benchmarks.report import Figure
 from benchmarks.speed import (
     attributing,
     footprint,
+    forecasting,
     ingest,
     learning,
     reads,
@@ -35,6 +36,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "import-orders": ingest.import_orders,
     "attribution": attributing.attribution,
     "search": searching.search,
+    "forecast": forecasting.forecasting,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 

@@ -70,6 +70,11 @@ def _item_to_delete(merchant: Merchant) -> Call:
     return Call(f"/v1/items/{item_id}")
 
 
+def _item_to_forecast(merchant: Merchant) -> Call:
+    assert merchant.push({"id": "forecast/1"}).status == 200
+    return Call("/v1/forecast/items/forecast%2F1")
+
+
 @functools.cache  # a store may have twenty that wait
 def _upload_to_ask_for(merchant: Merchant) -> Call:
     return Call(f"/orders/upload/{upload(merchant)}")
@@ -105,6 +110,12 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ),
         ("GET", "/v1/widget-config"): Row(
             PUBLISHABLE, _always("/v1/widget-config?type=recs"), widget=True
+        ),
+        ("GET", "/v1/forecast/summary"): Row(
+            EITHER, _always("/v1/forecast/summary"), widget=True
+        ),
+        ("GET", "/v1/forecast/items/{item_id}"): Row(
+            EITHER, _item_to_forecast, widget=True
         ),
         ("POST", "/v1/events"): Row(PUBLISHABLE, _event, widget=True),
         ("POST", "/v1/orders"): Row(EITHER, _order, widget=True),

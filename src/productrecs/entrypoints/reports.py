@@ -10,6 +10,7 @@ from typing import Final
 
 from productrecs.core.report import Asked, Definition, Report, ReportError
 from productrecs.entrypoints.services import Services
+from productrecs.features.forecast.report import demand_report, forecast_report
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.report import (
     customers_report,
@@ -46,6 +47,7 @@ def _searches(which: Which) -> Callable[[Services, Store, Asked], Report]:
 
 EXPERIMENT: Final = "experiment"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
+FORECASTS: Final = frozenset({"demand", "forecast"})
 
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
     {
@@ -97,6 +99,16 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
                 services.database, store, asked, services.clock()
             ),
         ),
+        "demand": Subject(
+            "what to order, what is running out and what is too much, by money",
+            lambda services, store, asked: demand_report(
+                services.database, store, asked, services.clock()
+            ),
+        ),
+        "forecast": Subject(
+            "what the store will sell on each of the next 28 days, and how sure that is",
+            lambda services, store, asked: forecast_report(services.database, store, asked),
+        ),
     }
 )
 
@@ -121,7 +133,7 @@ def count_up_to_now(services: Services, store: Store, name: str, asked: Asked) -
         measure(services.database, store, test, services.clock())
     elif name in CUSTOMERS:
         work_out(services.database, store, services.clock())
-    else:
+    elif name not in FORECASTS:  # which the nightly run makes whole
         Attributor(services.database, services.trails).catch_up(store)
 
 

@@ -20,6 +20,17 @@ def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[State, int]
     return dict.fromkeys(State, 0) | found
 
 
+def progress_of(connection: sa.Connection, store_id: StoreId, kind: str) -> float | None:
+    """Return how far the store's running job of a kind is, 0 to 1; None when none runs."""
+    query = sa.select(sa.func.coalesce(jobs.c.progress, 0.0)).where(
+        jobs.c.store_id == store_id,
+        jobs.c.kind == kind,
+        jobs.c.state == State.RUNNING,
+    )
+    found = connection.execute(query).scalar()
+    return None if found is None else float(found)
+
+
 class Backlog(NamedTuple):
     """The jobs of one kind, of all stores, and since when the first of them is due."""
 

@@ -16,6 +16,7 @@ VERBS: Final = {
     "doctor": "doctor.command:doctor",
     "evaluate": "evaluate:evaluate",
     "explain": "explain:explain",
+    "forecast": "forecast:forecast",
     "import-events": "imports:import_events",
     "import-items": "imports:import_items",
     "import-orders": "imports:import_orders",

@@ -28,6 +28,7 @@ from productrecs.tenancy.accounts.keys import SecretKey
 from productrecs.tenancy.accounts.registration import (
     Registration,
     all_stores,
+    change_settings,
     delete_store,
     find_store,
     register,
@@ -134,6 +135,25 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
         for folder in (services.indexes, services.trails):
             shutil.rmtree(folder / found.store_id, ignore_errors=True)
     click.echo(f"Deleted {found.domain}.")
+
+
+@store.command("enable-demand")
+@click.argument("domain")
+@click.option("--off", is_flag=True, help="Take the add-on away again.")
+@data_option
+def enable_demand(domain: str, *, off: bool, data: Path | None) -> None:
+    """Give a store the demand add-on: a forecast at once, and then each night.
+
+    Replies are empty before the first forecast, and where the add-on is taken away.
+    """
+    with opened(data) as services:
+        found = find_store(services.database, domain)
+        chosen = {"demand_forecast": "false" if off else "true"}
+        change_settings(services.database, found, chosen)
+    if off:
+        click.echo(f"{found.domain} has no demand add-on any more.")
+        return
+    click.echo(f"{found.domain} has the demand add-on: a running server forecasts now.")
 
 
 for _one in (set_plan, suspend, resume):

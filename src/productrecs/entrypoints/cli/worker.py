@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,6 +18,7 @@ from productrecs.entrypoints.logs import configure_logging
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
+    from productrecs.entrypoints.worker.forecasts import Working
 
 NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
@@ -64,17 +65,7 @@ def worker(
         working.run()
 
 
-class _Working(Protocol):
-    """What works in the background until it is told to stop."""
-
-    def run(self) -> None:
-        """Work until `stop` is called."""
-
-    def stop(self) -> None:
-        """Let `run` return; safe from signal handlers and threads."""
-
-
-def _build(lane: str, services: "Services", fd: int | None) -> _Working:
+def _build(lane: str, services: "Services", fd: int | None) -> "Working":
     # Imported here: who imports files needs nothing of what learning takes.
     if lane == WRITING:
         from productrecs.entrypoints.http.writing.office import Office  # noqa: PLC0415
@@ -85,9 +76,14 @@ def _build(lane: str, services: "Services", fd: int | None) -> _Working:
 
         return Indexing(services)
     if lane == UPLOADS:
+        from productrecs.entrypoints.worker.forecasts import (  # noqa: PLC0415
+            Together,
+            build_forecaster,
+        )
         from productrecs.entrypoints.worker.uploads import build_importer  # noqa: PLC0415
 
-        return build_importer(services)
+        # Who starts forecasts does nothing but wait for them: no process for that alone.
+        return Together(build_importer(services), build_forecaster(services))
     from productrecs.entrypoints.worker.registry import build_worker  # noqa: PLC0415
 
     return build_worker(services)

@@ -57,7 +57,13 @@ from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
-from productrecs.entrypoints.http.widget import config, events, recommendations, search
+from productrecs.entrypoints.http.widget import (
+    config,
+    events,
+    forecast,
+    recommendations,
+    search,
+)
 from productrecs.entrypoints.http.writing.broken import stop_at_once
 from productrecs.entrypoints.http.writing.desk import Desk, OwnDesk, SharedDesk
 from productrecs.entrypoints.http.writing.facts import writings_of
@@ -127,6 +133,7 @@ class _Process:
             recommendations.router,
             search.router,
             config.router,
+            forecast.router,
             events.router,
             orders.router,
             items.router,

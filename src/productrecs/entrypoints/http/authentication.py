@@ -55,6 +55,7 @@ class Route:
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
 UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
+FORECAST_PATH: Final = "/v1/forecast/items/{item_id}"
 
 GUIDE_PATH: Final = "/docs-md/{slug}.md"
 GUIDE_PAGE_PATH: Final = "/guides/{slug}"
@@ -74,6 +75,8 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
             {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
         ),
         "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
+        FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),
         "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
         "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),
         "/v1/items": Route({"POST": Credential.SECRET}),

@@ -14,6 +14,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.authentication import (
+    FORECAST_PATH,
     ITEM_PATH,
     PAGES,
     ROUTES,
@@ -222,10 +223,12 @@ class Gate:
 def _route(path: str) -> Route | None:
     if path.startswith("/v1/items/") and len(path) > len("/v1/items/"):
         return ROUTES[ITEM_PATH]
+    if path.startswith("/v1/forecast/items/") and len(path) > len("/v1/forecast/items/"):
+        return ROUTES[FORECAST_PATH]
     if path.startswith("/orders/upload/"):
         upload_id = path.removeprefix("/orders/upload/")
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
-    if path == ITEM_PATH:
+    if path in {ITEM_PATH, FORECAST_PATH}:
         return None
     return ROUTES.get(path) or PAGES.get(path.rpartition("/")[0])
 

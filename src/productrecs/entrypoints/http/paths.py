@@ -6,14 +6,15 @@ from urllib.parse import unquote_to_bytes
 from productrecs.core.errors import ProductRecsError
 
 _ITEM_PREFIX: Final = b"/v1/items/"
+FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
 
 class BadPathError(ProductRecsError):
     """The path holds something that is no text; percent-encode it as UTF-8."""
 
 
-def item_in_path(raw_path: bytes) -> str | None:
-    """Return the item id of `/v1/items/{item_id}`, which may hold any Unicode and `/`.
+def item_in_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
+    """Return the item id after `prefix`, which may hold any Unicode and `/`.
 
     None for another path, and for an empty id.
 
@@ -21,10 +22,10 @@ def item_in_path(raw_path: bytes) -> str | None:
         BadPathError: when the percent-encoding is not UTF-8.
     """
     path = raw_path.split(b"?", 1)[0]
-    if not path.startswith(_ITEM_PREFIX) or path == _ITEM_PREFIX:
+    if not path.startswith(prefix) or path == prefix:
         return None
     try:
-        return unquote_to_bytes(path[len(_ITEM_PREFIX) :]).decode()
+        return unquote_to_bytes(path[len(prefix) :]).decode()
     except UnicodeDecodeError as error:
         message = "the item id in the path is not UTF-8; percent-encode it as UTF-8"
         raise BadPathError(message) from error

@@ -95,6 +95,12 @@ GUIDES: Final = (
         _ASK,
     ),
     Guide(
+        "demand",
+        "Demand: what will sell",
+        "The next 28 days of the store and of each product, and how long stock lasts.",
+        _ASK,
+    ),
+    Guide(
         "integration",
         "Plugins and integrations",
         "What a store plugin calls: connect, appearance, training, status.",

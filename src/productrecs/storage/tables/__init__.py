@@ -21,6 +21,12 @@ from productrecs.storage.tables.attribution import (
 from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
+from productrecs.storage.tables.demand import (
+    forecast_drafts,
+    forecast_runs,
+    item_forecasts,
+    stock_outs,
+)
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.experiments import experiment_days, exposures
 from productrecs.storage.tables.insights import insights
@@ -40,8 +46,11 @@ __all__ = [
     "events",
     "experiment_days",
     "exposures",
+    "forecast_drafts",
+    "forecast_runs",
     "imports",
     "insights",
+    "item_forecasts",
     "items",
     "jobs",
     "metadata",
@@ -56,6 +65,7 @@ __all__ = [
     "search_counts",
     "search_rules",
     "shopper_links",
+    "stock_outs",
     "store_connections",
     "store_heads",
     "stores",

@@ -34,6 +34,11 @@ class StoreSettings:
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
+    demand_forecast: bool = False
+    lead_time_days: int = 14
+    service_level: float = 95.0
+    order_every_days: int = 7
+    overstock_days: int = 90
 
     @property
     def zone(self) -> ZoneInfo:
@@ -106,14 +111,14 @@ def _money(text: str) -> float:
     return value
 
 
-def _percent(highest: int) -> Callable[[str], float]:
+def _percent(highest: float, lowest: int = 0) -> Callable[[str], float]:
     def parse(text: str) -> float:
-        message = f"a percentage from 0 to {highest}"
+        message = f"a percentage from {lowest} to {highest:g}"
         try:
             value = float(text.strip().removesuffix("%"))
         except ValueError as error:
             raise ValueError(message) from error
-        if not 0 <= value <= highest:
+        if not lowest <= value <= highest:
             raise ValueError(message)
         return value
 
@@ -184,6 +189,31 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "holdout_test",
         _test_name,
         "what the holdout test is called; another name draws other shoppers",
+    ),
+    Setting(
+        "demand_forecast",
+        _switch,
+        "whether demand is forecast each night; `store enable-demand` also begins at once",
+    ),
+    Setting(
+        "lead_time_days",
+        _whole(1, 365),
+        "days from an order at a supplier until the goods can be sold",
+    ),
+    Setting(
+        "service_level",
+        _percent(99.9, 50),
+        "in how many of a hundred orders at suppliers stock should last until they come",
+    ),
+    Setting(
+        "order_every_days",
+        _whole(1, 365),
+        "how many days an order at a supplier should last on top of its lead time",
+    ),
+    Setting(
+        "overstock_days",
+        _whole(29, 730),
+        "stock for more days than these is told as too much",
     ),
 )
 _BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

@@ -6,6 +6,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS, Clock, iso
+from productrecs.entrypoints.cli.doctor.demand import check_demand
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
 from productrecs.entrypoints.cli.doctor.plans import check_plan
 from productrecs.entrypoints.cli.doctor.repository import (
@@ -51,6 +52,7 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
     told = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _identities(store, purchases, has_told_of_ids=told)
     yield from _model(services, store, model_id, sample)
+    yield from check_demand(services, store)
 
 
 def _settings(store: Store) -> Iterator[Finding]:

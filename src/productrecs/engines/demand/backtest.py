@@ -1,0 +1,360 @@
+"""What would have been forecast before, and how right was it? The better method serves.
+
+A model learned up to the oldest origin, and the ladder, forecast from origins a week apart;
+what came is known by now. From that follow how far each class of items trusts the model,
+the width of the bands, and the figures a merchant is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.demand.boosted import BoostedModel, ModelMissingError, learn
+from productrecs.engines.demand.calibration import (
+    CLASSES,
+    Calibration,
+    Past,
+    calibrate,
+    no_calibration,
+    sale_classes,
+)
+from productrecs.engines.demand.features import levels, means, own_quantiles, store_totals
+from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
+from productrecs.engines.demand.paths import Paths
+from productrecs.engines.demand.statistical import expect, standing
+from productrecs.engines.demand.total import total_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from productrecs.engines.contract import Bools, Floats, Ints, Items
+    from productrecs.engines.demand.series import Amounts, Demand
+
+_SHARES: Final = (0.0, 0.5, 1.0)
+_FIRST_ORIGIN: Final = 56
+_MOST_JUDGED: Final = 4_000
+_SALE_DAYS: Final = 112
+_FEWEST_JUDGED_BY: Final = 28  # days with a sale, for an item's figures to mean anything
+_LEARNED_FROM: Final = 5  # sales in the last 112 days, for the model to know an item
+_LEAST_FACTOR, _MOST_FACTOR = 0.75, 4 / 3
+_MISSING_WEIGHT: Final = 4.0
+_SUM_DAYS: Final = 14
+_NORMAL_P90: Final = 1.2816
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What the past says of how to forecast now; by class of items."""
+
+    shares: Floats  # [CLASSES] of the model, the rest is the ladder's
+    moving: Bools  # [CLASSES] where a moving average did better than both
+    calibration: Calibration
+    sums: Floats  # [CLASSES] by how much sums of days spread wider than chance alone
+    judged: Judged | None
+
+    @property
+    def wants_model(self) -> bool:
+        """Whether the model is worth being learned."""
+        return bool((self.shares > 0).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How items' forecasts did in the past, beside the two simple ways."""
+
+    items: int  # that sold on 28 days or more; the ratios are theirs
+    origins: int
+    rmsse: float
+    naive_rmsse: float  # last week once more
+    moving_rmsse: float  # the mean of the last 28 days
+    pinball: tuple[float, float, float]  # in units of the naive one's mean error
+    naive_pinball: tuple[float, float, float]  # quantiles of the same weekday, 8 weeks
+    wape: float
+    bias: float
+    coverage: float
+
+
+@dataclass(slots=True, eq=False)
+class _Candidates:
+    """The candidates of all origins, joined: the model's, the ladder's, the moving's."""
+
+    model: list[Paths]
+    ladder: list[Paths]
+    moving: list[Paths]
+    actual: list[Amounts]
+    on_sale: list[Bools]
+    levels: list[Floats]
+    classes: list[Ints]
+    origins: list[Ints]
+
+
+def judge(
+    demand: Demand, options: DemandOptions, progress: Callable[[float], None]
+) -> Verdict:
+    """Return how to forecast now; without enough history, by the ladder uncalibrated."""
+    origins = origins_of(demand.days, options)
+    judged = _judged_items(demand)
+    if not origins or not len(judged):
+        nothing = np.zeros(CLASSES)
+        return Verdict(nothing, nothing > 0, no_calibration(), nothing + 1.5, None)
+    model = None
+    if is_enough(demand.until(origins[-1]), options, demand.days):
+        try:
+            model = learn(demand.until(origins[-1]), options, lambda s: progress(0.6 * s))
+        except ModelMissingError:
+            model = None
+    found = _Candidates([], [], [], [], [], [], [], [])
+    for place, origin in enumerate(origins):
+        _add(found, demand, origin, judged, model, options)
+        progress(0.6 + 0.35 * (place + 1) / len(origins))
+    return _verdict(found, has_model=model is not None, demand=demand, judged=judged)
+
+
+def origins_of(days: int, options: DemandOptions) -> list[int]:
+    """Return the origins to look back from, newest first; none in a short history."""
+    first = days - HORIZON
+    back = options.backtest_origins if 2 * days >= 3 * options.model_days else 4
+    return [
+        origin
+        for origin in range(first, first - back * WEEK, -WEEK)
+        if origin >= _FIRST_ORIGIN
+    ]
+
+
+def is_enough(demand: Demand, options: DemandOptions, days: int) -> bool:
+    """Return whether a store of `days` days has told enough for a learned model."""
+    if days < options.model_days:
+        return False
+    often = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
+    return int(often.sum()) >= options.model_items
+
+
+def learned_items(demand: Demand, origin: int, options: DemandOptions) -> Items:
+    """Return the items of which a model knows enough at `origin`."""
+    start = max(0, origin - _SALE_DAYS)
+    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _LEARNED_FROM
+    rungs = standing(demand, origin, options)
+    return np.flatnonzero(sold & ~rungs.young & ~rungs.obsolete).astype(np.int32)
+
+
+def reconciled(paths: Paths, total: Floats, trust: float) -> Paths:
+    """Return `paths` in proportion to the store's `total` [28], week by week.
+
+    Within bounds: a total that is far from what its items say is not believed to the end;
+    and by `trust` from 0 to 1.
+    """
+    sums = paths.mean.sum(axis=0, dtype=np.float64).reshape(-1, WEEK).sum(axis=1)
+    wanted = total.reshape(-1, WEEK).sum(axis=1)
+    factors = np.where(sums > 0, wanted / np.maximum(sums, 1e-9), 1.0)
+    factors = np.clip(factors, _LEAST_FACTOR, _MOST_FACTOR) ** trust
+    return paths.times(np.repeat(factors, WEEK))
+
+
+def trust_in_total(demand: Demand) -> float:
+    """Return how far the store's total tells of what is wanted of its items: from 0 to 1.
+
+    Where much could not be bought of late, the total says what was sold, not what was
+    wanted.
+    """
+    recent = demand.on_sale[:, -HORIZON:]
+    is_open = recent.any(axis=0)
+    if not is_open.any():
+        return 0.0
+    weights = levels(demand, demand.days)
+    missing = 1 - recent[:, is_open].mean(axis=1)
+    share = float((weights * missing).sum() / weights.sum())
+    return min(1.0, max(0.0, 1 - _MISSING_WEIGHT * share))
+
+
+def moving_average(demand: Demand, origin: int) -> Paths:
+    """Return the mean of the last 28 open days, with the quantiles that 56 of them had."""
+    mean = np.nan_to_num(means(demand, origin, HORIZON))
+    quantiles = [np.nan_to_num(one) for one in own_quantiles(demand, origin, 2 * HORIZON)]
+    flat = np.ones((1, HORIZON), np.float32)
+    return Paths(
+        mean[:, None].astype(np.float32) * flat,
+        np.stack([one[:, None].astype(np.float32) * flat for one in quantiles]),
+    )
+
+
+def _judged_items(demand: Demand) -> Ints:
+    often = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
+    often = often[: int((demand.amounts[often] > 0).any(axis=1).sum())]
+    step = max(1, -(-len(often) // _MOST_JUDGED))
+    return often[::step]
+
+
+def _add(
+    found: _Candidates,
+    demand: Demand,
+    origin: int,
+    judged: Ints,
+    model: BoostedModel | None,
+    options: DemandOptions,
+) -> None:
+    known = demand.until(origin)
+    total, shut = total_mean(store_totals(known), known.first_day)
+    ladder = expect(known, origin, options).closed_on(shut[None])
+    modelled, trust = ladder, trust_in_total(known)
+    if model is not None:
+        items = learned_items(known, origin, options)
+        modelled = _replaced(ladder, items, model.expect(known, origin, items))
+        modelled = reconciled(modelled.closed_on(shut[None]), total, trust)
+    found.ladder.append(reconciled(ladder, total, trust).of(judged))
+    found.model.append(modelled.of(judged))
+    found.moving.append(moving_average(known, origin).closed_on(shut[None]).of(judged))
+    span = slice(origin, origin + HORIZON)
+    found.actual.append(demand.amounts[judged, span])
+    found.on_sale.append(demand.on_sale[judged, span])
+    found.levels.append(levels(known, origin)[judged])
+    found.classes.append(sale_classes(known, origin)[judged])
+    found.origins.append(np.full(len(judged), len(found.origins)))
+
+
+def _replaced(paths: Paths, items: Items, better: Paths) -> Paths:
+    mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
+    mean[items], quantiles[:, items] = better.mean, better.quantiles
+    return Paths(mean, quantiles)
+
+
+def _joined(paths: list[Paths]) -> Paths:
+    return Paths(
+        np.concatenate([one.mean for one in paths]),
+        np.concatenate([one.quantiles for one in paths], axis=1),
+    )
+
+
+def _verdict(
+    found: _Candidates, *, has_model: bool, demand: Demand, judged: Ints
+) -> Verdict:
+    model, ladder, moving = map(_joined, (found.model, found.ladder, found.moving))
+    actual, on_sale = np.concatenate(found.actual), np.concatenate(found.on_sale)
+    scale, classes = np.concatenate(found.levels), np.concatenate(found.classes)
+    shares, by_moving = np.zeros(CLASSES), np.zeros(CLASSES, np.bool_)
+    mixtures = [
+        (share, ladder.mixed(model, np.full(len(scale), share)))
+        for share in (_SHARES if has_model else _SHARES[:1])
+    ]
+    losses = [_losses(paths, actual, on_sale, scale) for _, paths in mixtures]
+    loss_of_moving = _losses(moving, actual, on_sale, scale)
+    served = ladder
+    for one in range(CLASSES):
+        members = classes == one
+        if not members.any():
+            continue
+        sums = [float(loss[members].sum()) for loss in losses]
+        best = int(np.argmin(sums))
+        shares[one] = mixtures[best][0]
+        by_moving[one] = float(loss_of_moving[members].sum()) < sums[best]
+        chosen = moving if by_moving[one] else mixtures[best][1]
+        rows = np.flatnonzero(members)
+        served = _replaced(served, rows.astype(np.int32), chosen.of(rows))
+    past = Past(served, actual, on_sale, scale, classes)
+    origins = np.concatenate(found.origins)
+    return Verdict(
+        shares,
+        by_moving,
+        calibrate(past),
+        _sum_spread(past),
+        _figures(past, origins, demand, judged),
+    )
+
+
+def _losses(paths: Paths, actual: Amounts, on_sale: Bools, scale: Floats) -> Floats:
+    """Return the mean pinball loss of each row, in levels: [rows]."""
+    total = np.zeros(len(scale))
+    for share, quantile in zip(QUANTILES, paths.quantiles, strict=True):
+        total += (_pinball(actual, quantile, share) * on_sale).sum(axis=1)
+    return np.asarray(total / scale / np.maximum(on_sale.sum(axis=1), 1))
+
+
+def _pinball(actual: Amounts, quantile: Amounts, share: float) -> Amounts:
+    missed = actual - quantile
+    return np.asarray(np.maximum(share * missed, (share - 1) * missed), np.float32)
+
+
+def day_spread(paths: Paths) -> Floats:
+    """Return the standard deviation of each day, told from its band: [n, days]."""
+    upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
+    chance = np.sqrt(np.maximum(paths.mean, 0))
+    return np.asarray(np.maximum(upper, chance), np.float64)
+
+
+def _sum_spread(past: Past) -> Floats:
+    """Return by how much two weeks' sums missed more than independent days would."""
+    errors = ((past.actual - past.paths.mean) * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
+    chance = (day_spread(past.paths) ** 2 * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
+    spread = np.ones(CLASSES)
+    for one in range(CLASSES):
+        members = (past.classes == one) & (chance > 0)
+        if members.any():
+            ratio = errors[members] ** 2 / chance[members]
+            spread[one] = float(np.sqrt(np.minimum(ratio, 25).mean()))
+    return np.clip(spread, 1.0, 4.0)
+
+
+def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
+    """Return the figures, each origin's band calibrated by the other origins alone."""
+    paths = past.paths
+    mean, quantiles = paths.mean, paths.quantiles.copy()
+    count = int(origins.max()) + 1
+    for origin in range(count) if count > 1 else ():
+        rows = np.flatnonzero(origins == origin)
+        learned = calibrate(past.of(origins != origin))
+        moved = learned.applied(paths.of(rows), past.levels[rows], past.classes[rows])
+        quantiles[:, rows] = moved.quantiles
+    oldest = demand.days - HORIZON - WEEK * (count - 1)
+    history = demand.amounts[judged, :oldest].astype(np.float64)
+    squared = np.tile((np.diff(history, axis=1) ** 2).mean(axis=1), count)
+    weekly = np.tile(np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count)
+    often = np.tile((history > 0).sum(axis=1) >= _FEWEST_JUDGED_BY, count)
+    fair = (squared > 0) & (weekly > 0) & often
+    simple = [
+        _simple(demand, demand.days - HORIZON - WEEK * back, judged)
+        for back in range(count)
+    ]
+    naive, moving = (np.concatenate([one[k] for one in simple]) for k in (0, 1))
+    usual = np.concatenate([one[2] for one in simple], axis=1)
+    actual = past.actual
+
+    def rmsse(forecast: Amounts) -> float:
+        errors = ((actual - forecast) ** 2).mean(axis=1)[fair]
+        return float(np.sqrt(errors / squared[fair]).mean()) if fair.any() else 0.0
+
+    def pinballs(bands: Amounts) -> tuple[float, float, float]:
+        of = [
+            float((_pinball(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean())
+            if fair.any()
+            else 0.0
+            for share, band in zip(QUANTILES, bands, strict=True)
+        ]
+        return (of[0], of[1], of[2])
+
+    sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
+    inside = (actual >= quantiles[0]) & (actual <= quantiles[2]) & past.on_sale
+    return Judged(
+        items=int(fair.sum()) // count,
+        origins=count,
+        rmsse=rmsse(mean),
+        naive_rmsse=rmsse(naive),
+        moving_rmsse=rmsse(moving),
+        pinball=pinballs(quantiles),
+        naive_pinball=pinballs(usual),
+        wape=float(np.abs(actual - mean).sum(dtype=np.float64)) / sold,
+        bias=float(mean.sum(dtype=np.float64)) / sold - 1,
+        coverage=float(inside.sum()) / max(int(past.on_sale.sum()), 1),
+    )
+
+
+def _simple(demand: Demand, origin: int, judged: Ints) -> tuple[Amounts, Amounts, Amounts]:
+    """Return last week once more, the 28-day mean, and the weekday's quantiles."""
+    known = demand.amounts[judged, :origin]
+    weeks = HORIZON // WEEK
+    naive = np.tile(known[:, -WEEK:], (1, weeks))
+    moving = np.repeat(known[:, -HORIZON:].mean(axis=1, keepdims=True), HORIZON, axis=1)
+    past = known[:, -8 * WEEK :].reshape(len(judged), -1, WEEK)
+    usual = np.tile(np.quantile(past, QUANTILES, axis=1), (1, 1, weeks))
+    return naive, moving, usual.astype(np.float32)

@@ -1,0 +1,133 @@
+"""How wide must the band be? As wide as the errors of forecasts made in the past say.
+
+Conformal: an end of the band moves by that quantile of past misses which would have made it
+right, by week ahead and by how often items sell, in levels of the item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.demand.options import HORIZON, WEEK
+from productrecs.engines.demand.paths import Paths
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Bools, Floats, Ints
+    from productrecs.engines.demand.series import Amounts, Demand
+
+WEEKS: Final = HORIZON // WEEK
+CLASSES: Final = 5
+_ENDS: Final = np.array([0.1, 0.3, 0.6, 0.85])
+"""Where classes end, in the share of its open days on which an item sells."""
+
+_LOOK_BACK: Final = 112
+_MOST_SHARED: Final = 1.6
+_FEWEST: Final = 200  # misses, before a class has ends of its own
+_OUTSIDE: Final = 0.1  # of the days lie beyond each end
+_OUTSIDE_TOGETHER: Final = 0.16
+_MOST_ABOVE: Final = 0.14
+"""Where days without a sale keep p10 at 0, none lies below the band, and p90 comes down to
+where this share is above: a band that holds nine days in ten tells nobody anything."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """Forecasts of the past beside what came: [n, HORIZON], and what they are judged by."""
+
+    paths: Paths
+    actual: Amounts
+    on_sale: Bools
+    levels: Floats  # [n]
+    classes: Ints  # [n]
+
+    def of(self, rows: Bools) -> Past:
+        """Return some of them."""
+        return Past(
+            self.paths.of(np.flatnonzero(rows)),
+            self.actual[rows],
+            self.on_sale[rows],
+            self.levels[rows],
+            self.classes[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """By how many levels each end moves outwards: [CLASSES, WEEKS] each."""
+
+    lower: Floats
+    upper: Floats
+
+    def applied(self, paths: Paths, levels: Floats, classes: Ints) -> Paths:
+        """Return `paths` with their band's ends moved; p50 stays inside."""
+        weeks = np.arange(HORIZON) // WEEK
+        low = self.lower[classes][:, weeks] * levels[:, None]
+        high = self.upper[classes][:, weeks] * levels[:, None]
+        p10, p50, p90 = paths.quantiles
+        ends = (np.minimum(p10 - low, p50), p50, np.maximum(p90 + high, p50))
+        return Paths(paths.mean, np.stack(ends).astype(np.float32)).in_order()
+
+
+def sale_classes(demand: Demand, origin: int) -> Ints:
+    """Return how often each item sells of late, as a class in 0..CLASSES-1: [items]."""
+    start = max(0, origin - _LOOK_BACK)
+    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)
+    held = demand.on_sale[:, start:origin].sum(axis=1)
+    return np.asarray(np.searchsorted(_ENDS, sold / np.maximum(held, 1)), np.int64)
+
+
+def shared_out(full: Floats, kept: Floats, classes: Ints) -> Floats:
+    """Return by what each class's amounts grow when huge orders are shared out: [CLASSES].
+
+    Huge orders come again, but nobody knows for which item: what was taken off (`full` is
+    more than `kept`, [n]) is shared by the items that sell about as often.
+    """
+    sums = np.bincount(classes, full, minlength=CLASSES)
+    less = np.bincount(classes, kept, minlength=CLASSES)
+    return np.clip(
+        np.where(less > 0, sums / np.maximum(less, 1e-9), 1.0), 1.0, _MOST_SHARED
+    )
+
+
+def no_calibration() -> Calibration:
+    """Return the one that moves nothing."""
+    nothing = np.zeros((CLASSES, WEEKS))
+    return Calibration(nothing, nothing)
+
+
+def calibrate(past: Past) -> Calibration:
+    """Return how far the ends must move for the past to have been right."""
+    weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, past.actual.shape)
+    classes = np.broadcast_to(past.classes[:, None], past.actual.shape)
+    levels = np.broadcast_to(past.levels[:, None], past.actual.shape)
+    held = past.on_sale
+    below = ((past.paths.quantiles[0] - past.actual) / levels)[held]
+    above = ((past.actual - past.paths.quantiles[2]) / levels)[held]
+    weeks, classes = weeks[held], classes[held]
+    if len(below) < _FEWEST:
+        return no_calibration()
+    lower, upper = np.zeros((CLASSES, WEEKS)), np.zeros((CLASSES, WEEKS))
+    for week in range(WEEKS):
+        of_week = weeks == week
+        for one in range(CLASSES):
+            chosen = of_week & (classes == one)
+            if chosen.sum() < _FEWEST:
+                chosen = of_week if of_week.sum() >= _FEWEST else np.ones_like(of_week)
+            lower[one, week], upper[one, week] = _moves(below[chosen], above[chosen])
+    return Calibration(lower, upper)
+
+
+def _moves(below: Floats, above: Floats) -> tuple[float, float]:
+    low = _corrected(below, 1 - _OUTSIDE)
+    missed = float((below > low).mean())
+    outside = min(_MOST_ABOVE, max(_OUTSIDE, _OUTSIDE_TOGETHER - missed))
+    return low, _corrected(above, 1 - outside)
+
+
+def _corrected(misses: Floats, share: float) -> float:
+    """Return the quantile that holds for one more draw, not only for those seen."""
+    count = len(misses)
+    return float(np.quantile(misses, min(1.0, share * (count + 1) / count)))

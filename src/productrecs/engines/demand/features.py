@@ -1,0 +1,292 @@
+"""What is known of an item when it is forecast? Numbers of its past, relative to its level.
+
+Everything is seen from an origin: the number of days that are known by then. A target is
+`ahead` days after the last known one, 1 to 28.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
+from productrecs.engines.demand.series import Amounts, Demand, weekdays
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats, Ints, Items
+
+YEAR: Final = 52 * WEEK
+_WINDOWS: Final = (7, 28, 56, 112)
+_LEVEL_DAYS: Final = 56
+_LEVEL_FLOOR: Final = 0.1
+_CAP_DAYS: Final = 112
+_HUGE: Final = 2  # so many days of these may hold a huge order,
+_SALES_A_HUGE: Final = 10  # and so many with a sale go to each
+_LONGEST: Final = 365.0
+_USUAL_SHARE: Final = 0.75  # of the weeks, in which a weekday brings sales
+_YEAR_DAMPING: Final = 0.7
+_YEAR_LEAST, _YEAR_MOST = 0.4, 2.5
+
+
+def means(demand: Demand, origin: int, window: int, most: Floats | None = None) -> Floats:
+    """Return each item's mean amount on its open days of the last `window` days: [items].
+
+    NaN where it had none; a day counts for at most `most` [items].
+    """
+    start = max(0, origin - window)
+    on_sale = demand.on_sale[:, start:origin]
+    amounts = demand.amounts[:, start:origin]
+    if most is not None:
+        amounts = np.minimum(amounts, most[:, None])
+    sums = np.where(on_sale, amounts, 0).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / on_sale.sum(axis=1), dtype=np.float64)
+
+
+def caps(demand: Demand, origin: int) -> Floats:
+    """Return above which amount a day of an item is a single huge order: [items].
+
+    Of its last 112 days the largest but two is the largest ordinary one; in an item that
+    seldom sells the largest but one, or the largest.
+    """
+    part = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
+    if part.shape[1] <= _HUGE:
+        return np.full(demand.items, np.inf)
+    largest = -np.sort(-np.partition(part, -_HUGE - 1, axis=1)[:, -_HUGE - 1 :], axis=1)
+    beyond = np.minimum((part > 0).sum(axis=1) // _SALES_A_HUGE, _HUGE)
+    return np.asarray(largest[np.arange(demand.items), beyond], np.float64)
+
+
+def levels(demand: Demand, origin: int) -> Floats:
+    """Return what each item's amounts are measured in: above 0, [items]."""
+    recent = means(demand, origin, _LEVEL_DAYS, caps(demand, origin))
+    longer = means(demand, origin, origin)
+    return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
+
+
+class OriginFeatures:
+    """The features of every item at one origin."""
+
+    def __init__(self, demand: Demand, origin: int, whole: Demand | None = None) -> None:
+        """Look at `demand` from `origin` days; nothing later is read.
+
+        `whole` is the whole store's, where `demand` is that of some of its items.
+        """
+        everything = self._whole = whole or demand
+        self._demand = demand
+        self._origin = origin
+        self.levels = levels(demand, origin)
+        self._item = self._of_items()
+        self._store = _store_features(everything, origin)
+        self._profile, self._last = self._of_weekdays()
+        self._store_profile = store_profile(everything, origin)
+        known = everything.until(origin)
+        self._last_year = _year_ratio(store_totals(known), origin)
+
+    def of(self, items: Items, ahead: Ints) -> Amounts:
+        """Return the features of parallel `items` and days `ahead`: [rows, features]."""
+        days = self._demand.first_day + self._origin - 1 + ahead
+        weekday = weekdays(days)
+        per_row = np.stack(
+            (
+                ahead,
+                weekday,
+                self._profile[items, weekday],
+                self._last[items, weekday],
+                self._store_profile[weekday],
+                self._last_year[np.minimum(ahead, HORIZON) - 1],
+            ),
+            axis=1,
+        ).astype(np.float32)
+        store = np.broadcast_to(self._store, (len(items), len(self._store)))
+        return np.concatenate((self._item[items], store, per_row), axis=1)
+
+    def _of_items(self) -> Amounts:
+        demand, origin = self._demand, self._origin
+        columns = [np.log(self.levels)]
+        amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
+        by_window = {window: means(demand, origin, window) for window in _WINDOWS}
+        columns += [by_window[window] / self.levels for window in _WINDOWS]
+        for window in (28, 112):
+            part = amounts[:, -window:]
+            held = on_sale[:, -window:]
+            mean = np.nan_to_num(by_window[window])[:, None]
+            count = np.maximum(held.sum(axis=1), 1)
+            spread = np.sqrt((np.where(held, part - mean, 0) ** 2).sum(axis=1) / count)
+            sold = (part > 0) & held
+            columns += [
+                spread / self.levels,
+                sold.sum(axis=1) / count,
+                part.max(axis=1, initial=0) / self.levels,
+                held.mean(axis=1),
+            ]
+        sold = amounts > 0
+        ever = sold.any(axis=1)
+        since = np.where(ever, np.argmax(sold[:, ::-1], axis=1), origin)
+        age = np.where(ever, origin - np.argmax(sold, axis=1), 0)
+        for window in (56, 112):
+            columns += [one / self.levels for one in own_quantiles(demand, origin, window)]
+        columns += [np.minimum(since, _LONGEST), np.minimum(age, _LONGEST)]
+        columns.append(recent_weighted(demand, origin, 14.0) / self.levels)
+        columns.append(self._of_categories())
+        columns.append(_lag_year(demand, origin) / self.levels)
+        return np.stack(columns, axis=1).astype(np.float32)
+
+    def _of_categories(self) -> Floats:
+        """Return how each item's category moves: [items], NaN without one."""
+        codes = self._demand.categories
+        if not (codes >= 0).any():
+            return np.full(len(codes), np.nan)
+        return np.where(codes >= 0, _by_category(self._whole, self._origin)[codes], np.nan)
+
+    def _of_weekdays(self) -> tuple[Floats, Floats]:
+        """Return each item's mean and last amount by weekday, in levels: [items, 7]."""
+        demand, origin = self._demand, self._origin
+        start = max(0, origin - 8 * WEEK)
+        days = weekdays(demand.ordinals(start, origin - start))
+        profile = np.full((demand.items, WEEK), np.nan)
+        last = np.full((demand.items, WEEK), np.nan)
+        for weekday in range(WEEK):
+            those = start + np.flatnonzero(days == weekday)
+            held = demand.on_sale[:, those]
+            sums = np.where(held, demand.amounts[:, those], 0).sum(axis=1)
+            count = held.sum(axis=1)
+            profile[:, weekday] = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+            if len(those):
+                last[:, weekday] = demand.amounts[:, those[-1]]
+        return profile / self.levels[:, None], last / self.levels[:, None]
+
+
+def own_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
+    """Return the quantiles of each item's open days: one [items] for each of QUANTILES."""
+    start = max(0, origin - window)
+    held = demand.on_sale[:, start:origin]
+    ordered = np.sort(np.where(held, demand.amounts[:, start:origin], np.inf), axis=1)
+    count = held.sum(axis=1)
+    rows = np.arange(demand.items)
+    found = []
+    for share in QUANTILES:
+        place = np.maximum(np.round(share * (count - 1)), 0).astype(np.int64)
+        value = ordered[rows, place] if ordered.shape[1] else np.full(demand.items, np.inf)
+        found.append(np.where(count > 0, value, np.nan).astype(np.float64))
+    return found
+
+
+def store_totals(demand: Demand) -> Floats:
+    """Return what the whole store sold each day: [days]."""
+    return np.asarray(demand.amounts.sum(axis=0, dtype=np.float64))
+
+
+def store_profile(demand: Demand, origin: int, window: int = 16 * WEEK) -> Floats:
+    """Return the store's factor of each weekday, mean 1 over the weekdays it opens: [7].
+
+    Single huge orders are held down, for they say nothing of weekdays.
+    """
+    start = max(0, origin - window)
+    part = demand.amounts[:, start:origin]
+    caps = np.quantile(part, 0.98, axis=1)[:, None] if part.size else np.zeros((1, 1))
+    totals = np.minimum(part, np.maximum(caps, 1)).sum(axis=0, dtype=np.float64)
+    return weekday_factors(totals, demand.ordinals(start, origin - start))
+
+
+def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
+    """Return each weekday's share of an open day: [7], mean 1 over those with sales.
+
+    In the median week, so that neither a trend nor a single day bends it; in the mean where
+    days without a sale are ordinary.
+    """
+    weeks = len(totals) // WEEK
+    if not weeks:
+        return np.ones(WEEK)
+    whole = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
+    sold = whole > 0
+    typical = whole.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
+    kept = typical > 0
+    if not kept.any():
+        return np.ones(WEEK)
+    shares, sold = whole[kept] / typical[kept][:, None], sold[kept]
+    factors = np.zeros(WEEK)
+    for place, weekday in enumerate(
+        weekdays(ordinals[len(totals) - weeks * WEEK :])[:WEEK]
+    ):
+        held = sold[:, place]
+        is_usual = held.mean() >= _USUAL_SHARE
+        values = shares[held, place] if is_usual else shares[:, place]
+        factors[weekday] = np.median(values) if is_usual else values.mean()
+    return np.asarray(factors / factors[factors > 0].mean())
+
+
+def recent_weighted(
+    demand: Demand, origin: int, half_life: float, profile: Floats | None = None
+) -> Floats:
+    """Return each item's mean on open days, newer days weighing more: [items].
+
+    With a `profile` [origin], what each day is worth, it is the mean of a day worth 1.
+    """
+    start = max(0, origin - round(8 * half_life))
+    ages = origin - 1 - np.arange(start, origin)
+    weights = (0.5 ** (ages / half_life)).astype(np.float32)
+    worth = np.ones_like(weights) if profile is None else profile[start:origin]
+    held = demand.on_sale[:, start:origin] * weights
+    sums = (demand.amounts[:, start:origin] * held).sum(axis=1)
+    return np.asarray(sums / np.maximum((held * worth).sum(axis=1), 1e-6), dtype=np.float64)
+
+
+def _store_features(demand: Demand, origin: int) -> Amounts:
+    totals = demand.amounts[:, :origin].sum(axis=0, dtype=np.float64)
+    mean28 = totals[-28:].mean() + _LEVEL_FLOOR
+    return np.array(
+        [totals[-7:].mean() / mean28, mean28 / (totals[-112:].mean() + _LEVEL_FLOOR)],
+        dtype=np.float32,
+    )
+
+
+def _by_category(demand: Demand, origin: int) -> Floats:
+    """Return how each category sells now beside its last 56 days: [codes]."""
+    known = demand.categories >= 0
+    codes = demand.categories[known]
+    part = demand.amounts[known, max(0, origin - 56) : origin]
+    newest = np.bincount(codes, part[:, -14:].mean(axis=1))
+    longer = np.bincount(codes, part.mean(axis=1))
+    return np.asarray(newest / np.maximum(longer, _LEVEL_FLOOR))
+
+
+def _lag_year(demand: Demand, origin: int) -> Floats:
+    """Return each item's daily mean of the same 28 days a year before: [items]."""
+    if origin < YEAR:
+        return np.full(demand.items, np.nan)
+    start = origin - YEAR
+    same = demand.amounts[:, start : start + HORIZON]
+    return np.asarray(same.mean(axis=1, dtype=np.float64))
+
+
+def _year_ratio(totals: Floats, origin: int) -> Floats:
+    """Return how the store sold a year before each target, beside the 28 days before.
+
+    Shape [28]; NaN where there is no such year. `totals` [days] are the whole store's.
+    """
+    start = origin - YEAR
+    if start < HORIZON:
+        return np.full(HORIZON, np.nan)
+    before = totals[start - HORIZON : start].mean()
+    if before <= 0:
+        return np.full(HORIZON, np.nan)
+    half = WEEK // 2
+    around = totals[start - half : start + HORIZON + half]
+    weeks = np.convolve(around, np.ones(WEEK) / WEEK, mode="valid")
+    return np.asarray(weeks / before)
+
+
+def year_factors_of(totals: Floats, origin: int) -> Floats:
+    """Return how much the season moves each target from today's level: [28].
+
+    What the store did a year before, damped; 1 where there is no such year.
+    """
+    ratio = np.nan_to_num(_year_ratio(totals, origin), nan=1.0)
+    return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST) ** _YEAR_DAMPING
+
+
+def year_factors(demand: Demand, origin: int) -> Floats:
+    """Return the same for the store whose demand this is: [28]."""
+    return year_factors_of(store_totals(demand.until(origin)), origin)

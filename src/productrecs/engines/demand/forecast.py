@@ -1,0 +1,169 @@
+"""What will be sold on each of the next 28 days, of each item and in the whole store?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.engines.demand.backtest import (
+    Judged,
+    Verdict,
+    learned_items,
+    moving_average,
+    reconciled,
+    trust_in_total,
+)
+from productrecs.engines.demand.boosted import ModelMissingError, learn
+from productrecs.engines.demand.calibration import sale_classes
+from productrecs.engines.demand.features import levels, store_totals
+from productrecs.engines.demand.options import HORIZON, WEEK, DemandOptions
+from productrecs.engines.demand.paths import Paths
+from productrecs.engines.demand.statistical import expect
+from productrecs.engines.demand.total import (
+    TotalForecast,
+    TotalPast,
+    band,
+    forecast_total,
+    later,
+    past_totals,
+    total_mean,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from productrecs.engines.contract import Bools, Floats
+    from productrecs.engines.demand.series import Demand
+
+_ORIGINS_TOLD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How the store's total was forecast in the past weeks, beside the simple ways."""
+
+    wape: float
+    rmsse: float
+    bias: float
+    coverage: float
+    baseline_rmsse: float  # the better of last week once more and the 28-day mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemandForecast:
+    """The HORIZON days after the history."""
+
+    paths: Paths  # [items, HORIZON]
+    learned: Bools  # [items] whether the model had a part in it
+    spreads: Floats  # [items] by how much sums of days spread wider than chance alone
+    total: TotalForecast
+    accuracy: Accuracy | None  # None where the history is too short to tell
+    judged: Judged | None
+
+
+def forecast_demand(
+    demand: Demand,
+    on_sale: Bools,
+    options: DemandOptions,
+    progress: Callable[[float], None],
+    verdict: Verdict,
+) -> DemandForecast:
+    """Return the forecast of every item and of the store, as the `verdict` has it.
+
+    `on_sale` [items, days] tells on which days ahead each item may be sold; on others, and
+    where the store is closed, it is 0. Its last HORIZON days are told: those before them
+    follow the history directly and lead to the first. `progress` is told shares of 1.
+
+    Source: requirements/algorithms.md 7.1.
+    """
+    totals = store_totals(demand)
+    past = past_totals(totals, demand.first_day)
+    lead = on_sale.shape[1] - HORIZON
+    total = later(
+        forecast_total(totals, demand.first_day, past), totals, demand.first_day, lead
+    )
+    paths, learned = _items(demand, options, verdict, progress)
+    classes = sale_classes(demand, demand.days)
+    paths = verdict.calibration.applied(paths, levels(demand, demand.days), classes)
+    shut = ~on_sale[:, lead:] | total.closed[None]
+    paths = _weeks_on(paths, lead).closed_on(shut)
+    progress(1.0)
+    return DemandForecast(
+        paths,
+        learned,
+        verdict.sums[classes],
+        total,
+        _accuracy(totals, past),
+        verdict.judged,
+    )
+
+
+def _items(
+    demand: Demand,
+    options: DemandOptions,
+    verdict: Verdict,
+    progress: Callable[[float], None],
+) -> tuple[Paths, Bools]:
+    """Return the paths before calibration, and which of them the model had a part in."""
+    total, shut = total_mean(store_totals(demand), demand.first_day)
+    closed = shut[None]
+    paths = expect(demand, demand.days, options).closed_on(closed)
+    learned = np.zeros(demand.items, np.bool_)
+    classes = sale_classes(demand, demand.days)
+    if verdict.wants_model:
+        try:
+            model = learn(demand, options, progress)
+        except ModelMissingError:
+            return reconciled(paths, total, trust_in_total(demand)), learned
+        items = learned_items(demand, demand.days, options)
+        share = verdict.shares[classes[items]]
+        theirs = model.expect(demand, demand.days, items).closed_on(closed)
+        mixed = paths.of(items).mixed(theirs, share)
+        paths.mean[items], paths.quantiles[:, items] = mixed.mean, mixed.quantiles
+        learned[items] = share > 0
+    paths = reconciled(paths, total, trust_in_total(demand))
+    lately = demand.on_sale[:, -HORIZON:].any(axis=1)
+    simple = np.flatnonzero(verdict.moving[classes] & lately)
+    if len(simple):
+        plain = moving_average(demand, demand.days).closed_on(closed).of(simple)
+        paths.mean[simple], paths.quantiles[:, simple] = plain.mean, plain.quantiles
+        learned[simple] = False
+    return paths, learned
+
+
+def _weeks_on(paths: Paths, lead: int) -> Paths:
+    """Return the paths from day `lead` on: what is beyond the last week repeats it."""
+    places = np.arange(lead, lead + HORIZON)
+    places = np.where(places < HORIZON, places, places - WEEK)
+    return Paths(paths.mean[:, places], paths.quantiles[:, :, places])
+
+
+def _accuracy(totals: Floats, past: TotalPast) -> Accuracy | None:
+    """Return the figures of the newest origins; each one's band is told by the others."""
+    if past.origins < 4:  # noqa: PLR2004 - too few to say anything
+        return None
+    count = min(past.origins, _ORIGINS_TOLD)
+    oldest = len(totals) - HORIZON - WEEK * (count - 1)
+    scale = float((np.diff(totals[:oldest]) ** 2).mean())
+    actual, forecast = past.actual[:count], past.forecast[:count]
+    if scale <= 0 or actual.sum() <= 0:
+        return None
+    inside = 0
+    for row in range(count):
+        others = np.arange(past.origins) != row
+        low, _, high = band(past.forecast[others], past.actual[others])
+        came, told = actual[row], forecast[row]
+        inside += int(((came >= low * told) & (came <= high * told)).sum())
+
+    def rmsse(expected: Floats) -> float:
+        return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())
+
+    return Accuracy(
+        wape=float(np.abs(actual - forecast).sum() / actual.sum()),
+        rmsse=rmsse(forecast),
+        bias=float(forecast.sum() / actual.sum()) - 1,
+        coverage=inside / actual.size,
+        baseline_rmsse=min(rmsse(past.naive[:count]), rmsse(past.moving[:count])),
+    )

@@ -1,0 +1,52 @@
+"""What is a forecast? For each day ahead its mean and its p10, p50 and p90."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Bools, Floats, Ints, Items
+    from productrecs.engines.demand.series import Amounts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """The days ahead of some series: `mean` [n, days], `quantiles` [3, n, days].
+
+    `mean` is the expected amount, which sums; quantiles are for QUANTILES, in their order.
+    """
+
+    mean: Amounts
+    quantiles: Amounts
+
+    def closed_on(self, closed: Bools) -> Paths:
+        """Return the same with nothing on the days that are `closed` [n or 1, days]."""
+        return Paths(
+            np.where(closed, 0, self.mean).astype(np.float32),
+            np.where(closed, 0, self.quantiles).astype(np.float32),
+        )
+
+    def times(self, factors: Floats) -> Paths:
+        """Return every number times `factors` ([days], or [n, days])."""
+        scale = factors.astype(np.float32)
+        return Paths(self.mean * scale, self.quantiles * scale)
+
+    def mixed(self, other: Paths, share: Floats) -> Paths:
+        """Return a mixture that holds `share` [n] of `other`, number by number."""
+        weight = share.astype(np.float32)[:, None]
+        return Paths(
+            self.mean + weight * (other.mean - self.mean),
+            self.quantiles + weight * (other.quantiles - self.quantiles),
+        )
+
+    def in_order(self) -> Paths:
+        """Return the same with nothing below 0 and no quantile above the next one."""
+        quantiles = np.sort(np.maximum(self.quantiles, 0), axis=0)
+        return Paths(np.maximum(self.mean, 0), quantiles)
+
+    def of(self, rows: Ints | Items) -> Paths:
+        """Return the paths of these rows alone."""
+        return Paths(self.mean[rows], self.quantiles[:, rows])

@@ -1,0 +1,179 @@
+"""What does an item sell without a learned model? Its level, its weekdays, and its spread.
+
+The ladder below the model: items that sell regularly follow their recent level and the
+store's weekdays; intermittent ones the same more slowly; young and rare ones lean on their
+category; what has not sold for half a year is expected to sell no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import stats
+
+from productrecs.engines.demand.calibration import sale_classes, shared_out
+from productrecs.engines.demand.features import (
+    caps,
+    own_quantiles,
+    recent_weighted,
+    store_profile,
+    year_factors,
+)
+from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
+from productrecs.engines.demand.paths import Paths
+from productrecs.engines.demand.series import Demand, weekdays
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Bools, Floats
+
+_REGULAR_HALF_LIFE: Final = 21.0
+_SPARSE_HALF_LIFE: Final = 56.0
+_LOOK_BACK: Final = 112
+_PRIOR_DAYS: Final = 14.0
+"""How many days of its category's rate an item's own days are weighed against."""
+
+_SPREAD_DAYS: Final = 56
+"""From so many open days on, an item's own spread is told from its own days."""
+
+_LEAST_DISPERSION, _MOST_DISPERSION = 0.05, 20.0
+_CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
+"""Where volume classes end, in a day's mean."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Where each item stands on the ladder at an origin: [items] each."""
+
+    regular: Bools
+    young: Bools  # or rare: its category speaks for it
+    obsolete: Bools
+
+
+def standing(demand: Demand, origin: int, options: DemandOptions) -> Standing:
+    """Return each item's rung, told from its days up to `origin`."""
+    amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
+    sold = amounts > 0
+    sales, open_days = sold.sum(axis=1), on_sale.sum(axis=1)
+    young = (sales < options.sparse_sales) | (open_days < options.sparse_days)
+    recent_sales = sold[:, -_LOOK_BACK:].sum(axis=1)
+    recent_open = on_sale[:, -_LOOK_BACK:].sum(axis=1)
+    interval = recent_open / np.maximum(recent_sales, 1)
+    regular = ~young & (interval < options.regular_interval)
+    seen = on_sale[:, -options.obsolete_days :].sum(axis=1)
+    silent = sold[:, -options.obsolete_days :].sum(axis=1) == 0
+    # Half a year without a sale, though it could be bought on most of its days.
+    obsolete = silent & (sales > 0) & (seen >= options.obsolete_days // 2)
+    return Standing(regular, young, obsolete)
+
+
+def expect(demand: Demand, origin: int, options: DemandOptions) -> Paths:
+    """Return what each item sells on the HORIZON days after `origin`, by the ladder."""
+    ahead = demand.ordinals(origin, HORIZON)
+    rungs = standing(demand, origin, options)
+    profile = store_profile(demand, origin)
+    levels = _levels(demand, origin, profile, rungs)
+    shape = profile[weekdays(ahead)] * year_factors(demand, origin)
+    mean = (levels[:, None] * shape).astype(np.float32)
+    quantiles = _by_own_days(demand, origin, mean)
+    open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
+    strange = np.flatnonzero(rungs.young | (open_days < _SPREAD_DAYS))
+    if len(strange):
+        sizes = _dispersions(demand, origin)[strange]
+        quantiles[:, strange] = negative_binomial(mean[strange], sizes[:, None])
+    return Paths(mean, quantiles.astype(np.float32)).in_order()
+
+
+def _levels(demand: Demand, origin: int, profile: Floats, rungs: Standing) -> Floats:
+    """Return each item's amount on an average open day: [items].
+
+    Single huge orders are taken off and shared out over items that sell as often.
+    """
+    most = caps(demand, origin)
+    held = Demand(
+        np.minimum(demand.amounts[:, :origin], most[:, None]).astype(np.float32),
+        demand.on_sale[:, :origin],
+        demand.categories,
+        demand.first_day,
+    )
+    days = profile[weekdays(demand.ordinals(0, origin))]
+    quick = recent_weighted(held, origin, _REGULAR_HALF_LIFE, days)
+    slow = recent_weighted(held, origin, _SPARSE_HALF_LIFE, days)
+    start = max(0, origin - _LOOK_BACK)
+    full = demand.amounts[:, start:origin].sum(axis=1, dtype=np.float64)
+    kept = held.amounts[:, start:].sum(axis=1, dtype=np.float64)
+    classes = sale_classes(demand, origin)
+    shared = shared_out(full, kept, classes)[classes]
+    levels = np.where(rungs.regular, quick, slow) * shared
+    levels = np.where(rungs.young, _young_levels(demand, origin, rungs), levels)
+    return np.where(rungs.obsolete, 0.0, levels)
+
+
+def _young_levels(demand: Demand, origin: int, rungs: Standing) -> Floats:
+    """Return (sold + 14 days of the category's rate) / (days on sale + 14): [items].
+
+    The category's rate is that of its items that are known well, at the median; the whole
+    store's where it has none.
+    """
+    start = max(0, origin - _LOOK_BACK)
+    amounts, on_sale = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
+    sums, days = amounts.sum(axis=1, dtype=np.float64), on_sale.sum(axis=1)
+    rates = sums / np.maximum(days, 1)
+    known = ~rungs.obsolete & (days > 0) & (sums > 0)
+    overall = float(np.median(rates[known])) if known.any() else 0.0
+    prior = np.full(demand.items, overall)
+    grouped = known & (demand.categories >= 0)
+    for code in np.unique(demand.categories[grouped]).tolist():
+        members = demand.categories == code
+        prior[members] = float(np.median(rates[members & known]))
+    levels: Floats = (sums + _PRIOR_DAYS * prior) / (days + _PRIOR_DAYS)
+    return levels
+
+
+def _by_own_days(demand: Demand, origin: int, mean: Floats | np.ndarray) -> Floats:
+    """Return the quantiles of an item's own days, moved to its mean: [3, items, h]."""
+    recent = own_quantiles(demand, origin, _LOOK_BACK)
+    start = max(0, origin - _LOOK_BACK)
+    held = demand.on_sale[:, start:origin]
+    average = (demand.amounts[:, start:origin] * held).sum(axis=1) / np.maximum(
+        held.sum(axis=1), 1
+    )
+    ratios = [np.nan_to_num(one) / np.maximum(average, 1e-6) for one in recent]
+    return np.stack([ratio[:, None] * mean for ratio in ratios])
+
+
+def _dispersions(demand: Demand, origin: int) -> Floats:
+    """Return k of var = mean + k mean^2 for each item: its class of volume's median.
+
+    Poisson, or nearly so, where days scatter no more than chance has them.
+    """
+    start = max(0, origin - _LOOK_BACK)
+    amounts, held = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
+    days = np.maximum(held.sum(axis=1), 1)
+    average = (amounts * held).sum(axis=1) / days
+    variance = (np.where(held, amounts - average[:, None], 0) ** 2).sum(axis=1) / days
+    excess = (variance - average) / np.maximum(average, 1e-6) ** 2
+    classes = np.searchsorted(_CLASSES, average)
+    dispersion = np.full(len(_CLASSES) + 1, 1.0)
+    for one in range(len(dispersion)):
+        members = (classes == one) & (average > 0)
+        if members.any():
+            dispersion[one] = np.median(excess[members])
+    return np.asarray(np.clip(dispersion, _LEAST_DISPERSION, _MOST_DISPERSION)[classes])
+
+
+def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
+    """Return the QUANTILES of counts with var = mean + dispersion * mean^2.
+
+    Shape [3, *mean.shape]; whole numbers. Equal means are looked up once.
+    """
+    size = np.broadcast_to(1 / dispersion, mean.shape)
+    pairs = np.stack((np.round(mean, 2).ravel(), size.ravel()))
+    distinct, places = np.unique(pairs, axis=1, return_inverse=True)
+    mu, r = distinct
+    found = [
+        np.where(mu > 0, stats.nbinom.ppf(share, r, r / (r + np.maximum(mu, 1e-9))), 0)
+        for share in QUANTILES
+    ]
+    return np.stack([one[places.ravel()].reshape(mean.shape) for one in found])

@@ -1,0 +1,123 @@
+"""What follows from a forecast for stock: when and how much to order, what is too much?
+
+Days are counted from today, 0; day 1 is the first one ahead. Beyond the days that are told,
+demand goes on at their average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats, Ints
+
+_NORMAL: Final = NormalDist()
+_NORMAL_P90: Final = 1.2816
+_FARTHEST: Final = 365  # days until an order that are worth telling
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """How a store orders: days until goods are there, service from 0 to 1, and so on."""
+
+    lead_days: int
+    service: float  # the share of orders that should come before stock has run out
+    order_days: int  # what an order should last on top of its lead time
+    overstock_days: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """What items are expected to sell: `means` and `p90s` [items, days]; `spreads` [items].
+
+    `spreads` tell by how much sums of days scatter more than independent days would.
+    """
+
+    means: Floats
+    p90s: Floats
+    spreads: Floats
+
+    def by(self, day: Floats | float) -> Floats:
+        """Return what is expected to be sold up to the end of `day` ([items] or one)."""
+        known = self.means.shape[1]
+        ends = np.broadcast_to(np.asarray(day, np.float64), (len(self.means),))
+        summed = np.concatenate(
+            (np.zeros((len(self.means), 1)), np.cumsum(self.means, axis=1)), axis=1
+        )
+        whole = np.minimum(ends, known).astype(np.int64)
+        inside = summed[np.arange(len(ends)), whole]
+        return np.asarray(inside + self.pace * np.maximum(ends - known, 0))
+
+    @property
+    def pace(self) -> Floats:
+        """What sells on an average day: [items]."""
+        return np.asarray(self.means.mean(axis=1))
+
+    def scatter(self, days: int) -> Floats:
+        """Return the standard deviation of what `days` together sell: [items]."""
+        upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
+        variance = np.maximum(upper**2, self.means).mean(axis=1)
+        return np.asarray(self.spreads * np.sqrt(variance * days))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StockPlan:
+    """What to do for each item: [items] each. All unknown (NaN, -1) where stock is."""
+
+    order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
+    quantity: Floats  # of that order, whole units; 0 where none is due
+    lost: Floats  # units that will be wanted and not there before an order of today comes
+    surplus: Floats  # units beyond what `overstock_days` sell
+
+
+def plan_stock(stock: Floats, outlook: Outlook, supply: Supply) -> StockPlan:
+    """Return the plan for items with `stock` [items] units now, NaN where it is unknown.
+
+    An order is due on the first day on which what is left may not last for the lead time
+    with the wanted service; it brings as much as lead time and `order_days` need with that
+    service. Demand is taken as normal around its mean. Goods on their way are not known.
+    """
+    factor = _NORMAL.inv_cdf(supply.service)
+    cycle = supply.lead_days + supply.order_days
+    safety = factor * outlook.scatter(supply.lead_days)
+    known = np.isfinite(stock)
+    left = np.where(known, stock, 0.0)
+    order_in = _first_day(left - safety, outlook, supply.lead_days)
+    wanted = outlook.by(np.maximum(order_in, 0) + cycle) + factor * outlook.scatter(cycle)
+    due = known & (order_in >= 0)
+    quantity = np.where(due, np.ceil(np.maximum(wanted - left, 0)), 0.0)
+    lead = outlook.by(supply.lead_days)
+    lost = _shortfall(np.maximum(left, 0), lead, outlook.scatter(supply.lead_days))
+    surplus = np.floor(np.maximum(left - outlook.by(supply.overstock_days), 0))
+    return StockPlan(
+        np.where(due & (quantity > 0), order_in, -1),
+        quantity,
+        np.where(known, lost, np.nan),
+        np.where(known, surplus, np.nan),
+    )
+
+
+def _first_day(left: Floats, outlook: Outlook, lead_days: int) -> Ints:
+    """Return the first day whose lead time `left` does not outlast; -1 within no year."""
+    found = np.full(len(left), -1, np.int64)
+    sells = outlook.pace > 0
+    for day in range(_FARTHEST + 1):
+        due = sells & (found < 0) & (left <= outlook.by(float(day + lead_days)))
+        found[due] = day
+        if not (sells & (found < 0)).any():
+            break
+    return found
+
+
+def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
+    """Return how much more than `stock` is wanted on average, and never less than 0."""
+    spread = np.maximum(scatter, 1e-9)
+    gap = (stock - mean) / spread
+    density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
+    beyond = np.array([_NORMAL.cdf(-one) for one in gap.tolist()])
+    missing = np.maximum(spread * (density - gap * beyond), 0)
+    return np.where(mean > 0, np.where(stock > 0, missing, mean), 0.0)

@@ -1,0 +1,218 @@
+"""Forecasts as reports: what to do about each product, and the store's days ahead."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from productrecs.core.clock import iso
+from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
+from productrecs.features.forecast.actions import Action, Alert, plan_actions
+from productrecs.features.forecast.repository import ForecastRepository, Run
+from productrecs.features.forecast.summary import summary_of
+from productrecs.storage.database import Database
+from productrecs.storage.job_counts import progress_of
+from productrecs.tenancy.accounts.store import Store
+
+_NOT_YET: Final = (
+    "Nothing was forecast yet: `productrecs store enable-demand` gives a store the add-on"
+)
+_UNITS_OF_LINES: Final = (
+    "Order lines are counted, since quantities are not known: each is taken for one unit "
+    "of stock, so that orders are a lower bound and cover is an upper one."
+)
+_JOB: Final = "forecast"
+_TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes another."
+_ON_ITS_WAY: Final = "Goods on their way from suppliers are not known, and are not counted."
+
+COLUMNS: Final = (
+    Definition("item_id", "text", "the product"),
+    Definition("sku", "text", "the merchant's own code"),
+    Definition("title", "text", "its title"),
+    Definition(
+        "alert",
+        "text",
+        "out_of_stock: none left and wanted; runs_out: before an order of today comes; "
+        "order_now: an order is due; overstock: more than overstock_days sell",
+    ),
+    Definition(
+        "money", "money", "at risk; of overstock, what is bound in what is too much"
+    ),
+    Definition("stock_qty", "count", "units in stock"),
+    Definition("expected_28_days", "number", "what the next 28 days are expected to sell"),
+    Definition("days_of_cover", "number", "days from tomorrow on until stock is sold"),
+    Definition("stockout_date", "day", "the day on which it runs out, at that pace"),
+    Definition("order_date", "day", "when to order, for lead_time_days and service_level"),
+    Definition("order_quantity", "count", "how much, to last order_every_days longer"),
+    Definition(
+        "revenue_at_risk",
+        "money",
+        "at today's price, what will be wanted and not there until an order of today comes",
+    ),
+    Definition("overstock_units", "count", "units beyond what overstock_days sell"),
+    Definition("overstock_value", "money", "the same at cost, or at the price without one"),
+    Definition("method", "text", "lgbm: the learned model; statistical: simpler ways"),
+)
+_ORDERS: Final[Mapping[str, Callable[[Action], Any]]] = {
+    "stockout_date": lambda one: (one.stockout_date is None, str(one.stockout_date)),
+    "order_date": lambda one: (one.order_date is None, str(one.order_date)),
+    "expected_28_days": lambda one: -one.expected_28_days,
+    "overstock_value": lambda one: -(one.overstock_value or 0.0),
+}
+
+
+def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -> Report:
+    """Return what to do about each product, alerts of most money first.
+
+    `asked.by` may name one other order: stockout_date, order_date, expected_28_days or
+    overstock_value.
+
+    Raises:
+        ReportError: for another.
+    """
+    order = _order(asked)
+    with database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run = repository.run()
+        items = repository.items() if run is not None else []
+    title = f"Stock and demand of {store.domain}"
+    if run is None:
+        return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
+    actions = plan_actions(items, run, store.settings, now_ms)
+    if order is not None:
+        actions.sort(key=order)
+    notes = [_ON_ITS_WAY if actions else _TOO_OLD]
+    if run.target_mode == "order_lines":
+        notes.insert(0, _UNITS_OF_LINES)
+    if len(actions) > asked.limit:
+        notes.append(f"{len(actions) - asked.limit} more products; --limit shows them.")
+    return Report(
+        "demand",
+        f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
+        figures=_sums(actions),
+        columns=COLUMNS,
+        rows=tuple(_row(one) for one in actions[: asked.limit]),
+        notes=tuple(notes),
+    )
+
+
+def forecast_report(database: Database, store: Store, asked: Asked) -> Report:
+    """Return the store's days ahead, and how right such forecasts were.
+
+    Raises:
+        ReportError: when it is asked in another order.
+    """
+    if asked.by:
+        message = "the forecast is told day by day, in no other order"
+        raise ReportError(message)
+    with database.reading() as connection:
+        run = ForecastRepository(connection, store.store_id).run()
+        progress = progress_of(connection, store.store_id, _JOB)
+    notes = () if progress is None else (f"A run is under way: {progress:.0%} is done.",)
+    title = f"The next 28 days of {store.domain}"
+    columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
+    if run is None:
+        return Report("forecast", title, columns=columns, notes=notes or (_NOT_YET,))
+    told = summary_of(run, store.settings.currency, enabled=True)
+    names = [column.name for column in columns]
+    return Report(
+        "forecast",
+        f"{title}, forecast {iso(run.generated_at)}",
+        figures=_figures(run, told),
+        columns=columns,
+        rows=tuple(tuple(day[name] for name in names) for day in told["forecast"]),
+        notes=notes,
+    )
+
+
+def _order(asked: Asked) -> Callable[[Action], Any] | None:
+    if not asked.by:
+        return None
+    if len(asked.by) > 1 or asked.by[0] not in _ORDERS:
+        message = f"demand is ordered by money, or by one of {', '.join(_ORDERS)}"
+        raise ReportError(message)
+    return _ORDERS[asked.by[0]]
+
+
+def _row(action: Action) -> tuple[Value, ...]:
+    told = [getattr(action, column.name) for column in COLUMNS]
+    return tuple(None if one is None else _plain(one) for one in told)
+
+
+def _plain(value: Any) -> Value:
+    return value if isinstance(value, str | int | float) else str(value.isoformat())
+
+
+def _sums(actions: Sequence[Action]) -> tuple[Figure, ...]:
+    counted = [one for one in actions if one.alert is not None]
+    figures = [
+        Figure(
+            Definition(alert.value, "count", f"products with the alert {alert.value}"),
+            sum(one.alert is alert for one in counted),
+        )
+        for alert in Alert
+    ]
+    at_risk = sum(one.revenue_at_risk or 0.0 for one in actions)
+    too_much = sum(one.overstock_value or 0.0 for one in actions)
+    return (
+        *figures,
+        Figure(
+            Definition("revenue_at_risk", "money", "of all products together"),
+            round(at_risk, 2),
+        ),
+        Figure(
+            Definition("overstock_value", "money", "of all products together"),
+            round(too_much, 2),
+        ),
+    )
+
+
+def _day_columns(mode: str) -> tuple[Definition, ...]:
+    return (
+        Definition("date", "day", "the day in the store's time zone"),
+        Definition("mean", "number", f"the expected {mode}: what sums"),
+        Definition("p10", "number", "one day in ten brings less"),
+        Definition("p50", "number", "the median"),
+        Definition("p90", "number", "one day in ten brings more"),
+    )
+
+
+def _figures(run: Run, told: Mapping[str, Any]) -> tuple[Figure, ...]:
+    figures = [
+        Figure(Definition(f"{days} {band}", "number", f"of the {days} together"), amount)
+        for days, bands in told["totals"].items()
+        for band, amount in bands.items()
+    ]
+    meanings = {
+        "wape": "error in past weeks, in shares of what was sold",
+        "rmsse": "error of a day in past weeks, in those of yesterday once more",
+        "bias": "how much too high (above 0) or too low forecasts were",
+        "coverage_p10_p90": "share of past days between p10 and p90; 0.8 is meant",
+        "baseline_rmsse": "rmsse of the better of last week once more and the 28-day mean",
+    }
+    figures += [
+        Figure(Definition(name, "number", meanings[name]), value)
+        for name, value in (told["accuracy"] or {}).items()
+    ]
+    counts = (
+        ("products", "products that were forecast", run.items),
+        ("learned", "of them with the learned model", run.learned),
+        ("seconds", "that the run took", run.seconds),
+    )
+    figures += [Figure(Definition(name, "number", why), one) for name, why, one in counts]
+    return (*figures, *_judged(run))
+
+
+def _judged(run: Run) -> list[Figure]:
+    """Return the backtest of products that sell often, beside the simple ways."""
+    if run.judged is None:
+        return []
+    meanings = {
+        "rmsse": "of products that sell often: mean error of a day, past weeks",
+        "naive_rmsse": "the same of last week once more",
+        "moving_rmsse": "the same of the 28-day mean",
+        "bias": "of all products together",
+        "coverage": "share of their days between p10 and p90",
+    }
+    return [
+        Figure(Definition(f"items {name}", "number", why), round(run.judged[name], 4))
+        for name, why in meanings.items()
+    ]

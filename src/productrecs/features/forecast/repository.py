@@ -1,0 +1,144 @@
+"""The SQL of what was forecast, and of what the catalog says of the items now."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability
+from productrecs.storage.tables import forecast_runs, item_forecasts, items
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A store's forecast; days are ISO dates of its zone."""
+
+    generated_at: int
+    first_day: str
+    target_mode: str
+    history: Sequence[Sequence[Any]]  # of day and amount
+    total: Mapping[str, Any]
+    accuracy: Mapping[str, float] | None
+    judged: Mapping[str, Any] | None
+    items: int
+    learned: int
+    seconds: float
+
+
+class DayAhead(NamedTuple):
+    """One day of a forecast."""
+
+    mean: float
+    p10: float
+    p50: float
+    p90: float
+
+
+NOTHING: Final = DayAhead(0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemForecast:
+    """An item of the catalog now, and its forecast; without one `days` is empty."""
+
+    item_id: str
+    sku: str | None
+    title: str
+    price: float | None
+    cost: float | None
+    stock_qty: int | None
+    availability: Availability | None
+    available_from: str | None
+    available_until: str | None
+    created_at: int
+    method: str | None
+    days: Sequence[DayAhead]
+    spread: float
+
+
+class ForecastRepository:
+    """One store's forecasts, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def run(self) -> Run | None:
+        """Return the newest run, or None before the first."""
+        query = sa.select(forecast_runs).where(forecast_runs.c.store_id == self._store_id)
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            return None
+        return Run(
+            generated_at=row["generated_at"],
+            first_day=row["first_day"],
+            target_mode=row["target_mode"],
+            history=json.loads(row["history"]),
+            total=json.loads(row["total"]),
+            accuracy=None if row["accuracy"] is None else json.loads(row["accuracy"]),
+            judged=None if row["judged"] is None else json.loads(row["judged"]),
+            items=row["items"],
+            learned=row["learned"],
+            seconds=row["seconds"],
+        )
+
+    def item(self, item_id: str) -> ItemForecast | None:
+        """Return an item of the catalog and its forecast; None when it is not in it."""
+        query = self._items().where(items.c.item_id == item_id)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _read(row)
+
+    def items(self) -> list[ItemForecast]:
+        """Return every item of the catalog that was forecast, by its id."""
+        query = self._items().where(item_forecasts.c.method.is_not(None))
+        rows = self._connection.execute(query.order_by(items.c.item_id)).mappings()
+        return [_read(row) for row in rows]
+
+    def _items(self) -> sa.Select[Any]:
+        joined = items.outerjoin(
+            item_forecasts,
+            (item_forecasts.c.store_id == items.c.store_id)
+            & (item_forecasts.c.item == items.c.number),
+        )
+        return (
+            sa.select(
+                items.c.item_id,
+                items.c.sku,
+                items.c.title,
+                items.c.price,
+                items.c.cost,
+                items.c.stock_qty,
+                items.c.availability,
+                items.c.available_from,
+                items.c.available_until,
+                items.c.created_at,
+                item_forecasts.c.method,
+                item_forecasts.c.days,
+                item_forecasts.c.spread,
+            )
+            .select_from(joined)
+            .where(items.c.store_id == self._store_id, items.c.present.is_(True))
+        )
+
+
+def _read(row: sa.RowMapping) -> ItemForecast:
+    given, days = row["availability"], row["days"]
+    return ItemForecast(
+        item_id=row["item_id"],
+        sku=row["sku"],
+        title=row["title"],
+        price=row["price"],
+        cost=row["cost"],
+        stock_qty=row["stock_qty"],
+        availability=None if given is None else Availability(given),
+        available_from=row["available_from"],
+        available_until=row["available_until"],
+        created_at=row["created_at"],
+        method=row["method"],
+        days=() if days is None else [DayAhead(*day) for day in json.loads(days)],
+        spread=1.0 if row["spread"] is None else row["spread"],
+    )

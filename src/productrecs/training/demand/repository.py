@@ -1,0 +1,225 @@
+"""The SQL of forecasting: sales read once through, the catalog's facts, and the runs."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import (
+    forecast_drafts,
+    forecast_runs,
+    item_forecasts,
+    items,
+    purchase_lines,
+    stock_outs,
+    store_heads,
+)
+
+_PAGE: Final = 50_000
+_CHUNK: Final = 500
+
+
+class ItemFacts(NamedTuple):
+    """What forecasting asks the catalog about one product id."""
+
+    number: int
+    present: bool
+    created_at: int
+    availability: Availability | None
+    category: str | None
+    available_from: str | None
+    available_until: str | None
+
+
+class StockOut(NamedTuple):
+    """A time in which an item could not be bought; `until` is None while it lasts."""
+
+    item: int
+    since: int
+    until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A store's forecast, as it is kept."""
+
+    generated_at: int
+    first_day: str
+    target_mode: str
+    history: Sequence[tuple[str, float]]
+    total: Mapping[str, object]
+    accuracy: Mapping[str, float] | None
+    judged: Mapping[str, object] | None
+    items: int
+    learned: int
+    seconds: float
+
+
+class Generated(NamedTuple):
+    """When a store was last forecast."""
+
+    store_id: StoreId
+    generated_at: int
+
+
+def last_runs(connection: sa.Connection) -> list[Generated]:
+    """Return when each store of the installation that ever was, was last forecast."""
+    query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
+    return [Generated(*row) for row in connection.execute(query)]
+
+
+class DemandRepository:
+    """One store's sales and forecasts, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def exists(self) -> bool:
+        """Return whether the store is still there; held against its deletion."""
+        query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
+        return self._transaction.execute(query.with_for_update()).first() is not None
+
+    def seq(self) -> int:
+        """Return how far the store's log has come."""
+        query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
+
+    def sales(self, since_ms: int, until_ms: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Give pages of (item, ts, quantity) of the lines that stand, in that time."""
+        lines = purchase_lines.c
+        query = sa.select(lines.item, lines.ts, lines.quantity).where(
+            lines.store_id == self._store_id,
+            lines.void.is_(False),
+            lines.ts >= since_ms,
+            lines.ts < until_ms,
+        )
+        result = self._transaction.execution_options(stream_results=True).execute(query)
+        for page in result.partitions(_PAGE):
+            yield [tuple(row) for row in page]
+
+    def catalog(self) -> list[ItemFacts]:
+        """Return the facts of every product id that the store ever named."""
+        columns = items.c
+        query = sa.select(
+            columns.number,
+            columns.present,
+            columns.created_at,
+            columns.availability,
+            columns.categories,
+            columns.available_from,
+            columns.available_until,
+        ).where(columns.store_id == self._store_id)
+        return [_facts(row) for row in self._transaction.execute(query).mappings()]
+
+    def stock_outs(self, since_ms: int) -> list[StockOut]:
+        """Return the times without stock that ended after `since_ms`, or have not ended."""
+        query = sa.select(stock_outs.c.item, stock_outs.c.since, stock_outs.c.until).where(
+            stock_outs.c.store_id == self._store_id,
+            sa.or_(stock_outs.c.until.is_(None), stock_outs.c.until >= since_ms),
+        )
+        return [StockOut(*row) for row in self._transaction.execute(query)]
+
+    def sold_out(self) -> set[int]:
+        """Return the numbers of the catalog's items that are out of stock now."""
+        without_stock = sa.and_(items.c.availability.is_(None), items.c.stock_qty == 0)
+        query = sa.select(items.c.number).where(
+            items.c.store_id == self._store_id,
+            items.c.present.is_(True),
+            sa.or_(items.c.availability == Availability.OUT_OF_STOCK.value, without_stock),
+        )
+        return set(self._transaction.execute(query).scalars())
+
+    def begin_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
+        """Note that these items are sold out from now on."""
+        for number in numbers:
+            row = upsert(self._transaction, stock_outs).values(
+                store_id=self._store_id, item=number, since=now_ms, until=None
+            )
+            self._transaction.execute(row.on_conflict_do_nothing())
+
+    def end_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
+        """Note that these items can be bought again."""
+        for start in range(0, len(numbers), _CHUNK):
+            query = stock_outs.update().where(
+                stock_outs.c.store_id == self._store_id,
+                stock_outs.c.item.in_(numbers[start : start + _CHUNK]),
+                stock_outs.c.until.is_(None),
+            )
+            self._transaction.execute(query.values(until=now_ms))
+
+    def forget_stock_outs(self, before_ms: int) -> None:
+        """Forget the times without stock that are too long ago to matter."""
+        query = stock_outs.delete().where(
+            stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
+        )
+        self._transaction.execute(query)
+
+    def draft(self, fingerprint: str) -> dict[str, Any] | None:
+        """Return what an interrupted run of the same `fingerprint` found out, if any."""
+        query = sa.select(forecast_drafts.c.verdict).where(
+            forecast_drafts.c.store_id == self._store_id,
+            forecast_drafts.c.fingerprint == fingerprint,
+        )
+        found = self._transaction.execute(query).scalar()
+        return None if found is None else dict(json.loads(found))
+
+    def keep_draft(self, fingerprint: str, verdict: Mapping[str, object]) -> None:
+        """Keep what was found out, in place of any other draft."""
+        row = upsert(self._transaction, forecast_drafts).values(
+            store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(verdict)
+        )
+        self._transaction.execute(
+            row.on_conflict_do_update(
+                index_elements=[forecast_drafts.c.store_id],
+                set_={
+                    "fingerprint": row.excluded.fingerprint,
+                    "verdict": row.excluded.verdict,
+                },
+            )
+        )
+
+    def replace(
+        self, database: Database, run: StoredRun, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """Let `run` and its items' `rows` (number, method, days, ...) stand from now on."""
+        for table in (forecast_runs, item_forecasts, forecast_drafts):
+            self._transaction.execute(
+                table.delete().where(table.c.store_id == self._store_id)
+            )
+        stored = (
+            self._store_id,
+            run.generated_at,
+            run.first_day,
+            run.target_mode,
+            json.dumps(run.history),
+            json.dumps(run.total),
+            None if run.accuracy is None else json.dumps(run.accuracy),
+            None if run.judged is None else json.dumps(run.judged),
+            run.items,
+            run.learned,
+            run.seconds,
+        )
+        database.insert_rows(self._transaction, forecast_runs, [stored])
+        own = [(self._store_id, *row) for row in rows]
+        database.insert_rows(self._transaction, item_forecasts, own)
+
+
+def _facts(row: sa.RowMapping) -> ItemFacts:
+    names, given = json.loads(row["categories"]), row["availability"]
+    return ItemFacts(
+        number=int(row["number"]),
+        present=bool(row["present"]),
+        created_at=int(row["created_at"]),
+        availability=None if given is None else Availability(given),
+        category=names[-1] if names else None,
+        available_from=row["available_from"],
+        available_until=row["available_until"],
+    )

@@ -1,0 +1,105 @@
+"""Is a merchant told what matters most, first, and in money?"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.features.forecast.actions import Action, Alert, plan_actions
+from productrecs.features.forecast.repository import DayAhead, ItemForecast, Run
+from productrecs.records.catalog.availability import Availability
+from productrecs.tenancy.accounts.settings import StoreSettings
+
+NIGHT = parse_moment("2026-03-02T02:00Z")
+RUN = Run(NIGHT, "2026-03-03", "units", [], {}, None, None, 0, 0, 1.0)
+SETTINGS = StoreSettings(lead_time_days=7, order_every_days=7, overstock_days=60)
+
+
+def item(name: str, pace: float, stock: int | None, **facts: Any) -> ItemForecast:
+    known: dict[str, Any] = {
+        "sku": None,
+        "title": name.title(),
+        "price": 10.0,
+        "cost": None,
+        "availability": None,
+        "available_from": None,
+        "available_until": None,
+        "created_at": 0,
+        "method": "statistical",
+        "days": [DayAhead(pace, pace / 2, pace, pace * 2)] * 28,
+        "spread": 1.0,
+    }
+    return ItemForecast(item_id=name, stock_qty=stock, **(known | facts))
+
+
+def planned(*items: ItemForecast, now: int = NIGHT) -> dict[str, Action]:
+    return {one.item_id: one for one in plan_actions(items, RUN, SETTINGS, now)}
+
+
+def test_alerts_come_in_order_of_money() -> None:
+    found = planned(
+        item("fine", 2, 60),
+        item("dear", 2, 0, price=500.0),
+        item("cheap", 2, 0, price=1.0),
+        item("soon", 2, 4, price=50.0),
+        item("heap", 1, 1_000, cost=2.0),
+    )
+
+    assert list(found) == ["dear", "heap", "soon", "cheap", "fine"]
+    assert [one.alert for one in found.values()] == [
+        Alert.OUT_OF_STOCK,
+        Alert.OVERSTOCK,
+        Alert.RUNS_OUT,
+        Alert.OUT_OF_STOCK,
+        None,
+    ]
+    assert found["dear"].money == found["dear"].revenue_at_risk == 14 * 500.0
+    assert found["heap"].money == (1_000 - 60) * 2.0
+
+
+def test_an_order_is_dated_and_counted() -> None:
+    fine = planned(item("fine", 2, 60))["fine"]
+
+    assert fine.days_of_cover == 30.0
+    assert fine.stockout_date == date(2026, 4, 2)
+    assert fine.order_date is not None
+    assert date(2026, 3, 18) < fine.order_date < date(2026, 3, 26)
+    assert fine.order_quantity is not None
+    assert 14 < fine.order_quantity < 30
+
+
+def test_days_that_have_passed_since_the_run_are_left_out() -> None:
+    fresh = planned(item("fine", 2, 60))["fine"]
+    stale = planned(item("fine", 2, 60), now=NIGHT + 9 * DAY_MS)["fine"]
+
+    assert stale.days_of_cover == fresh.days_of_cover == 30.0
+    assert stale.stockout_date == date(2026, 4, 11)
+    assert planned(item("fine", 2, 60), now=NIGHT + 40 * DAY_MS) == {}
+
+
+def test_without_a_price_there_is_an_alert_and_no_money() -> None:
+    one = planned(item("plain", 2, 0, price=None))["plain"]
+
+    assert (one.alert, one.money) == (Alert.OUT_OF_STOCK, None)
+
+
+def test_uncounted_stock_that_is_said_to_be_out_is_none() -> None:
+    out = item("out", 2, None, availability=Availability.OUT_OF_STOCK)
+
+    assert planned(out)["out"].alert is Alert.OUT_OF_STOCK
+    assert planned(item("open", 2, None))["open"].alert is None
+
+
+def test_what_is_discontinued_is_not_ordered_again_and_is_too_much() -> None:
+    last = item("last", 2, 10, availability=Availability.DISCONTINUED)
+
+    found = planned(last)["last"]
+
+    assert found.order_date is None
+    assert found.alert is Alert.OVERSTOCK
+    assert found.overstock_units == 10
+
+
+def test_no_products_have_no_actions() -> None:
+    assert planned() == {}

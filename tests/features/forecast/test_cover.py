@@ -1,0 +1,53 @@
+"""How long does stock last?"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.features.forecast.cover import LONGEST, cover_of
+from productrecs.features.forecast.item import runs_out
+
+
+@pytest.mark.parametrize(
+    ("stock", "means", "days"),
+    [
+        (10, [4, 4, 4], 2.5),
+        (8, [4, 4, 4], 2.0),
+        (20, [4, 4, 4], 5.0),  # beyond the days told, their average goes on
+        (0, [4, 4], 0.0),
+        (-3, [4, 4], 0.0),
+        (5, [0, 0, 10], 2.5),
+        (5, [0, 0, 0], None),  # nothing is expected to sell
+        (5, [], None),
+        (None, [4, 4], None),  # nobody counts it
+        (10_000, [1, 1], None),  # more than a year
+    ],
+)
+def test_days_of_cover(stock: int | None, means: list[float], days: float | None) -> None:
+    assert cover_of(stock, means) == days
+
+
+@given(st.integers(1, 500), st.lists(st.floats(0.01, 50), min_size=28, max_size=28))
+def test_what_is_expected_to_sell_within_the_cover_is_the_stock(
+    stock: int, means: list[float]
+) -> None:
+    cover = cover_of(stock, means)
+
+    if cover is None:
+        assert sum(means) / 28 * LONGEST < stock * 1.5
+        return
+    whole = int(cover)
+    pace = sum(means) / 28
+    daily = [*means, *([pace] * 400)]
+    assert sum(daily[:whole]) + (cover - whole) * daily[whole] == pytest.approx(stock)
+
+
+def test_stock_runs_out_on_the_day_on_which_it_sells_its_last() -> None:
+    saturday = date(2026, 11, 21)
+
+    assert runs_out(saturday, 0.0) == date(2026, 11, 22)
+    assert runs_out(saturday, 2.5) == date(2026, 11, 24)
