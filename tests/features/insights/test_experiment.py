@@ -160,7 +160,7 @@ def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
     notes = " ".join(report(shop).notes)
 
     assert "each arm needs 50 visitors who bought" in notes
-    assert "more visitors to show a lift of 10%" in notes
+    assert "more visitors to show a lift of 10 %" in notes
 
 
 def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:

@@ -5,9 +5,8 @@ credits, sums and how far it came in one transaction. Reading on equals reading 
 beginning, to the last bit. A store's log is read behind it: nobody who sends waits.
 """
 
-import itertools
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
@@ -20,7 +19,9 @@ from productrecs.core.ids import StoreId
 from productrecs.features.insights.attribution.outcome import (
     CART,
     SALE,
+    CreditDay,
     Outcome,
+    OutcomeDay,
     summed,
 )
 from productrecs.features.insights.attribution.repository import (
@@ -97,7 +98,9 @@ class Step:
     after: Mark
     forgotten: Sequence[int]  # facts that stand otherwise now, or no more
     outcomes: Sequence[Outcome]
-    days: Mapping[str, Sequence[Outcome]]  # those whose sums change, with all of theirs
+    days: Sequence[str]  # those whose sums change
+    credited: Sequence[CreditDay]
+    whole: Sequence[OutcomeDay]
     touched: Touched
     hours: Sequence[Row]
 
@@ -158,13 +161,12 @@ class Attributor:
         return True
 
     def _store(self, store_id: StoreId, step: Step) -> None:
-        credited, whole = summed(itertools.chain(*step.days.values()))
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance(step.before, step.after):
                 return
             repository.replace(self.database, step.forgotten, step.outcomes)
-            repository.replace_days(self.database, step.days.keys(), credited, whole)
+            repository.replace_days(self.database, step.days, step.credited, step.whole)
             repository.count_touches(step.touched)
             repository.count_events(step.hours)
 
@@ -219,21 +221,40 @@ def _read_step(
     standing = [(CART, *row, None) for row in carts]
     standing += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     outcomes = _credited(repository, trail, standing, days)
-    touched_days = {one.day for one in (*outcomes, *replaced)}
     gone = {one.fact for one in replaced}
-    kept = [one for one in repository.outcomes_on(touched_days) if one.fact not in gone]
-    by_day: dict[str, list[Outcome]] = {day: [] for day in touched_days}
-    for one in (*kept, *outcomes):
-        by_day[one.day].append(one)
+    touched_days = sorted({one.day for one in (*outcomes, *replaced)})
+    sums = _sums(repository, touched_days, outcomes, gone)
     return Step(
         before=mark,
         after=mark._replace(seq=up_to),
         forgotten=sorted(gone),
         outcomes=outcomes,
-        days=by_day,
+        days=touched_days,
+        credited=sums[0],
+        whole=sums[1],
         touched=_counted(touches, days),
         hours=repository.hours(mark.seq, up_to),
     )
+
+
+def _sums(
+    repository: AttributionRepository,
+    days: Sequence[str],
+    fresh: Sequence[Outcome],
+    gone: Collection[int],
+) -> tuple[list[CreditDay], list[OutcomeDay]]:
+    """Return the sums of days, one after the other: a file may change a whole year."""
+    by_day: dict[str, list[Outcome]] = defaultdict(list)
+    for one in fresh:
+        by_day[one.day].append(one)
+    credited: list[CreditDay] = []
+    whole: list[OutcomeDay] = []
+    for day in days:
+        kept = [one for one in repository.outcomes_on(day) if one.fact not in gone]
+        credited_then, whole_then = summed([*kept, *by_day[day]])
+        credited += credited_then
+        whole += whole_then
+    return credited, whole
 
 
 def _credited(

@@ -54,10 +54,7 @@ _OF_FACTS: Final = (
     f"SELECT {_COLUMNS} FROM outcomes "  # noqa: S608 - own words
     f"WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"
 )
-_OF_DAYS: Final = (
-    f"SELECT {_COLUMNS} FROM outcomes WHERE store_id = ? "  # noqa: S608 - own words
-    f"AND day IN (SELECT given.value ->> 0 FROM {GIVEN})"
-)
+_OF_DAY: Final = f"SELECT {_COLUMNS} FROM outcomes WHERE store_id = ? AND day = ?"  # noqa: S608 - own words
 _FORGET: Final = f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
 # One statement each: whoever names a widget anew with each event must not hold the lock.
 _COUNT_TOUCHES: Final = (
@@ -182,9 +179,9 @@ class AttributionRepository:
         rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
         return [Outcome(*row) for row in rows]
 
-    def outcomes_on(self, days: Iterable[str]) -> list[Outcome]:
-        """Return what is kept of these days."""
-        rows = self._bare.all(_OF_DAYS, (self._store_id, [[day] for day in days]))
+    def outcomes_on(self, day: str) -> list[Outcome]:
+        """Return what is kept of a day."""
+        rows = self._bare.all(_OF_DAY, (self._store_id, day))
         return [Outcome(*row) for row in rows]
 
     def advance(self, before: Mark, after: Mark) -> bool:

@@ -36,7 +36,7 @@ STRETCH: Final = 400_000
 _PIECE: Final = 100_000  # of the log that is held as rows
 _ROWS: Final = 3  # pairs, seqs, times
 _HEADER: Final = 2  # columns before the touches
-_CODES_KEPT: Final = 500_000
+_CODES_KEPT: Final = 100_000
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 

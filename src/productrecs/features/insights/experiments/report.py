@@ -21,6 +21,7 @@ RULE: Final = (
     "visitor. The intervals hold at every look together, with 95 % each: look whenever you "
     "like, and stop when it suits."
 )
+_TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
 _MEANINGS: Final = {
     "conversion": "share of visitors who bought",
     "revenue": "revenue per visitor in the store's currency",
@@ -39,7 +40,7 @@ COLUMNS: Final = (
     Definition(
         "visitors_more",
         "count",
-        f"how many more visitors show a lift of {TARGET_LIFT:.0%} with 80 % probability",
+        f"how many more visitors show a lift of {_TARGET} with 80 % probability",
     ),
 )
 
@@ -128,8 +129,7 @@ def _figures(found: Stored) -> Iterator[Figure]:
                 f"visitors_more_{name}",
                 "count",
                 metric["visitors_more"],
-                f"visitors still needed to show a lift of {TARGET_LIFT:.0%} in "
-                f"{_MEANINGS[name]}",
+                f"visitors still needed to show a lift of {_TARGET} in {_MEANINGS[name]}",
             )
 
 
@@ -182,7 +182,7 @@ def _power(told: dict[str, Any]) -> Iterator[str]:
         days = math.ceil(most / pace)
         yield (
             f"You need about {_rounded(most):,} more visitors to show a lift of "
-            f"{TARGET_LIFT:.0%} in {' and '.join(more)}: {days:,} days, at "
+            f"{_TARGET} in {' and '.join(more)}: {days:,} days, at "
             f"{pace:,.0f} a day."
         )
 
