@@ -12,7 +12,6 @@ from tests.support.project import ROOT, modules, pyproject
 BY_NAME = {
     "fastapi-offline": "the files of Swagger UI are read out of it",
     "httptools": "uvicorn is told to parse with it",
-    "uvloop": "uvicorn is told to loop with it",
     "tzdata": "zoneinfo reads it where the system has no time zones",
 }
 THROUGH_ANOTHER = {

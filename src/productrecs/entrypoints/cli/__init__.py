@@ -21,6 +21,8 @@ VERBS: Final = {
     "import-items": "imports:import_items",
     "import-orders": "imports:import_orders",
     "keys": "keys:keys",
+    "migrate": "migrate:migrate",
+    "openapi": "openapi:openapi",
     "origins": "origins:origins",
     "plans": "plan:plans",
     "report": "report:report",

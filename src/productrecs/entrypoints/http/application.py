@@ -13,6 +13,7 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Lifespan
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.board import Place
@@ -97,6 +98,49 @@ def create_application(
     return process.gate
 
 
+def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """Return every route as it is declared and described; `life` opens what they need."""
+    application = FastAPI(
+        title="ProductRecs",
+        version=INTERFACE_VERSION,
+        summary="Recommendations for online stores, self-hosted.",
+        openapi_url=None,  # public/reference.py answers it
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=life,
+    )
+    for router in (
+        recommendations.router,
+        search.router,
+        config.router,
+        forecast.router,
+        events.router,
+        orders.router,
+        items.router,
+        uploads.router,
+        connection.router,
+        widget_config.router,
+        recommender_settings.router,
+        engines.router,
+        status.router,
+        report.router,
+        health.router,
+        metrics.router,
+        reference.router,
+        guides.router,
+        widgets.router,
+        mcp.router,
+        index.router,
+    ):
+        application.include_router(router)
+    application.add_exception_handler(RequestValidationError, _unfit)
+    application.add_exception_handler(ProductRecsError, _expected)
+    application.add_exception_handler(HTTPException, _unrouted)
+    application.add_exception_handler(Exception, _unexpected)
+    return application
+
+
 class _Process:
     """One API process from its start to its end."""
 
@@ -116,48 +160,7 @@ class _Process:
         admission.meet(traffic)
         self._context: Context | None = None
         self._preloaded = False
-        self.gate = Gate(self._declared(), self._reasons, draining, traffic)
-
-    def _declared(self) -> FastAPI:
-        application = FastAPI(
-            title="ProductRecs",
-            version=INTERFACE_VERSION,
-            summary="Recommendations for online stores, self-hosted.",
-            openapi_url=None,  # public/reference.py answers it
-            docs_url=None,
-            redoc_url=None,
-            redirect_slashes=False,
-            lifespan=self._life,
-        )
-        for router in (
-            recommendations.router,
-            search.router,
-            config.router,
-            forecast.router,
-            events.router,
-            orders.router,
-            items.router,
-            uploads.router,
-            connection.router,
-            widget_config.router,
-            recommender_settings.router,
-            engines.router,
-            status.router,
-            report.router,
-            health.router,
-            metrics.router,
-            reference.router,
-            guides.router,
-            widgets.router,
-            mcp.router,
-            index.router,
-        ):
-            application.include_router(router)
-        application.add_exception_handler(RequestValidationError, _unfit)
-        application.add_exception_handler(ProductRecsError, _expected)
-        application.add_exception_handler(HTTPException, _unrouted)
-        application.add_exception_handler(Exception, _unexpected)
-        return application
+        self.gate = Gate(declared_routes(self._life), self._reasons, draining, traffic)
 
     @contextlib.asynccontextmanager
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
