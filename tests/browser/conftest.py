@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import MISSING, find_chromium, launched
+from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
+from tests.support.storefront import SHOP, TITLES, Storefront, catalog
+from tests.support.web import Pages, Relay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +43,17 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the script of axe-core, which finds barriers for people with disabilities."""
+    script = ROOT / "widgets/node_modules/axe-core/axe.min.js"
+    if not script.is_file():
+        pytest.skip(
+            "axe-core is not installed, so no barriers were looked for: tools/setup test"
+        )
+    return script.read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Give a running service over SQLite."""
     service = Service(tmp_path_factory.mktemp("service")).prepare()
@@ -51,3 +65,26 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def merchant(service: Service) -> Merchant:
     """Return a fresh store and its connection."""
     return service.register()
+
+
+@pytest.fixture(scope="module")
+def storefront(service: Service) -> Iterator[Storefront]:
+    """Give a store of ten products with its pages; the relay has seen what it has seen."""
+    merchant = service.register(language="en", currency="EUR")
+    picture = "<svg xmlns='http://www.w3.org/2000/svg' width='8' height='8'/>"
+    products = {f"/p/{n}": "<title>Product</title>Product" for n in range(len(TITLES))}
+    shown = {"/picture.svg": picture, "/favicon.ico": ""} | products
+    with Pages(shown) as pages, Relay(service.port) as relay:
+        assert merchant.push(*catalog(pages.origin(SHOP))).status == 200
+        for order in range(4):
+            sent = merchant.order(f"o{order}", "p0", "p1", "p3", session_id=f"s_{order}")
+            assert sent.status == 200
+        service.train(merchant)
+        yield Storefront(service, merchant, pages, relay)
+
+
+@pytest.fixture
+def front(storefront: Storefront) -> Storefront:
+    """Return the store with its pages; nothing was asked yet."""
+    storefront.relay.seen.clear()
+    return storefront

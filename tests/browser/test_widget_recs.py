@@ -1,63 +1,317 @@
-"""A shop's page with one script and one element shows products, and counts what is seen."""
+"""A shop's page with one script and one element shows products, as the merchant wants them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import WAIT_MS, watched
-from tests.support.service import HOST, Merchant, Service
-from tests.support.web import Pages
+from tests.support.browser import watched
+from tests.support.storefront import WITHOUT_PRICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
-PRODUCTS = "product-recs >> a[part=link]"
+    from tests.support.storefront import Storefront
 
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[Pages]:
-    """Give the pages of a shop; tests put theirs in."""
-    with Pages({}) as shop:
-        yield shop
-
-
-@pytest.fixture(scope="module")
-def store(service: Service, shop: Pages) -> Merchant:
-    """Return a store of twelve products."""
-    merchant = service.register()
-    origin = shop.origin()
-    items = [
-        {"id": f"p{n}", "title": f"Tent {n}", "price": n, "product_url": f"{origin}/p{n}"}
-        for n in range(12)
-    ]
-    assert merchant.push(*items).status == 200
-    return merchant
+CARD = "product-recs >> li[part=card]"
+LINK = "product-recs >> a[part=link]"
+PRICE = "product-recs >> [part=price]"
+BUTTON = "product-recs >> [part=button]"
+NAV = "product-recs >> [part=nav-button]"
 
 
-def script(service: Service, store: Merchant) -> str:
-    address = f"http://{HOST}:{service.port}/widget/v1/{store.account.domain}.js"
-    return (
-        "<!doctype html><meta charset=utf-8><title>Shop</title><link rel=icon href=data:,>"
-        f"<script async src={address}></script>"
-    )
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Give an empty page, 1280 pixels wide."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        watched(page)
+        yield page
 
 
-def test_one_script_and_one_element_show_products(
-    page: Page, service: Service, shop: Pages, store: Merchant
+def test_one_script_and_one_element_are_all(page: Page, front: Storefront) -> None:
+    watch = watched(page)
+    element = f"<product-recs data-key={front.key} data-item-id=p0></product-recs>"
+
+    page.goto(front.page("/", element))
+
+    expect(page.locator(LINK)).to_have_count(8)
+    expect(page.locator("product-recs >> h2")).to_have_text("You may also like")
+    assert "p0" not in page.locator(CARD).evaluate_all("all => all.map(a => a.dataset.id)")
+    assert watch.complaints == []
+    assert front.asked("/v1/recommendations")[0]["item_id"] == "p0"
+
+
+PLACES: dict[str, tuple[str, str, dict[str, str | None]]] = {
+    "a product page": ("data-item-id=p0", "recommendations", {"item_id": "p0", "num": "8"}),
+    "bought together": (
+        "data-type=fbt data-item-id=p0",
+        "recommendations",
+        {"item_id": "p0", "source": "buy", "num": "3"},
+    ),
+    "a cart": (
+        "data-type=cart data-item-ids=p0,p1",
+        "recommendations",
+        {"item_ids": "p0,p1", "source": None},
+    ),
+    "a home page": ("data-type=trending data-num=4", "trending", {"num": "4"}),
+    "trending as a source": ("data-source=trending", "trending", {"item_id": None}),
+    "one's own past": (
+        "data-source=browse data-user-id=u7 data-customer-id=c7",
+        "recommendations",
+        {"source": "browse", "user_id": "u7", "customer_id": "c7"},
+    ),
+    "too many": ("data-num=99", "recommendations", {"num": "20"}),
+    "an e-mail address": (
+        "data-customer-id=a@b.example",
+        "recommendations",
+        {"customer_id": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_attributes_say_what_is_asked_for(page: Page, front: Storefront, name: str) -> None:
+    attributes, call, wanted = PLACES[name]
+    page.goto(front.page("/", f"<product-recs data-eager {attributes}></product-recs>"))
+    expect(page.locator(LINK).first).to_be_visible()
+
+    (asked,) = front.asked(f"/v1/{call}")
+
+    assert {parameter: asked.get(parameter) for parameter in wanted} == wanted
+    assert asked["key"] == front.key
+
+
+@pytest.mark.parametrize("layout", ["carousel", "grid", "list", "fbt"])
+def test_every_layout_shows_products_without_barriers(
+    page: Page, front: Storefront, axe: str, layout: str
 ) -> None:
-    key = store.account.publishable
-    element = f"<product-recs data-key={key} data-item-id=p1></product-recs>"
-    shop.pages["/"] = script(service, store) + element
+    attributes = f"data-layout={layout} data-item-id=p0 data-num=6"
+    main = f"<main><h1>Tent</h1><product-recs {attributes}></product-recs></main>"
+    page.goto(front.page("/", main))
+    expect(page.locator(PRICE).first).to_have_text("€9.50" if layout == "fbt" else "€19.50")
+    expect(page.locator("product-recs >> img").first).to_have_js_property("complete", True)
+
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")
+
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    unpriced = page.locator(f"product-recs >> [data-id={WITHOUT_PRICE}]")
+    expect(unpriced.locator("[part=price]")).to_have_count(0)
+
+
+def test_a_carousel_is_moved_by_buttons_and_never_by_itself(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", "<product-recs data-item-id=p0></product-recs>"))
+    carousel = page.locator("product-recs >> section")
+    back, on = page.locator(NAV).nth(0), page.locator(NAV).nth(1)
+    expect(back).to_have_attribute("aria-disabled", "true")
+    expect(on).to_have_attribute("aria-disabled", "false")
+
+    expect(carousel).to_have_attribute("aria-roledescription", "carousel")
+    expect(carousel).to_have_accessible_name("You may also like")
+    assert on.bounding_box() == pytest.approx(
+        {**(on.bounding_box() or {}), "width": 44, "height": 44}
+    )
+    on.focus()
+    page.keyboard.press("Enter")
+    expect(on).to_have_attribute("aria-disabled", "true")
+    expect(back).to_have_attribute("aria-disabled", "false")
+    expect(on).to_be_focused()
+    page.keyboard.press("Enter")  # off, and harmless
+    expect(page.locator(LINK).nth(7)).to_be_in_viewport(ratio=0.9)
+
+    page.locator(LINK).nth(0).focus()
+    expect(page.locator(LINK).nth(0)).to_be_in_viewport(ratio=0.9)
+
+
+def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) -> None:
+    element = "<product-recs data-item-id=p0></product-recs>"
+    page.goto(front.page("/", element, html="lang=ar dir=rtl"))
+    expect(page.locator(LINK)).to_have_count(8)
+
+    first, second = page.locator(CARD).nth(0), page.locator(CARD).nth(1)
+    boxes = first.bounding_box(), second.bounding_box()
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    assert boxes[0]["x"] > boxes[1]["x"]
+    expect(page.locator("product-recs >> h2")).to_have_text("قد يعجبك أيضًا")
+    expect(page.locator(NAV).nth(1)).to_have_attribute("aria-label", "التالي")
+    page.locator(NAV).nth(1).click()
+    expect(page.locator(LINK).nth(7)).to_be_in_viewport(ratio=0.9)
+
+
+LOCALES = [
+    ("lang=de", "", "19,50\u00a0€"),
+    ("lang=en-GB", "", "€19.50"),
+    ("lang=en", "lang=fr", "19,50\u00a0€"),
+    ("", "", "€19.50"),
+]
+
+
+@pytest.mark.parametrize(("html", "attribute", "price"), LOCALES)
+def test_prices_are_written_as_the_page_speaks(
+    page: Page, front: Storefront, html: str, attribute: str, price: str
+) -> None:
+    element = f"<product-recs data-item-id=p0 {attribute}></product-recs>"
+    page.goto(front.page("/", element, html=html))
+
+    expect(page.locator(PRICE).first).to_have_text(price)
+
+
+def set_look(front: Storefront, widget_type: str, **change: object) -> None:
+    target = f"/integration/widget-config?type={widget_type}"
+    body = json.dumps(change).encode()
+    account = front.merchant.server
+    assert front.merchant.client.ask("PUT", target, body, account).status == 200
+
+
+def test_the_look_is_the_merchants(page: Page, front: Storefront) -> None:
+    settings: dict[str, Any] = {
+        "layout": "grid",
+        "columns": 3,
+        "title": "Only here",
+        "accent_color": "#0a5",
+        "corner_radius": 20,
+        "currency": "JPY",
+        "show_add_to_cart": True,
+        "strings": {"add": "Grab it"},
+    }
+    css = "@import 'http://evil.example/x.css'; [part=title] { color: rgb(1, 2, 3) }"
+    set_look(front, "promo", settings=settings, custom_css=css, scoped=True)
+    element = "<product-recs data-type=promo data-item-id=p0></product-recs>"
+    outside = "<p part=title id=outside>Text</p><style>product-recs{--pr-gap:31px}</style>"
     watch = watched(page)
 
-    page.goto(shop.origin())
+    page.goto(front.page("/", element + outside))
 
-    expect(page.locator(PRODUCTS)).to_have_count(8, timeout=WAIT_MS)
-    hrefs = {one.get_attribute("href") for one in page.locator(PRODUCTS).all()}
-    assert f"{shop.origin()}/p1" not in hrefs
-    assert watch.complaints == []
+    expect(page.locator("product-recs >> h2")).to_have_text("Only here")
+    expect(page.locator(PRICE).first).to_have_text("¥20")
+    expect(page.locator(BUTTON).first).to_have_text("Grab it")
+    title = page.locator("product-recs >> [part=title]").first
+    expect(title).to_have_css("color", "rgb(1, 2, 3)")
+    expect(page.locator("#outside")).not_to_have_css("color", "rgb(1, 2, 3)")
+    expect(page.locator("product-recs >> [part=image-box]").first).to_have_css(
+        "border-radius", "20px"
+    )
+    expect(page.locator("product-recs >> ul")).to_have_css("gap", "31px")
+    columns = page.locator("product-recs >> ul").evaluate(
+        "one => getComputedStyle(one).gridTemplateColumns.split(' ').length"
+    )
+    assert columns == 3
+    assert watch.hosts() == {
+        front.pages.origin().partition("//")[2],
+        front.relay.address.partition("//")[2],
+    }
+
+    set_look(front, "promo", scoped=False)
+    page.reload()
+    expect(page.locator("#outside")).to_have_css("color", "rgb(1, 2, 3)")
+
+
+def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront) -> None:
+    page.goto(
+        front.page("/", "<product-recs data-type=fbt data-item-id=p0></product-recs>")
+    )
+    page.evaluate(
+        """document.addEventListener("product-recs:add-to-cart", (event) => {
+          event.preventDefault();
+          window.wanted = event.detail.items;
+          event.detail.waitUntil(new Promise((done) => { window.done = done; }));
+        })"""
+    )
+    total = page.locator("product-recs >> [part=total]")
+    expect(total).to_have_text("€68.50")  # the tent itself, 9.50, and 19.50 and 39.50
+    expect(page.locator("product-recs >> small")).to_have_text("This item")
+
+    page.locator("product-recs >> input").nth(1).uncheck()
+    before = total.inner_text()
+    page.locator(BUTTON).click()
+    expect(page.locator(BUTTON)).to_have_attribute("aria-busy", "true")
+    page.evaluate("window.done()")
+
+    expect(page.locator(BUTTON)).to_have_text("Added")
+    wanted = page.evaluate("window.wanted")
+    assert wanted[0] == {"id": "p0", "price": 9.5, "quantity": 1}
+    assert len(wanted) == 2
+    assert before == f"€{9.5 + wanted[1]['price']:.2f}"
+
+
+def test_without_a_cart_a_button_leads_to_the_product(
+    page: Page, front: Storefront
+) -> None:
+    element = "<product-recs data-type=cart data-item-ids=p0 data-num=1></product-recs>"
+    page.goto(front.page("/", element))
+
+    page.locator(BUTTON).click()
+
+    page.wait_for_url("**/p/*")
+
+
+def test_nothing_to_show_leaves_nothing_behind(page: Page, front: Storefront) -> None:
+    told = "<script>addEventListener('product-recs:empty', () => window.empty = 1)</script>"
+    element = "<product-recs data-source=buy data-item-id=p9>Text</product-recs>"
+    page.goto(front.page("/", element, head=told))
+    page.wait_for_function("window.empty")
+
+    expect(page.locator("product-recs")).to_be_hidden()
+    expect(page.locator("product-recs >> h2")).to_have_count(0)
+
+
+def test_far_below_nothing_is_asked_for(page: Page, front: Storefront) -> None:
+    far = (
+        "<div style='height:5000px'></div><product-recs data-type=trending></product-recs>"
+    )
+    page.goto(front.page("/", far))
+    page.wait_for_function("customElements.get('product-recs')")
+    page.wait_for_timeout(300)
+    before = [one.path for one in front.relay.seen if one.path.startswith("/v1/")]
+
+    page.evaluate("scrollTo(0, 4000)")
+
+    expect(page.locator(LINK).first).to_be_attached()
+    assert before == []
+
+
+def test_ten_elements_ask_as_one(page: Page, front: Storefront) -> None:
+    same = "<product-recs data-eager data-item-id=p0></product-recs>" * 9
+    other = "<product-recs data-eager data-item-id=p1></product-recs>"
+    page.goto(front.page("/", same + other))
+    expect(page.locator(LINK)).to_have_count(80)
+
+    assert len(front.asked("/v1/widget-config")) == 1
+    assert sorted(one["item_id"] for one in front.asked("/v1/recommendations")) == [
+        "p0",
+        "p1",
+    ]
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_twice_the_script_is_once_and_says_so(page: Page, front: Storefront) -> None:
+    watch = watched(page)
+    element = "<product-recs data-item-id=p0></product-recs>"
+    page.goto(front.page("/", element, head=f"{front.script()}</script>"))
+    expect(page.locator(LINK)).to_have_count(8)
+
+    assert len([one for one in watch.complaints if "twice" in one]) == 1
+    assert len(front.asked("/v1/recommendations")) == 1
+
+
+def test_the_script_of_an_unknown_store_is_said_to_be_that(
+    page: Page, front: Storefront
+) -> None:
+    watch = watched(page)
+    tag = f"<script src='{front.relay.address}/widget/v1/nobody.example.js'></script>"
+    front.pages.pages["/"] = f"<link rel=icon href=data:,>{tag}<p>Text</p>"
+
+    page.goto(front.pages.origin())
+
+    assert any("404" in one or "no store" in one for one in watch.complaints)
+    expect(page.locator("p")).to_have_text("Text")

@@ -97,7 +97,10 @@ class _Shop(_Quiet):
     def do_GET(self) -> None:
         """Answer a page."""
         page = self.owner.pages.get(self.path.partition("?")[0])
-        kind = {"content-type": "text/html; charset=utf-8"}
+        is_picture = self.path.endswith(".svg")
+        kind = {
+            "content-type": "image/svg+xml" if is_picture else "text/html; charset=utf-8"
+        }
         if page is None:
             self.answer(404, kind, b"")
         else:

@@ -8,8 +8,8 @@ import type { Product } from "./product";
 const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01";
 
 /** Returns the picture of a product in a box that keeps its size; a missing one is drawn. */
-export function pictureOf(product: Product): HTMLElement {
-  const box = draw("span", { class: "image", part: "image-box" });
+export function pictureOf(product: Product, kind = "image"): HTMLElement {
+  const box = draw("span", { class: kind, part: "image-box" });
   if (!product.image) {
     box.append(icon(PICTURE));
     return box;

@@ -58,7 +58,7 @@ export class Core {
     const address = withQuery(`${this.facts.base}/v1/widget-config`, { type, lang, key });
     let found = this.looks_.get(address);
     if (!found) {
-      found = read(address, new AbortController().signal).then(lookOf);
+      found = read(address, new AbortController().signal).then(({ body }) => lookOf(body));
       found.catch(() => this.looks_.delete(address)); // the next one may ask again
       this.looks_.set(address, found);
     }

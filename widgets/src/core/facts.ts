@@ -18,25 +18,26 @@ export interface Facts {
   readonly answers: readonly string[];
   /** The customer whom the script's own tag names. */
   readonly user: string;
-  /** The script's own tag, for the options of widgets that have no element. */
-  readonly tag: HTMLScriptElement | null;
 }
 
 const PATH = "/widget/v1/";
 
+/** Returns the tag of the script that runs just now, for the first time. */
+export function ownTag(): HTMLScriptElement | null {
+  const current = document.currentScript;
+  return current instanceof HTMLScriptElement && current.src.includes(PATH)
+    ? current
+    : document.querySelector<HTMLScriptElement>(`script[src*="${PATH}"]`);
+}
+
 /** Reads the facts; call it while the script runs for the first time. */
 export function readFacts(): Facts {
-  const current = document.currentScript;
-  const tag =
-    current instanceof HTMLScriptElement && current.src.includes(PATH)
-      ? current
-      : document.querySelector<HTMLScriptElement>(`script[src*="${PATH}"]`);
+  const tag = ownTag();
   const told = tag?.dataset ?? {};
   return {
     base: tag ? (tag.src.split(PATH)[0] ?? "") : location.origin,
     key: STORE?.key ?? told.key ?? "",
     answers: STORE?.answers ?? [],
     user: told.customerId || told.userId || "",
-    tag,
   };
 }

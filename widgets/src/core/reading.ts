@@ -2,8 +2,14 @@
 
 const PATIENCE_MS = 3_000;
 
+/** What came back: JSON, whatever it is, and the headers that a page may read. */
+export interface Reply {
+  readonly body: any;
+  readonly headers: Headers;
+}
+
 interface Asked {
-  readonly reply: Promise<unknown>;
+  readonly reply: Promise<Reply>;
   readonly stop: AbortController;
   listeners: number;
 }
@@ -11,12 +17,12 @@ interface Asked {
 const asked = new Map<string, Asked>();
 
 /**
- * Returns the JSON at an address.
+ * Returns what the service says at an address.
  *
  * Rejects when there is none within three seconds, when the service refuses, and when
  * `signal` says that nobody wants it any more.
  */
-export function read(address: string, signal: AbortSignal): Promise<unknown> {
+export function read(address: string, signal: AbortSignal): Promise<Reply> {
   const found = asked.get(address) ?? ask(address);
   found.listeners += 1;
   return new Promise((resolve, reject) => {
@@ -33,10 +39,7 @@ function ask(address: string): Asked {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
   const reply = fetch(address, { credentials: "omit", signal: stop.signal })
-    .then((got) => {
-      if (!got.ok) throw new Error(`status ${got.status}`);
-      return got.json() as Promise<unknown>;
-    })
+    .then(replyOf)
     .finally(() => {
       clearTimeout(timer);
       asked.delete(address);
@@ -44,6 +47,12 @@ function ask(address: string): Asked {
   const found = { reply, stop, listeners: 0 };
   asked.set(address, found);
   return found;
+}
+
+/** Returns a reply read whole; a refusal is an error. */
+export async function replyOf(got: Response): Promise<Reply> {
+  if (!got.ok) throw new Error(`status ${got.status}`);
+  return { body: await got.json(), headers: got.headers };
 }
 
 /** Returns `path` with those parameters that have a value. */

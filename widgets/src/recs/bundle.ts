@@ -1,11 +1,12 @@
 // What is bought together, with its sum and one button for all of it.
 
+import { press } from "../core/button";
 import { linkOf } from "../core/card";
 import type { Look } from "../core/config";
 import { draw } from "../core/drawing";
 import { money } from "../core/money";
 import type { Product } from "../core/product";
-import { type Told, press } from "./layouts";
+import type { Told } from "./layouts";
 
 /**
  * Returns the list with a box to choose each product, and the sum of what is chosen. `own`,

@@ -1,7 +1,8 @@
 // How is a list drawn? As a carousel, a grid, rows, or a bundle that is bought together.
 
+import { type Wanted, addButton } from "../core/button";
 import { linkOf } from "../core/card";
-import type { Look, Words } from "../core/config";
+import type { Look } from "../core/config";
 import { draw } from "../core/drawing";
 import type { Product } from "../core/product";
 import { drawBundle } from "./bundle";
@@ -10,8 +11,7 @@ import { arrows } from "./carousel";
 /** What a drawn list tells its widget. */
 export interface Told {
   clicked(product: Product, position: number, origin: Event): void;
-  /** Returns whether the page has put the products into its cart. */
-  wanted(chosen: readonly Product[], from: Product | null): Promise<boolean>;
+  readonly wanted: Wanted;
 }
 
 export interface Drawn {
@@ -108,41 +108,6 @@ function cardOf(
   };
   link.addEventListener("click", clicked);
   link.addEventListener("auxclick", clicked);
-  const add = look.show_add_to_cart && !inBundle && addButton(product, look.strings, told);
+  const add = look.show_add_to_cart && !inBundle && addButton(product, look.strings, told.wanted);
   return draw("li", { class: "card", part: "card", "data-id": product.id }, link, add);
-}
-
-function addButton(product: Product, words: Words, told: Told): HTMLElement {
-  const text = draw("span", {}, words.add);
-  const attributes = {
-    class: "button",
-    part: "button",
-    type: "button",
-    "aria-label": `${words.add}: ${product.title}`,
-  };
-  const button = draw("button", attributes, text);
-  button.addEventListener("click", () => {
-    void press(button, text, words.add, words, () => told.wanted([product], product));
-  });
-  return button;
-}
-
-/** Does what a button is for, and says on the button how it went. */
-export async function press(
-  button: HTMLElement,
-  text: HTMLElement,
-  usual: string,
-  words: Words,
-  act: () => Promise<boolean>,
-): Promise<void> {
-  if (button.ariaBusy === "true") return;
-  button.ariaBusy = "true";
-  text.setAttribute("role", "status");
-  try {
-    if (await act()) text.textContent = words.added;
-  } catch {
-    text.textContent = words.failed;
-  }
-  button.ariaBusy = "false";
-  setTimeout(() => (text.textContent = usual), 2_500);
 }

@@ -1,0 +1,379 @@
+"""What a shopper sees and does arrives: once, with its place, and only if they agree."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from playwright.sync_api import expect
+
+from productrecs.storage.tables import events
+from tests.support.browser import watched
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+    from tests.support.storefront import Storefront
+
+LINK = "product-recs >> a[part=link]"
+ELEMENT = "<product-recs data-item-id=p0 data-layout=grid data-num=4></product-recs>"
+SESSION = re.compile(r"s_[A-Za-z0-9]{20,}")
+BEFORE = (
+    "<script>window.ProductRecs ||= {q: [], track() { this.q.push(arguments) }};</script>"
+)
+CART = "ProductRecs.track('add-to-cart', {item_id: 'p1', value: 19.5, currency: 'EUR'})"
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Give a fresh shopper."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        context.set_default_timeout(30_000)
+        yield context
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """Return an empty page of that shopper's."""
+    return context.new_page()
+
+
+def stored(front: Storefront) -> int:
+    """Return how many rows of events the store has."""
+    with front.service.database() as database, database.reading() as connection:
+        query = sa.select(sa.func.count()).select_from(events)
+        of_the_store = events.c.store_id == front.merchant.account.store_id
+        return int(connection.execute(query.where(of_the_store)).scalar_one())
+
+
+def test_a_view_what_was_seen_and_a_click_that_leaves_arrive(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ELEMENT))
+    expect(page.locator(LINK)).to_have_count(4)
+    shown = page.locator("product-recs >> li").evaluate_all(
+        "all => all.map(a => a.dataset.id)"
+    )
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    page.locator(LINK).nth(1).click()
+    page.wait_for_url("**/p/*")
+
+    eventually(lambda: front.events("rec-click"), 20)
+    (view,) = front.events("detail-page-view")
+    (seen,) = front.events("rec-impression")
+    (click,) = front.events("rec-click")
+    assert (view["item_id"], view["widget"]) == ("p0", "recs")
+    assert seen["item_ids"] == shown
+    assert seen["positions"] == [1, 2, 3, 4]
+    assert len(seen["sources"]) == 4
+    assert click["item_id"] == shown[1]
+    assert (click["source"], click["position"]) == (seen["sources"][1], 2)
+    assert click["widget"] == seen["widget"] == "recs"
+    (session,) = {one["session_id"] for one in (view, seen, click)}
+    assert SESSION.fullmatch(session)
+    assert page.evaluate("localStorage.pr_sid") == session
+    assert page.context.cookies() == []
+    (asked,) = front.asked("/v1/recommendations")
+    assert asked["user_id"] == session
+
+
+def test_no_request_asks_the_browser_to_ask_first(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", ELEMENT))
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    assert "OPTIONS" not in front.relay.methods()
+    posted = [one for one in front.relay.seen if one.method == "POST"]
+    assert {one.headers["content-type"].lower() for one in posted} == {
+        "text/plain;charset=utf-8"
+    }
+
+
+def test_half_a_card_for_less_than_a_second_is_not_seen(
+    page: Page, front: Storefront
+) -> None:
+    element = "<product-recs data-item-id=p0 data-layout=list data-num=6></product-recs>"
+    space = "<div style='height:700px'></div>"
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.clock.install()
+    page.goto(front.page("/", space + element + space * 3))
+    expect(page.locator(LINK)).to_have_count(6)
+    page.clock.run_for(700)
+    page.evaluate("scrollTo(0, 2000)")  # away, before a second is over
+    page.wait_for_timeout(100)
+    page.clock.run_for(2_000)
+    before = front.events("rec-impression")
+
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(100)
+    for _ in range(4):
+        page.clock.run_for(700)
+        page.wait_for_timeout(30)
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    (seen,) = front.events("rec-impression")
+    below = page.locator("product-recs >> li").evaluate_all(
+        "all => all.map(a => (900 - a.getBoundingClientRect().top) / a.offsetHeight >= .5)"
+    )
+    assert before == []
+    assert seen["positions"] == [at + 1 for at, visible in enumerate(below) if visible]
+    assert 0 < len(seen["positions"]) < 6
+
+
+def test_a_customer_is_named_beside_the_session(page: Page, front: Storefront) -> None:
+    named = ELEMENT.replace(" ", " data-user-id=u7 data-customer-id=c7 ", 1)
+    page.goto(front.page("/", named))
+    expect(page.locator(LINK)).to_have_count(4)
+    page.evaluate(CART)
+
+    eventually(lambda: front.events("add-to-cart"), 20)
+    told = front.events("detail-page-view") + front.events("add-to-cart")
+    assert {one["user_id"] for one in told} == {"c7"}
+    assert all(SESSION.fullmatch(one["session_id"]) for one in told)
+    assert front.events("add-to-cart")[0]["value"] == 19.5
+
+
+def test_track_may_be_called_before_the_script_is_there(
+    page: Page, front: Storefront
+) -> None:
+    early = f"{BEFORE}<script>{CART}; {CART.replace('p1', 'p2')}</script>"
+    page.goto(front.page("/", "", head=early))
+
+    eventually(lambda: len(front.events("add-to-cart")) == 2, 20)
+    assert [one["item_id"] for one in front.events()] == ["p1", "p2"]
+
+
+# --------------------------------------------------------- what closes, fails and returns
+
+
+def test_a_dead_network_loses_nothing_and_doubles_nothing(
+    context: BrowserContext, page: Page, front: Storefront
+) -> None:
+    before = stored(front)
+    address = front.page("/", "")
+
+    def lose(route: Route) -> None:
+        route.abort()
+
+    context.route("**/v1/events?*", lose)
+    page.goto(address)
+    page.wait_for_function("window.ProductRecs?.core")
+    for number in range(3):
+        page.evaluate(f"{CART.replace('p1', f'p{number}')}; ProductRecs.core.hurry()")
+    page.goto(address)  # the page closes; another begins, and fails as well
+    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_timeout(300)
+    assert front.events() == []
+
+    context.unroute("**/v1/events?*", lose)
+    page.goto(address)
+    eventually(lambda: len(front.events()) == 3, 20)
+    page.wait_for_function(f"localStorage['pr_outbox_{front.key[-8:]}'] === undefined")
+    page.goto(address)
+    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_timeout(500)
+
+    assert [one["item_id"] for one in front.events()] == ["p0", "p1", "p2"]
+    assert stored(front) == before + 3
+
+
+def test_a_refusal_of_one_event_does_not_hold_the_others_up(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ""))
+    page.wait_for_function("window.ProductRecs?.core")
+
+    page.evaluate(f"{CART}; ProductRecs.track('add-to-cart', {{}}); {CART}")
+
+    eventually(lambda: len(front.events()) == 2, 20)
+    page.wait_for_function(f"localStorage['pr_outbox_{front.key[-8:]}'] === undefined")
+
+
+def test_a_service_that_is_busy_is_asked_again_later(
+    context: BrowserContext, page: Page, front: Storefront
+) -> None:
+    answers = [503, 500]
+
+    def refuse(route: Route) -> None:
+        if answers:
+            headers = {"access-control-allow-origin": "*"}
+            route.fulfill(status=answers.pop(), json={}, headers=headers)
+        else:
+            route.fallback()
+
+    context.route("**/v1/events?*", refuse)
+    page.goto(front.page("/", ""))
+    page.wait_for_function("window.ProductRecs?.core")
+    page.evaluate(CART)
+
+    eventually(lambda: front.events(), 30)
+    assert answers == []
+
+
+def leave_at_once(page: Page, front: Storefront, times: int) -> int:
+    """Click that often on a product that leads away at once; return how many arrived."""
+    address = front.page("/", ELEMENT)
+    for _ in range(times):
+        page.goto(address, wait_until="commit")
+        page.locator(LINK).first.click(no_wait_after=True)
+        page.wait_for_url("**/p/*", wait_until="commit")
+    page.goto(front.page("/end", ""))
+    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_timeout(1_000)
+    return len(front.events("rec-click"))
+
+
+@pytest.mark.parametrize("times", [6, pytest.param(500, marks=pytest.mark.trust)])
+def test_clicks_that_leave_at_once_arrive(
+    page: Page, front: Storefront, times: int
+) -> None:
+    before = stored(front)
+
+    arrived = leave_at_once(page, front, times)
+
+    assert arrived >= 0.995 * times
+    clicks = len(front.events("rec-click"))
+    views = len(front.events("detail-page-view"))
+    seen = sum(len(one["item_ids"]) for one in front.events("rec-impression"))
+    assert stored(front) == before + clicks + views + seen
+
+
+# --------------------------------------------------------------------------- who agrees
+
+
+def kept(page: Page) -> list[str]:
+    """Return the names of everything that the page keeps in the browser."""
+    names: list[str] = page.evaluate("Object.keys(localStorage)")
+    return names
+
+
+def test_without_consent_nothing_is_kept_or_told_until_it_is_given(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ELEMENT, tag="async data-consent=required"))
+    expect(page.locator(LINK)).to_have_count(4)
+    page.evaluate(CART)
+    page.wait_for_timeout(1_800)
+    assert (kept(page), front.events()) == ([], [])
+    (asked,) = front.asked("/v1/recommendations")
+    assert "user_id" not in asked
+
+    page.evaluate("ProductRecs.consent(true)")
+
+    eventually(lambda: len(front.events()) >= 3, 20)
+    assert {one["event"] for one in front.events()} == {
+        "detail-page-view",
+        "rec-impression",
+        "add-to-cart",
+    }
+
+
+def test_a_no_forgets_everything(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", ELEMENT))
+    expect(page.locator(LINK)).to_have_count(4)
+    first = page.evaluate("localStorage.pr_sid")
+
+    page.evaluate("ProductRecs.consent(false)")
+    page.evaluate(CART)
+    page.wait_for_timeout(600)
+    assert kept(page) == []
+    assert front.events("add-to-cart") == []
+
+    page.evaluate(f"ProductRecs.consent(true); {CART}")
+    eventually(lambda: front.events("add-to-cart"), 20)
+    assert page.evaluate("localStorage.pr_sid") != first
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "Object.defineProperty(navigator, 'globalPrivacyControl', {get: () => true})",
+        "window.wp_has_consent = () => false",
+        "window.Shopify = {customerPrivacy: {analyticsProcessingAllowed: () => false}}",
+    ],
+)
+def test_consent_tools_and_the_browsers_own_word_are_heard(
+    page: Page, front: Storefront, script: str
+) -> None:
+    page.goto(front.page("/", ELEMENT, head=f"<script>{script}</script>"))
+    expect(page.locator(LINK)).to_have_count(4)
+    page.wait_for_timeout(500)
+
+    assert (kept(page), front.events()) == ([], [])
+
+
+def test_storage_that_is_blocked_is_no_obstacle(page: Page, front: Storefront) -> None:
+    watch = watched(page)
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', "
+        "{get() { throw new DOMException('no', 'SecurityError') }})"
+    )
+    page.goto(front.page("/", ELEMENT))
+    expect(page.locator(LINK)).to_have_count(4)
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    (session,) = {one["session_id"] for one in front.events()}
+    assert SESSION.fullmatch(session)
+    assert watch.complaints == []
+
+
+def test_each_page_of_a_single_page_shop_is_a_view(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", ELEMENT * 2))
+    expect(page.locator(LINK)).to_have_count(8)
+
+    for item in ("p1", "p2", "p1"):
+        page.evaluate(
+            """(item) => {
+              history.pushState({}, "", "/" + item);
+              for (const one of document.querySelectorAll("product-recs")) {
+                one.dataset.userId = "";
+                one.dataset.itemId = item;
+              }
+            }""",
+            item,
+        )
+        eventually(
+            lambda item=item: front.asked("/v1/recommendations")[-1]["item_id"] == item
+        )
+        page.wait_for_timeout(100)
+
+    def viewed() -> list[Any]:
+        return [one["item_id"] for one in front.events("detail-page-view")]
+
+    eventually(lambda: len(viewed()) >= 4, 20)
+    assert viewed() == ["p0", "p1", "p2", "p1"]
+    assert len(front.asked("/v1/recommendations")) == 4
+
+
+def test_who_and_which_widget_sold_is_what_the_service_credits(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ELEMENT))
+    expect(page.locator(LINK)).to_have_count(4)
+    eventually(lambda: front.events("rec-impression"), 20)
+    page.locator(LINK).nth(2).click()
+    page.wait_for_url("**/p/*")
+    eventually(lambda: front.events("rec-click"), 20)
+    (click,) = front.events("rec-click")
+    page.goto(front.page("/cart", ""))
+    page.wait_for_function("window.ProductRecs?.core")
+    page.evaluate(CART.replace("p1", click["item_id"]))
+    eventually(lambda: front.events("add-to-cart"), 20)
+
+    session = click["session_id"]
+    assert front.merchant.order("J-1", click["item_id"], session_id=session).status == 200
+    with front.service.database() as database, database.reading() as connection:
+        columns = (events.c.event, events.c.widget, events.c.source, events.c.position)
+        rows = connection.execute(
+            sa.select(*columns)
+            .where(events.c.store_id == front.merchant.account.store_id)
+            .where(events.c.event == "rec-click")
+            .order_by(events.c.seq.desc())
+        ).first()
+    assert rows is not None
+    assert tuple(rows)[1:] == ("recs", click["source"], 3)

@@ -1,0 +1,327 @@
+"""The theme's own search box, with suggestions: by keys, by photo, never in the way."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import WAIT_MS, watched
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+    from tests.support.storefront import Storefront
+
+FORM = (
+    "<style>.title, .price, [role=option] {font-size: 60px !important}</style>"
+    "<header><form action=/found><input name=q type=search aria-label=Search>"
+    "<button>Go</button></form></header><main><h1>Shop</h1></main>"
+)
+BOX, OPTION = "input[name=q]", "[role=option]"
+LIST = "[role=listbox]"
+EXPANDED = ("aria-expanded", "true")
+CLOSED = ("aria-expanded", "false")
+
+
+@pytest.fixture
+def page(browser: Browser, front: Storefront) -> Iterator[Page]:
+    """Give the shop's page with its search box, and the script at work."""
+    front.page("/found", "Found", kind="search-")
+    address = front.page("/", FORM, kind="search-")
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        page = context.new_page()
+        watched(page)
+        page.goto(address)
+        page.wait_for_function("window.ProductRecs?.core")
+        yield page
+
+
+def typed(page: Page, words: str) -> None:
+    """Type words and wait for their suggestions."""
+    page.locator(BOX).fill(words)
+    for _ in range(5):  # on a starved machine an answer may come later than a page waits
+        with contextlib.suppress(AssertionError):
+            expect(page.locator(OPTION).first).to_be_visible(timeout=4_000)
+            break
+        page.locator(BOX).click()
+    expect(page.locator(BOX)).to_have_attribute(*EXPANDED)
+
+
+def meant(page: Page) -> str | None:
+    """Return the text of the option that the box says is meant; None for the box itself."""
+    found: str | None = page.evaluate(
+        f"""() => {{
+          const box = document.querySelector({BOX!r});
+          const id = box.getAttribute("aria-activedescendant");
+          if (!id) return null;
+          const one = box.getRootNode().getElementById(id);
+          if (one.getAttribute("aria-selected") !== "true") return "not selected";
+          return one.textContent;
+        }}"""
+    )
+    return found
+
+
+def test_words_are_completed_found_and_marked(page: Page, front: Storefront) -> None:
+    typed(page, "slee")
+
+    expect(page.locator(f"{OPTION} mark")).to_have_text(["sleeping"])
+    assert page.locator(OPTION).all_inner_texts()[0] == "sleeping"
+    expect(page.locator(OPTION).nth(1)).to_contain_text("€39.50")
+    expect(page.locator(OPTION).last).to_have_text("See all results")
+    expect(page.locator("[role=status]")).to_have_text("1 result for “slee”")
+    assert [one["q"] for one in front.asked("/v1/search")] == ["slee"]
+
+
+KEYS: dict[str, tuple[list[str], str | None, tuple[str, str]]] = {
+    "down means the first": (["ArrowDown"], "sleeping", EXPANDED),
+    "down twice means the second": (
+        ["ArrowDown"] * 2,
+        "Down sleeping bag€39.50",
+        EXPANDED,
+    ),
+    "up means the last": (["ArrowUp"], "See all results", EXPANDED),
+    "beyond the last is the box": (["ArrowDown"] * 4, None, EXPANDED),
+    "escape closes": (["ArrowDown", "Escape"], None, CLOSED),
+    "alt and up closes": (["Alt+ArrowUp"], None, CLOSED),
+    "tab closes and goes on": (["ArrowDown", "Tab"], None, CLOSED),
+    "letters are typed": (["ArrowDown", "Home"], "sleeping", EXPANDED),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_keyboard_does_what_a_combobox_does(page: Page, name: str) -> None:
+    keys, text, (attribute, value) = KEYS[name]
+    typed(page, "slee")
+
+    for key in keys:
+        page.keyboard.press(key)
+
+    assert meant(page) == text
+    expect(page.locator(BOX)).to_have_attribute(attribute, value)
+    focus = page.evaluate("document.activeElement.tagName")
+    assert focus == ("BUTTON" if "Tab" in keys else "INPUT")
+
+
+def test_enter_with_nothing_meant_is_the_themes_own_search(
+    page: Page, front: Storefront
+) -> None:
+    typed(page, "tent")
+
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/found?q=tent")
+    eventually(lambda: front.events("search-pref"))
+    (told,) = front.events("search-pref")
+    assert (told["search_query"], told["widget"]) == ("tent", "search")
+
+
+def test_enter_on_a_product_goes_there_and_tells_it(page: Page, front: Storefront) -> None:
+    typed(page, "slee")
+
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+
+    page.wait_for_url("**/p/3")
+    eventually(lambda: front.events("search-click"))
+    (told,) = front.events("search-click")
+    assert (told["item_id"], told["search_query"], told["position"]) == ("p3", "slee", 1)
+    assert re.fullmatch(r"s_[A-Za-z0-9]{20,}", told["session_id"])
+
+
+def test_enter_on_a_suggestion_searches_for_it(page: Page) -> None:
+    typed(page, "slee")
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/found?q=sleeping")
+
+
+def test_nothing_found_says_so_and_shows_what_is_popular(page: Page) -> None:
+    typed(page, "xyzzy")
+
+    expect(page.locator(".pr-search-note")).to_have_text("Nothing found for “xyzzy”")
+    expect(page.locator(".pr-search-head")).to_have_text("Popular now")
+    expect(page.locator("[role=status]")).to_have_text("Nothing found for “xyzzy”")
+    assert page.locator(OPTION).count() >= 3
+
+
+def test_an_older_answer_never_covers_a_newer_one(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "q=te&" in route.request.url:
+            held.append(route)
+        else:
+            route.fallback()
+
+    page.route("**/v1/search?*", hold)
+    page.locator(BOX).press_sequentially("te", delay=10)
+    page.wait_for_timeout(250)
+    assert len(held) == 1
+    typed(page, "stove")
+    stove = page.locator(OPTION, has_text="Gas stove")
+    expect(stove).to_be_visible()
+
+    for route in held:
+        route.fallback()  # the browser has given up on it, or the answer comes too late
+    page.wait_for_timeout(150)
+
+    expect(stove).to_be_visible()
+
+
+def test_fast_typing_is_one_question(page: Page, front: Storefront) -> None:
+    page.locator(BOX).press_sequentially("sleeping", delay=15)
+    expect(page.locator(OPTION).first).to_be_visible()
+
+    assert [one["q"] for one in front.asked("/v1/search")] == ["sleeping"]
+
+
+def test_letters_that_are_still_composed_ask_nothing(page: Page, front: Storefront) -> None:
+    page.evaluate(
+        f"""() => {{
+          const box = document.querySelector({BOX!r});
+          box.focus();
+          box.value = "テ";
+          box.dispatchEvent(new InputEvent("input", {{isComposing: true, bubbles: true}}));
+        }}"""
+    )
+    page.wait_for_timeout(300)
+    before = front.asked("/v1/search")
+    page.locator(BOX).dispatch_event("compositionend")
+    eventually(lambda: front.asked("/v1/search"))
+
+    assert before == []
+
+
+def test_without_answers_the_box_is_as_it_was(page: Page) -> None:
+    watch = watched(page)
+    page.route("**/v1/search?*", lambda route: route.fulfill(status=500, body="<html>"))
+
+    page.locator(BOX).fill("tent")
+    page.wait_for_timeout(300)
+
+    expect(page.locator(BOX)).to_have_attribute(*CLOSED)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/found?q=tent")
+    assert [one for one in watch.complaints if "uncaught" in one] == []
+
+
+# ------------------------------------------------------------------------------- photos
+
+
+def answer_photos(context: BrowserContext, taken: list[dict[str, Any]]) -> None:
+    """Let the service answer photos, whether or not this one does."""
+
+    def script(route: Route) -> None:
+        reply = route.fetch()
+        text = re.sub(r'"answers":\[[^]]*\]', '"answers":["image"]', reply.text())
+        route.fulfill(response=reply, body=text)
+
+    def photo(route: Route) -> None:
+        taken.append(json.loads(route.request.post_data or ""))
+        found = {"id": "p5", "title": "Trekking poles", "price": 5, "product_url": "/p/5"}
+        headers = {"access-control-allow-origin": "*"}
+        route.fulfill(json={"results": [{**found, "score": 1}]}, headers=headers)
+
+    context.route("**/widget/v1/**", script)
+    context.route("**/v1/search/image?*", photo)
+
+
+def photo_of(page: Page, width: int, height: int) -> bytes:
+    """Return a noisy photo of this size, as PNG."""
+    data: str = page.evaluate(
+        """([width, height]) => {
+          const canvas = Object.assign(document.createElement("canvas"), {width, height});
+          const context = canvas.getContext("2d");
+          const data = context.createImageData(width, height);
+          for (let at = 0, seed = 7; at < data.data.length; at++) {
+            seed = (seed * 16807) % 2147483647;
+            data.data[at] = seed & 255;
+          }
+          context.putImageData(data, 0, 0);
+          return canvas.toDataURL("image/png");
+        }""",
+        [width, height],
+    )
+    return base64.b64decode(data.partition(",")[2])
+
+
+def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_told(
+    browser: Browser, front: Storefront
+) -> None:
+    taken: list[dict[str, Any]] = []
+    with browser.new_context() as context:
+        answer_photos(context, taken)
+        page = context.new_page()
+        page.goto(front.page("/", FORM, kind="search-"))
+        page.wait_for_function("window.ProductRecs?.core")
+        typed(page, "tent")
+        page.keyboard.press("Tab")
+        expect(page.locator(".pr-search-photo")).to_be_focused()
+        photo = {
+            "name": "photo.png",
+            "mimeType": "image/png",
+            "buffer": photo_of(page, 1600, 800),
+        }
+
+        page.locator("input[type=file]").set_input_files([photo])
+        expect(page.locator(".pr-search-head")).to_have_text("Similar products")
+        size = page.evaluate(
+            """async (source) => {
+              const image = new Image();
+              image.src = source;
+              await image.decode();
+              return [image.naturalWidth, image.naturalHeight];
+            }""",
+            taken[0]["image"],
+        )
+        page.locator(OPTION).first.click()
+        page.wait_for_url("**/p/5")
+
+    assert size == [1024, 512]
+    assert taken[0]["image"].startswith("data:image/jpeg;base64,")
+    assert len(taken[0]["image"]) * 0.75 < 400_000
+    eventually(lambda: front.events("image-search-click"))
+    (told,) = front.events("image-search-click")
+    assert (told["item_id"], told["position"]) == ("p5", 1)
+    assert "search_query" not in told
+
+
+def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefront) -> None:
+    taken: list[dict[str, Any]] = []
+    with browser.new_context() as context:
+        answer_photos(context, taken)
+        page = context.new_page()
+        watch = watched(page)
+        page.goto(front.page("/", FORM, kind="search-"))
+        page.wait_for_function("window.ProductRecs?.core")
+        page.locator(BOX).click()
+        file = {"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"}
+        page.locator("input[type=file]").set_input_files([file])
+
+        expect(page.locator(".pr-search-photo")).to_contain_text("could not be read")
+        assert (taken, watch.complaints) == ([], [])
+
+
+def test_the_box_and_its_list_have_no_barriers(page: Page, axe: str) -> None:
+    typed(page, "slee")
+    page.keyboard.press("ArrowDown")
+
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")
+
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    expect(page.locator(LIST)).to_have_accessible_name(
+        "Search suggestions", timeout=WAIT_MS
+    )

@@ -1,0 +1,188 @@
+// An element that asks when it comes near the screen, and leaves nothing when it goes.
+
+import type { Look } from "./config";
+import type { Core } from "./core";
+import { showChildren } from "./frame";
+import { languageOf, localeOf } from "./money";
+import type { Product } from "./product";
+import { watchSight } from "./sight";
+
+const NEAR = "400px";
+
+/** What an element is for: whose key, which type of widget, and which product's page. */
+export interface Place {
+  readonly key: string;
+  readonly type: string;
+  readonly item: string;
+}
+
+export abstract class NearElement extends HTMLElement {
+  private near_?: IntersectionObserver | undefined;
+  private stop_?: AbortController | undefined;
+  private unwatch_?: (() => void) | undefined;
+  private frame_ = 0;
+
+  protected abstract get core_(): Core;
+  protected abstract place_(): Place;
+  /** Keeps the place of what will come. */
+  protected abstract reserve_(): void;
+  /** Asks and draws; what it throws becomes the event `error`. */
+  protected abstract load_(signal: AbortSignal): Promise<void>;
+
+  connectedCallback(): void {
+    this.core_.attempt(() => {
+      if (!this.shadowRoot) this.attachShadow({ mode: "open" });
+      if (this.childElementCount) showChildren(this);
+      else this.reserve_();
+      this.refresh_();
+    });
+  }
+
+  disconnectedCallback(): void {
+    this.rest_();
+  }
+
+  attributeChangedCallback(_name: string, before: string | null, now: string | null): void {
+    if (this.isConnected && before !== now) this.refresh_();
+  }
+
+  /** Asks again soon; changes of one moment are one question. */
+  private refresh_(): void {
+    this.rest_();
+    this.frame_ = requestAnimationFrame(() => this.core_.attempt(() => this.begin_()));
+  }
+
+  private begin_(): void {
+    const { core_: core } = this;
+    const { key, type, item } = this.place_();
+    const { customerId, userId, view, eager } = this.dataset;
+    core.user = core.customer(customerId) || core.customer(userId) || core.user;
+    // The page of a product says so, whether or not its widgets are ever seen.
+    if (item && key && view !== "off") core.view(item, { widget: type }, key);
+    this.hidden = false;
+    const go = (): void => {
+      this.near_?.disconnect();
+      const { signal } = (this.stop_ = new AbortController());
+      this.load_(signal).catch((error) => {
+        if (!signal.aborted) this.without_("error", { reason: String(error) });
+      });
+    };
+    if (eager !== undefined) return go();
+    this.near_ = new IntersectionObserver(
+      (seen) => seen.some((one) => one.isIntersecting) && go(),
+      { rootMargin: `0px 0px ${NEAR} 0px` },
+    );
+    this.near_.observe(this);
+  }
+
+  /** Ends whatever goes on. */
+  private rest_(): void {
+    cancelAnimationFrame(this.frame_);
+    this.near_?.disconnect();
+    this.stop_?.abort();
+    this.unwatch_?.();
+    this.near_ = this.stop_ = this.unwatch_ = undefined;
+  }
+
+  /** The look of the type, with what the element says itself. */
+  protected async look_({ key, type }: Place): Promise<Look> {
+    if (!key) throw new Error("data-key is missing");
+    const lang = languageOf(this);
+    const look = await this.core_.look(key, type, lang);
+    return { ...this.own_(look), locale: localeOf(lang, look.locale) };
+  }
+
+  protected own_(look: Look): Look {
+    const { layout, title, columns } = this.dataset;
+    return {
+      ...look,
+      layout: layout || look.layout,
+      title: title ?? look.title,
+      columns: Number(columns) || look.columns,
+    };
+  }
+
+  /** Tells which products are seen from now on; `at` gives each card's place, from 0. */
+  protected watch_(
+    at: ReadonlyMap<Element, number>,
+    products: readonly Product[],
+    { key, type }: Place,
+  ): void {
+    this.unwatch_?.();
+    this.unwatch_ = watchSight([...at.keys()], (cards) => {
+      const places = cards.map((card) => at.get(card)!).sort((one, other) => one - other);
+      const fields = {
+        item_ids: places.map((place) => products[place]!.id),
+        sources: places.map((place) => products[place]!.source),
+        positions: places.map((place) => place + 1),
+        widget: type,
+      };
+      this.core_.track("rec-impression", fields, key);
+      this.say_("impression", fields);
+    });
+  }
+
+  /** Tells of a click on a product; the page may keep the browser from following it. */
+  protected clicked_(
+    product: Product,
+    position: number,
+    { key, type }: Place,
+    origin: Event,
+  ): void {
+    if (!this.say_("click", { product, position, widget: type })) origin.preventDefault();
+    const { id, source } = product;
+    this.core_.track("rec-click", { item_id: id, source, position, widget: type }, key);
+    this.core_.hurry();
+  }
+
+  /** Asks the page to put products into its cart; returns whether it has. */
+  protected async wanted_(
+    products: readonly Product[],
+    { currency }: Look,
+    { type }: Place,
+    from: Product | null,
+  ): Promise<boolean> {
+    let done: Promise<unknown> | undefined;
+    const detail = {
+      items: products.map(({ id, price }) => ({ id, price, quantity: 1 })),
+      products,
+      currency,
+      widget: type,
+      waitUntil: (work: Promise<unknown>) => (done = work),
+    };
+    if (!this.say_("add-to-cart", detail) || done) {
+      await done;
+      return true;
+    }
+    this.core_.warn(
+      "nothing on this page puts products into the cart: listen to " +
+        "product-recs:add-to-cart, and call preventDefault() on it",
+    );
+    const url = (from ?? products[0])?.url;
+    if (url) location.assign(url);
+    return false;
+  }
+
+  /** Nothing to show: what stood there before the script stays, or nothing at all. */
+  protected without_(event: string, detail: object): void {
+    showChildren(this);
+    this.hidden = event === "empty" || !this.childElementCount;
+    this.say_(event, detail);
+  }
+
+  protected get level_(): number {
+    return Number(this.dataset.headingLevel) || 2;
+  }
+
+  /** Tells the page; returns whether it leaves the rest to the widget. */
+  protected say_(name: string, detail: object): boolean {
+    return this.dispatchEvent(
+      new CustomEvent(`product-recs:${name}`, {
+        detail,
+        bubbles: true,
+        composed: true,
+        cancelable: name === "click" || name === "add-to-cart",
+      }),
+    );
+  }
+}

@@ -1,0 +1,71 @@
+// How does a photo get to the service? Shrunk in the browser, without what else its file tells.
+
+import { type Reply, replyOf } from "./reading";
+
+const LONGEST_SIDE = 1024;
+const MOST_BYTES = 380_000;
+const PATIENCE_MS = 15_000;
+
+/** Returns a photo as JPEG in base64, upright, of at most 1024 pixels; rejects what is none. */
+export async function shrink(file: Blob): Promise<string> {
+  const picture = await createImageBitmap(file, { imageOrientation: "from-image" });
+  const scale = Math.min(1, LONGEST_SIDE / Math.max(picture.width, picture.height));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(picture.width * scale));
+  canvas.height = Math.max(1, Math.round(picture.height * scale));
+  const context = canvas.getContext("2d")!;
+  context.fillStyle = "#fff"; // behind what is transparent
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  picture.close();
+  let found = "";
+  for (const quality of [0.86, 0.7, 0.5, 0.3]) {
+    found = canvas.toDataURL("image/jpeg", quality);
+    if (found.length * 0.75 < MOST_BYTES) break;
+  }
+  return found;
+}
+
+/** Posts a photo as plain text, so that the browser need not ask first. */
+export function send(address: string, fields: object, signal: AbortSignal): Promise<Reply> {
+  const patience = new AbortController();
+  const stop = (): void => patience.abort();
+  const timer = setTimeout(stop, PATIENCE_MS);
+  signal.addEventListener("abort", stop);
+  return fetch(address, {
+    method: "POST",
+    body: JSON.stringify(fields),
+    credentials: "omit",
+    signal: patience.signal,
+  })
+    .then(replyOf)
+    .finally(() => clearTimeout(timer));
+}
+
+/** Calls `taken` with each picture that is chosen, dropped on or pasted into the elements. */
+export function takePhotos(
+  chooser: HTMLInputElement,
+  around: readonly HTMLElement[],
+  taken: (photo: File) => void,
+): void {
+  const from = (files: FileList | undefined | null): boolean => {
+    const photo = [...(files ?? [])].find((one) => one.type.startsWith("image/"));
+    if (photo) taken(photo);
+    return !!photo;
+  };
+  chooser.addEventListener("change", () => {
+    from(chooser.files);
+    chooser.value = ""; // the same file may be chosen again
+  });
+  for (const element of around) {
+    element.addEventListener("dragover", (event) => {
+      if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+    });
+    element.addEventListener("drop", (event) => {
+      if (from(event.dataTransfer?.files)) event.preventDefault();
+    });
+    element.addEventListener("paste", (event) => {
+      if (from(event.clipboardData?.files)) event.preventDefault();
+    });
+  }
+}

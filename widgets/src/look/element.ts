@@ -1,0 +1,124 @@
+// <product-look>: a published look, or a photo of the shopper's, with the products in it.
+
+import type { Look } from "../core/config";
+import type { Core } from "../core/core";
+import { draw, icon } from "../core/drawing";
+import { frame } from "../core/frame";
+import { NearElement, type Place } from "../core/near";
+import { send, shrink, takePhotos } from "../core/photo";
+import { read, withQuery } from "../core/reading";
+import styles from "./look.css";
+import { type Picture, pictureOf, spotsOf } from "./reply";
+import { drawStage } from "./stage";
+
+const TYPE = "look";
+const CAMERA = "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
+
+export function elementOf(core: Core): CustomElementConstructor {
+  return class ProductLookElement extends NearElement {
+    static readonly observedAttributes = [
+      "data-key", "data-item-id", "data-upload", "data-title", "data-user-id", "data-customer-id",
+      "lang",
+    ];
+
+    protected get core_(): Core {
+      return core;
+    }
+
+    protected place_(): Place {
+      return { key: core.keyOf(this), type: TYPE, item: this.dataset.itemId ?? "" };
+    }
+
+    protected reserve_(): void {
+      // Whether a product has a look is not known before; nothing is promised.
+    }
+
+    protected async load_(signal: AbortSignal): Promise<void> {
+      const place = this.place_();
+      const look = await this.look_(place);
+      const picture = place.item ? await this.published_(place, signal) : null;
+      const image = picture && (await loaded(picture.address));
+      if (signal.aborted) return;
+      const canUpload =
+        this.dataset.upload !== undefined && core.facts.answers.includes("analyze");
+      if (!picture && !canUpload) return this.without_("empty", {});
+      this.show_(picture, image, look, place, canUpload, signal);
+      this.say_("loaded", { type: TYPE, look: picture });
+    }
+
+    private async published_(place: Place, signal: AbortSignal): Promise<Picture | null> {
+      if (!core.facts.answers.includes("looks")) return null;
+      const query = withQuery("/v1/looks", { item_id: place.item, key: place.key });
+      const { body } = await read(core.facts.base + query, signal);
+      return pictureOf(body.look);
+    }
+
+    private show_(
+      picture: Picture | null,
+      image: HTMLImageElement | null,
+      look: Look,
+      place: Place,
+      canUpload: boolean,
+      signal: AbortSignal,
+    ): void {
+      const attributes = { class: "heading", part: "heading" };
+      const level = `h${this.level_}` as "h2";
+      const heading = look.title ? draw(level, attributes, look.title) : null;
+      const content = draw("section", { part: "widget", "aria-label": look.title }, heading);
+      const stage =
+        picture &&
+        image &&
+        drawStage(picture, image, look, {
+          clicked: (product, position, origin) =>
+            this.clicked_(product, position, place, origin),
+          wanted: (chosen, from) => this.wanted_(chosen, look, place, from),
+        });
+      if (stage) content.append(stage.content);
+      if (canUpload) content.append(...this.upload_(look, place, signal));
+      frame(this, look, styles, content);
+      if (stage) this.watch_(stage.rows, stage.products, place);
+    }
+
+    /** The button that takes a photo, and what becomes of it. */
+    private upload_(look: Look, place: Place, signal: AbortSignal): HTMLElement[] {
+      const { strings } = look;
+      const name = draw("b", {}, strings.upload);
+      const hint = draw("small", {}, strings.photo_hint);
+      const text = draw("span", { role: "status" }, name, hint);
+      const button = draw("button", { class: "pick", type: "button" }, icon(CAMERA), text);
+      const chooser = draw("input", { type: "file", accept: "image/*", hidden: "" });
+      const say = (title: string, more: string, isBusy: boolean): void => {
+        name.textContent = title;
+        hint.textContent = more;
+        button.ariaBusy = `${isBusy}`;
+      };
+      const taken = async (photo: File): Promise<void> => {
+        if (button.ariaBusy === "true") return;
+        say(strings.photo_busy, strings.photo_kept, true);
+        try {
+          const data = await shrink(photo);
+          const query = withQuery("/v1/shop-the-look/analyze", { key: place.key });
+          const { body } = await send(core.facts.base + query, { image: data }, signal);
+          const spots = spotsOf(body.hotspots).filter((spot) => spot.products.length);
+          if (!spots.length) return say(strings.nothing, strings.photo_kept, false);
+          const picture = { address: data, caption: "", spots };
+          this.show_(picture, await loaded(data), look, place, true, signal);
+          this.say_("loaded", { type: TYPE, look: picture });
+        } catch {
+          if (!signal.aborted) say(strings.photo_failed, strings.photo_hint, false);
+        }
+      };
+      button.addEventListener("click", () => chooser.click());
+      takePhotos(chooser, [button], (photo) => void taken(photo));
+      return [button, chooser];
+    }
+  };
+}
+
+/** Returns a picture that can be drawn at once, with its size; rejects where it has none. */
+async function loaded(address: string): Promise<HTMLImageElement> {
+  const image = draw("img", { part: "image", decoding: "async" });
+  image.src = address;
+  await image.decode();
+  return image;
+}

@@ -1,0 +1,141 @@
+// How is a look drawn? The photo with its hotspots, and the same products listed beside it.
+
+import { addButton, type Wanted } from "../core/button";
+import { linkOf } from "../core/card";
+import type { Look } from "../core/config";
+import { draw, icon } from "../core/drawing";
+import type { Product } from "../core/product";
+import type { Picture, Spot } from "./reply";
+
+const CROSS = "M6 6l12 12M18 6L6 18";
+let count = 0;
+
+/** What a drawn look tells its widget. */
+export interface Told {
+  clicked(product: Product, position: number, origin: Event): void;
+  readonly wanted: Wanted;
+}
+
+export interface Stage {
+  readonly content: HTMLElement;
+  /** All products, and the place among them, from 0, of each row of the list. */
+  readonly products: readonly Product[];
+  readonly rows: ReadonlyMap<Element, number>;
+}
+
+/** `image` is the picture, loaded already, so that nothing moves when it is shown. */
+export function drawStage(
+  picture: Picture,
+  image: HTMLImageElement,
+  look: Look,
+  told: Told,
+): Stage {
+  const products = picture.spots.flatMap((spot) => spot.products);
+  const rows = new Map<Element, number>();
+  const list = draw("ul", { class: "list", part: "list", role: "list" });
+  list.ariaLabel = look.strings.products;
+  const caption = picture.caption && draw("figcaption", { part: "caption" }, picture.caption);
+  const photo = draw("figure", { class: "photo", part: "photo" }, image, caption);
+  image.alt = picture.caption;
+  const link = (product: Product): HTMLAnchorElement => {
+    const made = linkOf(product, look);
+    const clicked = (event: MouseEvent): void => {
+      const position = products.indexOf(product) + 1;
+      if (event.button < 2 && made.href) told.clicked(product, position, event);
+    };
+    made.addEventListener("click", clicked);
+    made.addEventListener("auxclick", clicked);
+    return made;
+  };
+  const isMany = picture.spots.some((spot) => spot.products.length > 1);
+  for (const spot of picture.spots) {
+    const [first] = spot.products;
+    const button = first && hotspot(spot, link(first), photo, look);
+    if (isMany) list.append(draw("li", { class: "label" }, spot.label));
+    if (!first) list.append(missing(spot, look));
+    for (const product of spot.products) {
+      const add = look.show_add_to_cart && addButton(product, look.strings, told.wanted);
+      const row = draw("li", { class: "row", part: "card" }, link(product), add);
+      rows.set(row, rows.size);
+      list.append(row);
+      if (button) together(row, button);
+    }
+  }
+  const stage = draw("div", { class: "stage" }, photo, list);
+  return { content: stage, products, rows };
+}
+
+function missing({ label }: Spot, look: Look): HTMLElement {
+  const text = [label, look.strings.gone].filter(Boolean).join(": ");
+  return draw("li", { class: "gone" }, text);
+}
+
+/** Puts a button onto the photo that shows a product beside it; Escape puts it away. */
+function hotspot(spot: Spot, link: HTMLElement, photo: HTMLElement, look: Look): HTMLElement {
+  const [product] = spot.products;
+  const id = `pr-look-${++count}`;
+  const button = draw("button", {
+    class: "spot",
+    part: "hotspot",
+    type: "button",
+    "aria-expanded": "false",
+    "aria-controls": id,
+    "aria-label": product?.title ?? spot.label,
+  });
+  const shut = draw(
+    "button",
+    { class: "shut", type: "button", "aria-label": look.strings.close },
+    icon(CROSS),
+  );
+  const pop = draw("div", { class: "pop", id, part: "popover", hidden: "" }, link, shut);
+  const isHigh = spot.y < 0.5;
+  const percent = (share: number): string => `${100 * share}%`;
+  button.style.left = percent(spot.x);
+  button.style.top = percent(spot.y);
+  // Below or above its spot, and within the photo; the width is that of the stylesheet.
+  pop.style.left = `clamp(8px, ${percent(spot.x)} - 120px, max(8px, 100% - 248px))`;
+  pop.style[isHigh ? "top" : "bottom"] = `calc(${percent(isHigh ? spot.y : 1 - spot.y)} + 28px)`;
+  const show = (isOpen: boolean): void => {
+    pop.hidden = !isOpen;
+    button.ariaExpanded = `${isOpen}`;
+  };
+  const away = (): void => {
+    show(false);
+    button.focus();
+  };
+  button.addEventListener("click", () => {
+    const isOpen = !!pop.hidden;
+    photo.dispatchEvent(new Event("shut"));
+    show(isOpen);
+  });
+  photo.addEventListener("shut", () => show(false));
+  shut.addEventListener("click", away);
+  for (const one of [button, pop] as HTMLElement[]) {
+    one.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !pop.hidden) away();
+    });
+    one.addEventListener("focusout", ({ relatedTarget: to }) => {
+      if (to && to !== button && !pop.contains(to as Node)) show(false);
+    });
+  }
+  // The boxes are those of the picture, not of its caption.
+  const frame = photo.querySelector(".frame") ?? wrap(photo);
+  frame.append(button, pop);
+  return button;
+}
+
+function wrap(photo: HTMLElement): HTMLElement {
+  const frame = draw("div", { class: "photo frame" });
+  frame.append(photo.firstChild!);
+  photo.prepend(frame);
+  return frame;
+}
+
+/** Lights the spot of a row that is pointed at. */
+function together(row: HTMLElement, button: HTMLElement): void {
+  for (const name of ["pointerenter", "pointerleave", "focusin", "focusout"]) {
+    row.addEventListener(name, () => {
+      button.classList.toggle("lit", name === "pointerenter" || name === "focusin");
+    });
+  }
+}

@@ -1,0 +1,349 @@
+// A search box of the theme's, with suggestions: the pattern is the ARIA combobox with a list.
+//
+// The focus stays in the box; which option is meant is told by `aria-activedescendant`. Enter
+// with none meant is the theme's own search.
+
+import type { Look } from "../core/config";
+import type { Core, Fields } from "../core/core";
+import { style } from "../core/drawing";
+import { languageOf, localeOf } from "../core/money";
+import { send, shrink, takePhotos } from "../core/photo";
+import { type Product, productsOf } from "../core/product";
+import { type Reply, read, withQuery } from "../core/reading";
+import { allOption, productOption, wordsOption } from "./options";
+import { Panel } from "./panel";
+import styles from "./search.css";
+
+const PAUSE_MS = 120;
+const NARROW = 600;
+const MOST_NARROW = 6;
+const MOST = 10;
+const WORDS = 3;
+let count = 0;
+
+export class SearchBox {
+  private readonly panel_: Panel;
+  private readonly key_: string;
+  private look_: Look | undefined;
+  private stop_ = new AbortController();
+  private timer_ = 0;
+  private active_ = -1;
+  private shown_: string | null = null; // what the list is for
+  private redirect_ = "";
+  private preferred_ = "";
+
+  constructor(
+    private readonly box_: HTMLInputElement,
+    private readonly core_: Core,
+  ) {
+    const id = `pr-search-${++count}`;
+    const { answers } = core_.facts;
+    this.key_ = core_.keyOf();
+    this.panel_ = new Panel(id, answers.includes("image"));
+    const roles = {
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "false",
+      "aria-controls": id,
+      "aria-haspopup": "listbox",
+      autocomplete: "off",
+    };
+    for (const [name, value] of Object.entries(roles)) box_.setAttribute(name, value);
+    this.panel_.join(box_);
+    this.listen_();
+  }
+
+  private listen_(): void {
+    const { box_: box, panel_: panel } = this;
+    box.addEventListener("input", (event) => {
+      if (!(event as InputEvent).isComposing) this.ask_();
+    });
+    box.addEventListener("compositionend", () => this.ask_());
+    box.addEventListener("click", () => this.ask_(0));
+    box.addEventListener("keydown", (event) => this.pressed_(event));
+    box.form?.addEventListener("submit", (event) => this.submitted_(event));
+    panel.element.addEventListener("mousedown", (event) => event.preventDefault());
+    panel.photo.addEventListener("keydown", (event) => this.leave_(event));
+    const away = (event: FocusEvent): void => {
+      const { relatedTarget: to } = event;
+      if (to !== box && !panel.element.contains(to as Node | null)) this.close_();
+    };
+    box.addEventListener("focusout", away);
+    panel.element.addEventListener("focusout", away);
+    if (!panel.foot.hidden) {
+      takePhotos(panel.chooser, [box, panel.element], (photo) => void this.search_(photo));
+    }
+  }
+
+  /** Asks for suggestions soon; who types on asks again. */
+  private ask_(inMs = PAUSE_MS): void {
+    clearTimeout(this.timer_);
+    this.stop_.abort();
+    const stop = (this.stop_ = new AbortController());
+    this.timer_ = window.setTimeout(() => void this.suggest_(stop.signal), inMs);
+  }
+
+  private async suggest_(signal: AbortSignal): Promise<void> {
+    const words = this.box_.value.trim();
+    if (this.shown_ === words && this.panel_.list.childElementCount) return this.open_();
+    try {
+      const look = await this.looks_();
+      const reply = await this.find_(words, look, signal);
+      const products = productsOf(reply.body.results);
+      const popular = products.length || !words ? null : await this.find_("", look, signal);
+      if (signal.aborted || document.activeElement !== this.box_) return;
+      this.redirect_ = reply.headers.get("x-search-redirect") ?? "";
+      this.show_(words, reply, popular, look);
+    } catch {
+      // No suggestions: the theme's own search is as it was.
+      if (!signal.aborted) this.close_();
+    }
+  }
+
+  private find_(words: string, look: Look, signal: AbortSignal): Promise<Reply> {
+    const most = innerWidth < NARROW ? MOST_NARROW : MOST;
+    const query = {
+      q: words,
+      num: Math.min(look.num, most),
+      suggest: words && WORDS,
+      highlight: !!words,
+      key: this.key_,
+    };
+    return read(this.core_.facts.base + withQuery("/v1/search", query), signal);
+  }
+
+  private async looks_(): Promise<Look> {
+    const lang = languageOf(this.box_);
+    const look = await this.core_.look(this.key_, "search", lang);
+    if (!this.look_) {
+      style(document, styles, look.css);
+      this.panel_.list.ariaLabel = look.strings.label;
+      this.panel_.sayPhoto(look.strings.photo, hintOf(look));
+      if (look.theme !== "auto") this.panel_.element.style.colorScheme = look.theme;
+    }
+    return (this.look_ = { ...look, locale: localeOf(lang, look.locale) });
+  }
+
+  /** Draws what was found; where that is nothing, what is popular. */
+  private show_(words: string, reply: Reply, popular: Reply | null, look: Look): void {
+    const { list } = this.panel_;
+    const { strings } = look;
+    const found = productsOf(reply.body.results);
+    const lines = (popular ?? reply).body;
+    const said = (text: string): string =>
+      text.replace("{n}", `${found.length}`).replace("{q}", words);
+    const other: unknown[] = reply.body.suggestions ?? [];
+    const texts = other.filter((one): one is string => typeof one === "string");
+    const suggested = texts.filter((one) => one.toLowerCase() !== words.toLowerCase());
+    list.replaceChildren(
+      ...suggested.slice(0, WORDS).map((one) => this.wordsOption_(one)),
+      ...this.productOptions_(lines.results, look, words, "search-click"),
+    );
+    if (found.length && words) {
+      const all = allOption(strings.see_all);
+      all.addEventListener("click", () => this.submit_());
+      if (this.box_.form) list.append(all);
+    }
+    const isNothing = !!words && !found.length;
+    this.panel_.say(
+      isNothing ? said(strings.none) : "",
+      isNothing || !words ? strings.popular : "",
+    );
+    const told = found.length === 1 ? strings.found_one : strings.found;
+    this.panel_.status.textContent = words ? said(found.length ? told : strings.none) : "";
+    this.finish_(words);
+  }
+
+  private finish_(words: string | null): void {
+    [...this.panel_.list.children].forEach((one, at) => {
+      one.id = `${this.panel_.list.id}-${at}`;
+    });
+    this.shown_ = words;
+    this.mean_(-1);
+    this.open_();
+  }
+
+  private productOptions_(
+    results: unknown,
+    look: Look,
+    words: string,
+    event: string,
+  ): HTMLElement[] {
+    const raw = Array.isArray(results) ? results : [];
+    return productsOf(raw).map((product, at) => {
+      const html = raw.find((one) => one.id === product.id)?.highlight?.title;
+      const title = typeof html === "string" ? html : escaped(product.title);
+      const made = productOption(product, title, look);
+      const fields = {
+        item_id: product.id,
+        source: product.source,
+        position: at + 1,
+        widget: "search",
+        search_query: words || undefined,
+      };
+      const clicked = (click: MouseEvent): void => {
+        if (click.button < 2) this.clicked_(event, fields, words, product);
+      };
+      made.addEventListener("click", clicked);
+      made.addEventListener("auxclick", clicked);
+      return made;
+    });
+  }
+
+  private clicked_(event: string, fields: Fields, words: string, product: Product): void {
+    // A list of what is popular answers no words, and teaches no search.
+    if (words) this.prefer_(words);
+    if (words || event !== "search-click") this.core_.track(event, fields, this.key_);
+    this.core_.hurry();
+    this.box_.dispatchEvent(
+      new CustomEvent("product-recs:click", {
+        detail: { product, ...fields },
+        bubbles: true,
+        composed: true,
+      }),
+    );
+    this.close_();
+  }
+
+  private wordsOption_(words: string): HTMLElement {
+    const made = wordsOption(words);
+    made.addEventListener("click", () => {
+      this.box_.value = words;
+      this.redirect_ = "";
+      this.submit_();
+    });
+    return made;
+  }
+
+  /** Searches with a photo, and shows what looks alike in the same list. */
+  private async search_(photo: File): Promise<void> {
+    clearTimeout(this.timer_);
+    this.stop_.abort();
+    const { signal } = (this.stop_ = new AbortController());
+    const { panel_: panel } = this;
+    try {
+      const look = await this.looks_();
+      const { strings } = look;
+      this.open_();
+      panel.photo.focus({ preventScroll: true }); // from here on, leaving closes
+      panel.sayPhoto(strings.photo_busy, strings.photo_kept, true);
+      panel.status.textContent = strings.photo_busy;
+      try {
+        const image = await shrink(photo);
+        const query = withQuery("/v1/search/image", { key: this.key_ });
+        const num = innerWidth < NARROW ? MOST_NARROW : MOST;
+        const reply = await send(this.core_.facts.base + query, { image, num }, signal);
+        const products = reply.body.results;
+        panel.list.replaceChildren(
+          ...this.productOptions_(products, look, "", "image-search-click"),
+        );
+        panel.say("", strings.similar);
+        panel.status.textContent = strings.similar;
+        panel.sayPhoto(strings.photo, strings.photo_kept);
+        this.finish_(null);
+      } catch {
+        if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(look));
+        panel.sayPhoto(strings.photo_failed, hintOf(look));
+        panel.status.textContent = strings.photo_failed;
+      }
+    } catch {
+      this.close_();
+    }
+  }
+
+  // ------------------------------------------------------------------ the keyboard
+
+  private pressed_(event: KeyboardEvent): void {
+    if (event.isComposing) return;
+    const isOpen = !this.panel_.element.hidden;
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (move) {
+      event.preventDefault();
+      if (!isOpen) this.ask_(0);
+      else if (!event.altKey) this.step_(move);
+      else if (move < 0) this.close_();
+    } else if (event.key === "Escape" && isOpen) {
+      event.preventDefault();
+      this.close_();
+    } else if (event.key === "Enter" && isOpen && this.active_ >= 0) {
+      event.preventDefault();
+      (this.panel_.list.children[this.active_] as HTMLElement).click();
+    } else if (event.key === "Tab" && isOpen && !event.shiftKey && !this.panel_.foot.hidden) {
+      event.preventDefault();
+      this.panel_.photo.focus();
+    }
+  }
+
+  /** From the photo's button, Tab goes on from where the box is. */
+  private leave_(event: KeyboardEvent): void {
+    if (event.key === "Tab" || event.key === "Escape") {
+      this.box_.focus();
+      if (event.key === "Escape" || !event.shiftKey) this.close_();
+      if (event.key === "Escape" || event.shiftKey) event.preventDefault();
+    }
+  }
+
+  private step_(by: number): void {
+    const length = this.panel_.list.childElementCount;
+    // One place more than there are options: the box itself.
+    this.mean_(((this.active_ + 1 + by + length + 1) % (length + 1)) - 1);
+  }
+
+  private mean_(at: number): void {
+    const options = this.panel_.list.children;
+    options[this.active_]?.setAttribute("aria-selected", "false");
+    this.active_ = at;
+    const meant = options[at];
+    meant?.setAttribute("aria-selected", "true");
+    meant?.scrollIntoView({ block: "nearest" });
+    if (meant) this.box_.setAttribute("aria-activedescendant", meant.id);
+    else this.box_.removeAttribute("aria-activedescendant");
+  }
+
+  private open_(): void {
+    this.panel_.open(this.box_);
+    this.box_.ariaExpanded = "true";
+  }
+
+  private close_(): void {
+    clearTimeout(this.timer_);
+    this.stop_.abort();
+    this.panel_.element.hidden = true;
+    this.box_.ariaExpanded = "false";
+    this.mean_(-1);
+    this.shown_ = null;
+  }
+
+  // ------------------------------------------------------------------ the theme's search
+
+  private submit_(): void {
+    this.close_();
+    const { form } = this.box_;
+    if (form) form.requestSubmit();
+    else this.ask_(0);
+  }
+
+  private submitted_(event: SubmitEvent): void {
+    const words = this.box_.value.trim();
+    if (words) this.prefer_(words);
+    this.core_.hurry();
+    this.close_();
+    if (!this.redirect_ || event.defaultPrevented) return;
+    event.preventDefault();
+    location.assign(this.redirect_);
+  }
+
+  /** Tells that somebody searched for these words; once for the same in a row. */
+  private prefer_(words: string): void {
+    if (words === this.preferred_) return;
+    this.preferred_ = words;
+    const fields = { search_query: words, widget: "search" };
+    this.core_.track("search-pref", fields, this.key_);
+  }
+}
+
+/** What may be done with a photo: nobody drops one with a finger. */
+const hintOf = ({ strings }: Look): string =>
+  matchMedia("(pointer: coarse)").matches ? strings.photo_kept : strings.photo_hint;
+
+const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");

@@ -1,0 +1,47 @@
+// How are suggestions drawn? Each is an option of one list, whatever it leads to.
+
+import { pictureOf } from "../core/card";
+import type { Look } from "../core/config";
+import { draw, icon } from "../core/drawing";
+import { money } from "../core/money";
+import type { Product } from "../core/product";
+import { marked } from "./marked";
+
+const GLASS = "M10.5 4a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13zM15.5 15.5 20 20";
+
+/** Returns an option; without an address the click alone says what it does. */
+function option(kind: string, href: string | null, ...children: Node[]): HTMLAnchorElement {
+  const attributes = {
+    class: `pr-search-option ${kind}`,
+    role: "option",
+    tabindex: "-1",
+    "aria-selected": "false",
+    href,
+  };
+  return draw("a", attributes, ...children);
+}
+
+/** Returns the option that leads to a product. */
+export function productOption(product: Product, title: string, look: Look): HTMLAnchorElement {
+  const price = look.show_price && product.price !== null;
+  const made = option(
+    "",
+    product.url,
+    pictureOf(product, "pr-search-image"),
+    draw("span", { class: "pr-search-text" }, draw("span", { class: "pr-search-title" }, ...marked(title))),
+    draw("span", { class: "pr-search-price" }, price && money(product.price!, look.currency, look.locale)),
+  );
+  if (look.open_in_new_tab) made.target = "_blank";
+  return made;
+}
+
+/** Returns the option that asks for other words. */
+export function wordsOption(words: string): HTMLAnchorElement {
+  const text = draw("span", { class: "pr-search-text" }, words);
+  return option("pr-search-words", null, icon(GLASS), text);
+}
+
+/** Returns the option that shows all results on the theme's own page. */
+export function allOption(words: string): HTMLAnchorElement {
+  return option("pr-search-all", null, draw("span", {}, words));
+}

@@ -1,0 +1,79 @@
+// The panel below the search box: where it stands, and what is in it.
+//
+// It is in the page's own tree, not in a shadow: the box's `aria-activedescendant` must find
+// its options by their ids.
+
+import { draw, icon } from "../core/drawing";
+
+const CAMERA = "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
+const LEAST_WIDTH = 440;
+const EDGE = 8;
+
+export class Panel {
+  readonly list: HTMLElement;
+  readonly note = draw("div", { class: "pr-search-note" });
+  readonly head = draw("div", { class: "pr-search-head" });
+  readonly status = draw("div", { class: "pr-search-status", role: "status" });
+  readonly photo: HTMLButtonElement;
+  readonly chooser: HTMLInputElement;
+  readonly foot: HTMLElement;
+  readonly element: HTMLElement;
+  private readonly hint_ = draw("small", {});
+  private readonly name_ = draw("span", {});
+
+  /** `id` is that of the list; `takesPhotos` says whether a photo may be searched with. */
+  constructor(id: string, takesPhotos: boolean) {
+    this.list = draw("div", { id, class: "pr-search-list", role: "listbox" });
+    const text = draw("span", {}, this.name_, this.hint_);
+    const kind = { class: "pr-search-photo", type: "button" };
+    this.photo = draw("button", kind, icon(CAMERA), text);
+    this.chooser = draw("input", { type: "file", accept: "image/*", tabindex: "-1", hidden: "" });
+    this.foot = draw("div", { class: "pr-search-foot" }, this.photo, this.chooser);
+    this.foot.hidden = !takesPhotos;
+    this.element = draw(
+      "div",
+      { class: "pr-search", hidden: "" },
+      this.note,
+      this.head,
+      this.list,
+      this.foot,
+    );
+    this.photo.addEventListener("click", () => this.chooser.click());
+  }
+
+  /** Puts the panel into the page, beside a box. */
+  join(box: HTMLElement): void {
+    const around = box.offsetParent ?? document.body;
+    around.append(this.element, this.status);
+  }
+
+  /** Shows it below the box, within the screen. */
+  open(box: HTMLElement): void {
+    this.element.hidden = false;
+    const { style } = this.element;
+    const screen = document.documentElement.clientWidth;
+    const at = box.getBoundingClientRect();
+    const around = (this.element.offsetParent ?? document.body).getBoundingClientRect();
+    const width = Math.min(Math.max(at.width, LEAST_WIDTH), screen - 2 * EDGE);
+    const isRtl = getComputedStyle(box).direction === "rtl";
+    const wanted = isRtl ? at.right - width : at.left;
+    const left = Math.min(Math.max(wanted, EDGE), screen - EDGE - width);
+    style.width = `${width}px`;
+    style.left = `${left - around.left}px`;
+    style.top = `${at.bottom - around.top + 6}px`;
+  }
+
+  /** Says what the photo's button is for, or how it goes with it. */
+  sayPhoto(name: string, hint: string, isBusy = false): void {
+    this.name_.textContent = name;
+    this.hint_.textContent = hint;
+    this.photo.ariaBusy = `${isBusy}`;
+  }
+
+  say(note: string, head: string): void {
+    this.note.textContent = note;
+    this.note.hidden = !note;
+    this.head.textContent = head;
+    this.head.hidden = !head;
+  }
+}
