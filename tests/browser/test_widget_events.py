@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from playwright.sync_api import expect
 from productrecs.storage.tables import events
 from tests.support.browser import watched
 from tests.support.service import eventually
+from tests.support.storefront import SHOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Page
 
     from tests.support.storefront import Storefront
 
@@ -26,6 +28,9 @@ SESSION = re.compile(r"s_[A-Za-z0-9]{20,}")
 BEFORE = (
     "<script>window.ProductRecs ||= {q: [], track() { this.q.push(arguments) }};</script>"
 )
+NOTHING_WAITS = "localStorage.pr_outbox_{} === undefined"
+CARDS = "product-recs >> li"
+IDS = "all => all.map(one => one.dataset.id)"
 CART = "ProductRecs.track('add-to-cart', {item_id: 'p1', value: 19.5, currency: 'EUR'})"
 
 
@@ -56,9 +61,7 @@ def test_a_view_what_was_seen_and_a_click_that_leaves_arrive(
 ) -> None:
     page.goto(front.page("/", ELEMENT))
     expect(page.locator(LINK)).to_have_count(4)
-    shown = page.locator("product-recs >> li").evaluate_all(
-        "all => all.map(a => a.dataset.id)"
-    )
+    shown = page.locator(CARDS).evaluate_all(IDS)
     eventually(lambda: front.events("rec-impression"), 20)
 
     page.locator(LINK).nth(1).click()
@@ -151,31 +154,26 @@ def test_track_may_be_called_before_the_script_is_there(
 # --------------------------------------------------------- what closes, fails and returns
 
 
-def test_a_dead_network_loses_nothing_and_doubles_nothing(
-    context: BrowserContext, page: Page, front: Storefront
+@pytest.mark.parametrize("seconds", [0, pytest.param(30, marks=pytest.mark.trust)])
+def test_a_service_that_is_down_loses_nothing_and_doubles_nothing(
+    page: Page, front: Storefront, seconds: int
 ) -> None:
     before = stored(front)
-    address = front.page("/", "")
-
-    def lose(route: Route) -> None:
-        route.abort()
-
-    context.route("**/v1/events?*", lose)
-    page.goto(address)
-    page.wait_for_function("window.ProductRecs?.core")
+    page.goto(front.page("/", ""))
+    page.wait_for_function("!!window.ProductRecs?.core")
+    front.relay.is_down = True
     for number in range(3):
         page.evaluate(f"{CART.replace('p1', f'p{number}')}; ProductRecs.core.hurry()")
-    page.goto(address)  # the page closes; another begins, and fails as well
-    page.wait_for_function("window.ProductRecs?.core")
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(300 + 1_000 * seconds)
+    page.goto(f"{front.pages.origin(SHOP)}/p/1")  # the first page closes, unheard
     assert front.events() == []
 
-    context.unroute("**/v1/events?*", lose)
-    page.goto(address)
+    front.relay.is_down = False
+    page.goto(front.page("/", ""))
     eventually(lambda: len(front.events()) == 3, 20)
-    page.wait_for_function(f"localStorage['pr_outbox_{front.key[-8:]}'] === undefined")
-    page.goto(address)
-    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_function(NOTHING_WAITS.format(front.key[-8:]))
+    page.reload()
+    page.wait_for_function("!!window.ProductRecs?.core")
     page.wait_for_timeout(500)
 
     assert [one["item_id"] for one in front.events()] == ["p0", "p1", "p2"]
@@ -186,33 +184,24 @@ def test_a_refusal_of_one_event_does_not_hold_the_others_up(
     page: Page, front: Storefront
 ) -> None:
     page.goto(front.page("/", ""))
-    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_function("!!window.ProductRecs?.core")
 
     page.evaluate(f"{CART}; ProductRecs.track('add-to-cart', {{}}); {CART}")
 
     eventually(lambda: len(front.events()) == 2, 20)
-    page.wait_for_function(f"localStorage['pr_outbox_{front.key[-8:]}'] === undefined")
+    page.wait_for_function(NOTHING_WAITS.format(front.key[-8:]))
 
 
-def test_a_service_that_is_busy_is_asked_again_later(
-    context: BrowserContext, page: Page, front: Storefront
-) -> None:
-    answers = [503, 500]
-
-    def refuse(route: Route) -> None:
-        if answers:
-            headers = {"access-control-allow-origin": "*"}
-            route.fulfill(status=answers.pop(), json={}, headers=headers)
-        else:
-            route.fallback()
-
-    context.route("**/v1/events?*", refuse)
+def test_a_service_that_is_busy_is_asked_again_later(page: Page, front: Storefront) -> None:
     page.goto(front.page("/", ""))
-    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_function("!!window.ProductRecs?.core")
+    front.relay.refusals = [503, 500]
+
     page.evaluate(CART)
 
-    eventually(lambda: front.events(), 30)
-    assert answers == []
+    eventually(front.events, 30)
+    assert front.relay.refusals == []
+    page.wait_for_function(NOTHING_WAITS.format(front.key[-8:]))
 
 
 def leave_at_once(page: Page, front: Storefront, times: int) -> int:
@@ -223,7 +212,7 @@ def leave_at_once(page: Page, front: Storefront, times: int) -> int:
         page.locator(LINK).first.click(no_wait_after=True)
         page.wait_for_url("**/p/*", wait_until="commit")
     page.goto(front.page("/end", ""))
-    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_function("!!window.ProductRecs?.core")
     page.wait_for_timeout(1_000)
     return len(front.events("rec-click"))
 
@@ -322,32 +311,32 @@ def test_storage_that_is_blocked_is_no_obstacle(page: Page, front: Storefront) -
     assert watch.complaints == []
 
 
+SHOW_ITEM = """(item) => {
+  history.pushState({}, "", "/" + item);
+  for (const one of document.querySelectorAll("product-recs")) {
+    one.dataset.userId = "";
+    one.dataset.itemId = item;
+  }
+}"""
+
+
 def test_each_page_of_a_single_page_shop_is_a_view(page: Page, front: Storefront) -> None:
     page.goto(front.page("/", ELEMENT * 2))
     expect(page.locator(LINK)).to_have_count(8)
 
-    for item in ("p1", "p2", "p1"):
-        page.evaluate(
-            """(item) => {
-              history.pushState({}, "", "/" + item);
-              for (const one of document.querySelectorAll("product-recs")) {
-                one.dataset.userId = "";
-                one.dataset.itemId = item;
-              }
-            }""",
-            item,
-        )
-        eventually(
-            lambda item=item: front.asked("/v1/recommendations")[-1]["item_id"] == item
-        )
-        page.wait_for_timeout(100)
+    def asked() -> list[str]:
+        return [one["item_id"] for one in front.asked("/v1/recommendations")]
+
+    for count, item in enumerate(("p1", "p2", "p1"), 2):
+        page.evaluate(SHOW_ITEM, item)
+        eventually(lambda count=count: len(asked()) == count)
 
     def viewed() -> list[Any]:
         return [one["item_id"] for one in front.events("detail-page-view")]
 
     eventually(lambda: len(viewed()) >= 4, 20)
     assert viewed() == ["p0", "p1", "p2", "p1"]
-    assert len(front.asked("/v1/recommendations")) == 4
+    assert asked() == ["p0", "p1", "p2", "p1"]
 
 
 def test_who_and_which_widget_sold_is_what_the_service_credits(
@@ -361,19 +350,15 @@ def test_who_and_which_widget_sold_is_what_the_service_credits(
     eventually(lambda: front.events("rec-click"), 20)
     (click,) = front.events("rec-click")
     page.goto(front.page("/cart", ""))
-    page.wait_for_function("window.ProductRecs?.core")
+    page.wait_for_function("!!window.ProductRecs?.core")
     page.evaluate(CART.replace("p1", click["item_id"]))
     eventually(lambda: front.events("add-to-cart"), 20)
 
     session = click["session_id"]
-    assert front.merchant.order("J-1", click["item_id"], session_id=session).status == 200
-    with front.service.database() as database, database.reading() as connection:
-        columns = (events.c.event, events.c.widget, events.c.source, events.c.position)
-        rows = connection.execute(
-            sa.select(*columns)
-            .where(events.c.store_id == front.merchant.account.store_id)
-            .where(events.c.event == "rec-click")
-            .order_by(events.c.seq.desc())
-        ).first()
-    assert rows is not None
-    assert tuple(rows)[1:] == ("recs", click["source"], 3)
+    merchant = front.merchant.through(front.service.client())
+    assert merchant.order("J-1", click["item_id"], session_id=session).status == 200
+    domain, columns = front.merchant.account.domain, "widget,source,position"
+    said = front.service.run("report", domain, "attribution", "--by", columns, "--json")
+    credited = [row for row in json.loads(said)["rows"] if row["position"] == 3]
+    assert len(credited) == 1
+    assert (credited[0]["widget"], credited[0]["source"]) == ("recs", click["source"])

@@ -143,6 +143,8 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
 ) -> None:
     page = world.page
     page.goto(front.pages.origin(SHOP))
+    expect(page.locator(ROW)).to_have_count(2)
+    page.wait_for_timeout(1_300)
     eventually(lambda: front.events("rec-impression"), 20)
 
     page.locator(ROW).nth(1).locator("a").click()

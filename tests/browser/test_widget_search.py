@@ -41,7 +41,7 @@ def page(browser: Browser, front: Storefront) -> Iterator[Page]:
         page = context.new_page()
         watched(page)
         page.goto(address)
-        page.wait_for_function("window.ProductRecs?.core")
+        page.wait_for_function("!!window.ProductRecs?.core")
         yield page
 
 
@@ -265,7 +265,7 @@ def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_told(
         answer_photos(context, taken)
         page = context.new_page()
         page.goto(front.page("/", FORM, kind="search-"))
-        page.wait_for_function("window.ProductRecs?.core")
+        page.wait_for_function("!!window.ProductRecs?.core")
         typed(page, "tent")
         page.keyboard.press("Tab")
         expect(page.locator(".pr-search-photo")).to_be_focused()
@@ -305,7 +305,7 @@ def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefro
         page = context.new_page()
         watch = watched(page)
         page.goto(front.page("/", FORM, kind="search-"))
-        page.wait_for_function("window.ProductRecs?.core")
+        page.wait_for_function("!!window.ProductRecs?.core")
         page.locator(BOX).click()
         file = {"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"}
         page.locator("input[type=file]").set_input_files([file])

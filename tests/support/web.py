@@ -131,6 +131,14 @@ class _Passing(_Quiet):
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.owner.is_down:
+            self.close_connection = True
+            return
+        if self.owner.refusals:
+            self.answer(
+                self.owner.refusals.pop(0), {"access-control-allow-origin": "*"}, b""
+            )
+            return
         connection = http.client.HTTPConnection(HOST, self.owner.service_port, timeout=30)
         with contextlib.closing(connection):
             connection.request(self.command, self.path, body or None, headers)
@@ -150,10 +158,16 @@ class _Passing(_Quiet):
 
 @dataclass
 class Relay(Web):
-    """Passes all it gets on to the service at `service_port`, and keeps what it saw."""
+    """Passes all it gets on to the service at `service_port`, and keeps what it saw.
+
+    While it `is_down` it closes every connection without a word; `refusals` are the
+    statuses with which it answers the next requests instead of the service.
+    """
 
     service_port: int
     seen: list[Seen] = field(default_factory=list)
+    is_down: bool = False
+    refusals: list[int] = field(default_factory=list)
     handler = _Passing
 
     def __post_init__(self) -> None:

@@ -44,6 +44,11 @@ def test_the_sources_are_typed() -> None:
     run(MODULES / ".bin/tsc", "--noEmit")
 
 
+@needs_node
+def test_prices_and_names_are_written_as_they_should() -> None:
+    run("npm", "test")
+
+
 def test_every_script_is_within_its_budget() -> None:
     found = sizes(BUILT)
 

@@ -154,10 +154,7 @@ export abstract class NearElement extends HTMLElement {
       await done;
       return true;
     }
-    this.core_.warn(
-      "nothing on this page puts products into the cart: listen to " +
-        "product-recs:add-to-cart, and call preventDefault() on it",
-    );
+    this.core_.warn("nothing on this page answers the event product-recs:add-to-cart");
     const url = (from ?? products[0])?.url;
     if (url) location.assign(url);
     return false;

@@ -30,7 +30,7 @@ export function start(part: string, run: (core: Core) => void): void {
   const parts = (ours.parts ??= {});
   const core = (ours.core ??= install(ours));
   if (parts[part]) {
-    core.warn(`the script "${part}" is on this page twice; the second does nothing`);
+    core.warn(`the script "${part}" is on this page twice`);
     return;
   }
   parts[part] = true;

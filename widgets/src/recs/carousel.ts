@@ -28,6 +28,7 @@ export function arrows(list: HTMLElement, words: Words): HTMLElement {
     const ends = new Map<Element | null, boolean>();
     const observer = new IntersectionObserver(
       (changes) => {
+        if (!list.isConnected) return observer.disconnect();
         for (const one of changes) ends.set(one.target, one.intersectionRatio > 0.9);
         back.ariaDisabled = `${!!ends.get(first)}`;
         on.ariaDisabled = `${!!ends.get(last)}`;

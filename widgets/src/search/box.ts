@@ -117,7 +117,7 @@ export class SearchBox {
     const look = await this.core_.look(this.key_, "search", lang);
     if (!this.look_) {
       style(document, styles, look.css);
-      this.panel_.list.ariaLabel = look.strings.label;
+      this.panel_.list.ariaLabel = this.panel_.element.ariaLabel = look.strings.label;
       this.panel_.sayPhoto(look.strings.photo, hintOf(look));
       if (look.theme !== "auto") this.panel_.element.style.colorScheme = look.theme;
     }

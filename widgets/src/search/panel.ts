@@ -32,7 +32,7 @@ export class Panel {
     this.foot.hidden = !takesPhotos;
     this.element = draw(
       "div",
-      { class: "pr-search", hidden: "" },
+      { class: "pr-search", role: "search", hidden: "" },
       this.note,
       this.head,
       this.list,
@@ -41,10 +41,13 @@ export class Panel {
     this.photo.addEventListener("click", () => this.chooser.click());
   }
 
-  /** Puts the panel into the page, beside a box. */
+  /** Puts the panel into the page, near a box, where nothing cuts it off. */
   join(box: HTMLElement): void {
-    const around = box.offsetParent ?? document.body;
-    around.append(this.element, this.status);
+    let around = box.offsetParent as HTMLElement | null;
+    while (around && getComputedStyle(around).overflow !== "visible") {
+      around = around.offsetParent as HTMLElement | null;
+    }
+    (around ?? document.body).append(this.element, this.status);
   }
 
   /** Shows it below the box, within the screen. */

@@ -1,0 +1,281 @@
+"""Whatever the service, the catalog or the page does, the page stays whole and quick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import watched
+from tests.support.storefront import SHOP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page, Route
+
+    from tests.support.storefront import Storefront
+
+LINK = "product-recs >> a[part=link]"
+OPEN = {"access-control-allow-origin": "*"}
+FALLBACK = "<a href=/best>Our bestsellers</a>"
+ELEMENT = f"<product-recs data-eager data-item-id=p0>{FALLBACK}</product-recs>"
+NOTED = """<script>
+window.wrong = [];
+addEventListener("error", (event) => wrong.push(event.message));
+addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason)));
+addEventListener("product-recs:error", () => { window.failed = true; });
+addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
+</script>"""
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Give an empty page."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        context.set_default_timeout(30_000)
+        yield context.new_page()
+
+
+def fails_with(status: int, body: str, kind: str = "application/json") -> Any:
+    """Return what answers a call with this."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=status, body=body, headers={**OPEN, "content-type": kind})
+
+    return answer
+
+
+FAILURES: dict[str, Callable[[Route], None]] = {
+    "401": fails_with(401, '{"code": "key_invalid"}'),
+    "402": fails_with(402, '{"code": "billing_inactive"}'),
+    "422": fails_with(422, '{"detail": []}'),
+    "500": fails_with(500, "{}"),
+    "a page of a proxy": fails_with(200, "<html>Sorry</html>", "text/html"),
+    "JSON cut off": fails_with(200, '{"recommendations": [{"id"'),
+    "JSON of another kind": fails_with(200, "null"),
+    "blocked by the browser": lambda route: route.abort("blockedbyclient"),
+    "no network": lambda route: route.abort("connectionrefused"),
+    "no answer": str,  # says nothing to the browser
+}
+
+
+@pytest.mark.parametrize("call", ["widget-config", "recommendations"])
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_service_that_fails_leaves_the_page_as_it_was(
+    page: Page, front: Storefront, name: str, call: str
+) -> None:
+    page.route(f"**/v1/{call}?*", FAILURES[name])
+    if name == "no answer":
+        page.clock.install()
+    page.goto(front.page("/", ELEMENT, head=NOTED))
+    page.wait_for_function("!!customElements.get('product-recs')")
+    if name == "no answer":
+        for _ in range(10):
+            page.wait_for_timeout(100)
+            page.clock.run_for(400)
+
+    page.wait_for_function("window.failed")
+    expect(page.get_by_text("Our bestsellers")).to_be_visible()
+    assert page.evaluate("window.wrong") == []
+
+
+def test_a_script_that_does_not_come_leaves_the_page_as_it_was(
+    page: Page, front: Storefront
+) -> None:
+    page.route("**/widget/v1/**", lambda route: route.abort("blockedbyclient"))
+    page.goto(front.page("/", ELEMENT, head=NOTED))
+
+    expect(page.get_by_text("Our bestsellers")).to_be_visible()
+
+
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+
+
+def hostile(route: Route) -> None:
+    """Answer with products that mean harm."""
+    addresses = ["javascript:window.hacked=1", "data:text/html,<script>1</script>", 7, None]
+    products = [
+        {
+            "id": f"h{number}",
+            "title": HOSTILE,
+            "price": [HOSTILE, 1e400, None, "9"][number],
+            "image_url": address,
+            "product_url": address,
+            "source": HOSTILE,
+        }
+        for number, address in enumerate(addresses)
+    ]
+    text = {"recommendations": [*products, None, 7, {"id": 3}, {"title": "no id"}]}
+    route.fulfill(json=text, headers=OPEN)
+
+
+def test_products_that_mean_harm_are_text(page: Page, front: Storefront) -> None:
+    page.route("**/v1/recommendations?*", hostile)
+    page.goto(front.page("/", ELEMENT, head=NOTED))
+    expect(page.locator(LINK)).to_have_count(4)
+
+    expect(page.locator("product-recs >> [part=title]").first).to_have_text(HOSTILE)
+    for link in page.locator(LINK).all():
+        assert link.get_attribute("href") is None
+    assert page.locator("product-recs >> img").count() == 0
+    page.locator(LINK).first.click()
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("window.wrong") == []
+
+
+STRICT = (
+    "default-src 'none'; script-src {base}; connect-src {base}; "
+    "img-src https: http: data:; require-trusted-types-for 'script'"
+)
+
+
+def test_a_page_with_a_strict_policy_shows_them_all(page: Page, front: Storefront) -> None:
+    policy = STRICT.format(base=front.relay.address)
+    element = "<product-recs data-item-id=p0 data-num=4></product-recs>"
+    address = front.page("/", f"<input name=q>{element}", kind="search-")
+    scripts = f"{front.script()}</script>"
+    front.pages.pages["/"] = front.pages.pages["/"].replace("</head>", f"{scripts}</head>")
+    watch = watched(page)
+    page.route(
+        f"{front.pages.origin(SHOP)}/",
+        lambda route: route.fulfill(
+            body=front.pages.pages["/"],
+            headers={"content-security-policy": policy, "content-type": "text/html"},
+        ),
+    )
+
+    page.goto(address)
+    expect(page.locator(LINK)).to_have_count(4)
+    expect(page.locator("product-recs >> ul")).to_have_css("display", "grid")
+    page.locator("input").click()
+    expect(page.locator(".pr-search")).to_have_css("position", "absolute")
+
+    assert [one for one in watch.complaints if "icon" not in one] == []
+
+
+# -------------------------------------------------------------------- as if nothing were
+
+RESERVE = """<style>
+body { margin: 0 16px; font: 16px/1.5 sans-serif }
+product-recs:not(:defined) {
+  display: block; --n: 4;
+  padding-bottom: calc((100% - (var(--n) - 1) * 16px) / var(--n) + 70px + 4.125em);
+}
+@media (max-width: 631px) { product-recs:not(:defined) { --n: 2.15 } }
+</style>"""
+SHIFTS = """<script>
+window.moved = 0;
+window.long = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) moved += entry.value;
+}).observe({type: "layout-shift", buffered: true});
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) long.push(entry.duration);
+}).observe({type: "longtask", buffered: true});
+</script>"""
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_nothing_moves_when_products_come(
+    browser: Browser, front: Storefront, width: int
+) -> None:
+    element = "<product-recs data-item-id=p0></product-recs>"
+    after = "<p>What stands below</p>"
+    with browser.new_context(viewport={"width": width, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(front.page("/", element + after, head=RESERVE + SHIFTS))
+        expect(page.locator(LINK)).to_have_count(8)
+        page.wait_for_timeout(200)
+
+        assert page.evaluate("window.moved") == 0
+
+
+def test_control_something_that_moves_is_noticed(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", "<div id=a></div><p>Text</p>", head=SHIFTS))
+    page.wait_for_timeout(200)
+    page.evaluate("document.querySelector('#a').style.height = '300px'")
+
+    page.wait_for_function("window.moved > 0.01")
+
+
+def test_no_task_is_long_on_a_slow_device(page: Page, front: Storefront) -> None:
+    element = "<product-recs data-item-id=p0></product-recs>"
+    page.goto(front.page("/", element))
+    expect(page.locator(LINK)).to_have_count(8)  # warm, as from a cache
+    slow = page.context.new_cdp_session(page)
+    slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    times = page.evaluate(
+        """async () => {
+          const long = [];
+          new PerformanceObserver((list) => long.push(...list.getEntries().map(
+            (one) => one.duration))).observe({type: "longtask"});
+          await new Promise((done) => setTimeout(done, 300));
+          const begun = long.length;
+          const made = document.createElement("product-recs");
+          made.dataset.itemId = "p1";
+          made.dataset.eager = "";
+          const drawn = new Promise((done) =>
+            made.addEventListener("product-recs:loaded", done));
+          document.body.prepend(made);
+          await drawn;
+          await new Promise((done) => setTimeout(done, 500));
+          return long.slice(begun);
+        }"""
+    )
+
+    assert [one for one in times if one > 50] == []
+
+
+COUNTED = """<script>
+window.count = {listeners: 0, observers: 0};
+for (const kind of [EventTarget.prototype]) {
+  const {addEventListener: add, removeEventListener: remove} = kind;
+  kind.addEventListener = function (...words) {
+    if (this === window || this === document) count.listeners++;
+    return add.apply(this, words);
+  };
+  kind.removeEventListener = function (...words) {
+    if (this === window || this === document) count.listeners--;
+    return remove.apply(this, words);
+  };
+}
+const {observe, disconnect} = IntersectionObserver.prototype;
+const busy = new Set();
+IntersectionObserver.prototype.observe = function (one) {
+  if (one.localName === "product-recs" || one.getRootNode() !== document) busy.add(this);
+  count.observers = busy.size;
+  return observe.call(this, one);
+};
+IntersectionObserver.prototype.disconnect = function () {
+  busy.delete(this);
+  count.observers = busy.size;
+  return disconnect.call(this);
+};
+</script>"""
+
+
+def test_fifty_times_there_and_gone_leaves_nothing(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", "<main></main>", head=COUNTED))
+    page.wait_for_function("!!customElements.get('product-recs')")
+    before = page.evaluate("({...count})")
+
+    after = page.evaluate(
+        """async () => {
+          for (let number = 0; number < 50; number++) {
+            const made = document.createElement("product-recs");
+            made.dataset.itemId = "p1";
+              made.dataset.eager = "";
+            const drawn = number % 5 ? null : new Promise((done) =>
+              made.addEventListener("product-recs:loaded", done));
+            document.querySelector("main").append(made);
+            await (drawn ?? new Promise(requestAnimationFrame));
+            made.remove();
+          }
+          return {...count};
+        }"""
+    )
+
+    assert after["listeners"] == before["listeners"]
+    assert after["observers"] == before["observers"] == 0
