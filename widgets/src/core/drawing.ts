@@ -31,18 +31,13 @@ const sheets = new Map<string, CSSStyleSheet>();
 
 /**
  * Puts rules into force in a tree. They are made by script, so that a page whose policy
- * forbids inline styles shows them; `@import` in them has no effect.
+ * forbids inline styles shows them; `@import` in them has no effect. A browser of before 2023
+ * cannot: there the page stays as it was.
  */
 export function style(root: Document | ShadowRoot, ...texts: (string | null)[]): void {
-  const wanted = texts.filter((one): one is string => !!one);
-  try {
-    const made = wanted.map(sheetOf).filter((one) => !root.adoptedStyleSheets.includes(one));
-    root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...made];
-  } catch {
-    // A browser of before 2023.
-    const into = root instanceof Document ? root.head : root;
-    for (const text of wanted) into.prepend(draw("style", {}, text));
-  }
+  const wanted = texts.filter((one): one is string => !!one).map(sheetOf);
+  const { adoptedStyleSheets: known } = root;
+  root.adoptedStyleSheets = [...known, ...wanted.filter((one) => !known.includes(one))];
 }
 
 function sheetOf(text: string): CSSStyleSheet {

@@ -56,7 +56,8 @@ export abstract class NearElement extends HTMLElement {
     const { core_: core } = this;
     const { key, type, item } = this.place_();
     const { customerId, userId, view, eager } = this.dataset;
-    core.user = core.customer(customerId) || core.customer(userId) || core.user;
+    const named = customerId || (userId ?? customerId);
+    if (named !== undefined) core.user = core.customer(named); // blank: nobody is signed in
     // The page of a product says so, whether or not its widgets are ever seen.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;

@@ -11,10 +11,13 @@ import { forget, keep, recall } from "./storage";
 export interface SentEvent {
   readonly event: string;
   readonly event_id: string;
+  /** When it happened, in milliseconds; the service does not read it. */
+  readonly at: number;
   readonly [field: string]: unknown;
 }
 
 const MOST_KEPT = 400;
+const OLDEST_MS = 6 * 86_400_000;
 const MOST_SENT = 50;
 const MOST_BYTES = 60_000; // of all that closing pages may have on the wire at once
 const SOON_MS = 400;
@@ -31,6 +34,7 @@ export class Outbox {
   private timer_ = 0;
   private pause_ = FIRST_PAUSE_MS;
   private flying_: ReadonlySet<SentEvent> = new Set();
+  private readonly posted_ = new WeakSet<SentEvent>(); // with nobody to hear the reply
 
   /** `mayKeep_` says whether anything may be written into the browser's storage. */
   constructor(
@@ -54,7 +58,7 @@ export class Outbox {
 
   /** Takes an event; an id is given to it. */
   put_(event: string, fields: Readonly<Record<string, unknown>>): void {
-    this.waiting_.push({ event_id: randomName(20), ...fields, event });
+    this.waiting_.push({ event_id: randomName(20), ...fields, event, at: Date.now() });
     this.waiting_.splice(0, this.waiting_.length - MOST_KEPT);
     this.save_();
     this.flushSoon_();
@@ -66,10 +70,12 @@ export class Outbox {
    */
   flushNow_(): void {
     let room = MOST_BYTES;
-    for (const batch of this.batches_(this.flying_)) {
+    const isSent = (one: SentEvent): boolean => this.flying_.has(one) || this.posted_.has(one);
+    for (const batch of this.batches_(isSent)) {
       const body = JSON.stringify(batch);
       room -= bytesOf(body);
       if (room < 0) break;
+      for (const one of batch) this.posted_.add(one);
       if (!beacon(this.address_, body)) void post(this.address_, body).catch(() => 0);
     }
     if (this.waiting_.length) this.flushSoon_(CONFIRM_MS);
@@ -122,10 +128,10 @@ export class Outbox {
     return pause * (0.75 + Math.random() / 2);
   }
 
-  private *batches_(but: ReadonlySet<SentEvent> = new Set()): Generator<SentEvent[]> {
+  private *batches_(but = (_: SentEvent): boolean => false): Generator<SentEvent[]> {
     let batch: SentEvent[] = [];
     let bytes = 0;
-    for (const event of this.waiting_.filter((one) => !but.has(one))) {
+    for (const event of this.waiting_.filter((one) => !but(one))) {
       const more = bytesOf(JSON.stringify(event));
       if (batch.length && (batch.length === MOST_SENT || bytes + more > MOST_BYTES)) {
         yield batch;
@@ -159,7 +165,9 @@ export class Outbox {
   private kept_(): SentEvent[] {
     try {
       const found: unknown = JSON.parse(recall(this.name_) ?? "[]");
-      return Array.isArray(found) ? found.filter((one) => one?.event && one.event_id) : [];
+      // The service knows an id again for a week; after that it would count twice.
+      const isYoung = (one: any): boolean => Date.now() - one.at < OLDEST_MS;
+      return Array.isArray(found) ? found.filter(isYoung) : [];
     } catch {
       return [];
     }
