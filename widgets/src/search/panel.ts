@@ -36,7 +36,7 @@ export class Panel {
       this.note,
       this.head,
       this.list,
-      this.foot,
+      takesPhotos && this.foot,
     );
     this.photo.addEventListener("click", () => this.chooser.click());
   }
