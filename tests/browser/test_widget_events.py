@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -329,7 +330,8 @@ def test_each_page_of_a_single_page_shop_is_a_view(page: Page, front: Storefront
 
     for count, item in enumerate(("p1", "p2", "p1"), 2):
         page.evaluate(SHOW_ITEM, item)
-        eventually(lambda count=count: len(asked()) == count)
+        page.wait_for_timeout(50)
+        eventually(partial(lambda wanted: len(asked()) == wanted, count))
 
     def viewed() -> list[Any]:
         return [one["item_id"] for one in front.events("detail-page-view")]

@@ -39,7 +39,7 @@ def look_of(front: Storefront) -> dict[str, Any]:
     """Return a look of three products, one of which cannot be shown."""
     products = {str(one["id"]): one for one in catalog(front.pages.origin(SHOP))}
     boxes = {f"p{n}": [n / 4, n / 4, 0.2, 0.2] for n in (1, 2, 3)}
-    hotspots = [
+    hotspots: list[dict[str, Any]] = [
         {"label": f"part {item}", "bbox": box, "item_id": item, "product": products[item]}
         for item, box in boxes.items()
     ]

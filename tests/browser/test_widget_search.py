@@ -17,7 +17,7 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, Route
 
     from tests.support.storefront import Storefront
 
@@ -269,7 +269,7 @@ def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_told(
         typed(page, "tent")
         page.keyboard.press("Tab")
         expect(page.locator(".pr-search-photo")).to_be_focused()
-        photo = {
+        photo: FilePayload = {
             "name": "photo.png",
             "mimeType": "image/png",
             "buffer": photo_of(page, 1600, 800),
@@ -307,7 +307,11 @@ def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefro
         page.goto(front.page("/", FORM, kind="search-"))
         page.wait_for_function("!!window.ProductRecs?.core")
         page.locator(BOX).click()
-        file = {"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"}
+        file: FilePayload = {
+            "name": "a.png",
+            "mimeType": "image/png",
+            "buffer": b"no picture",
+        }
         page.locator("input[type=file]").set_input_files([file])
 
         expect(page.locator(".pr-search-photo")).to_contain_text("could not be read")
