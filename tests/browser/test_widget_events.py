@@ -359,8 +359,11 @@ def test_who_and_which_widget_sold_is_what_the_service_credits(
     session = click["session_id"]
     merchant = front.merchant.through(front.service.client())
     assert merchant.order("J-1", click["item_id"], session_id=session).status == 200
-    domain, columns = front.merchant.account.domain, "widget,source,position"
-    said = front.service.run("report", domain, "attribution", "--by", columns, "--json")
-    credited = [row for row in json.loads(said)["rows"] if row["position"] == 3]
-    assert len(credited) == 1
-    assert (credited[0]["widget"], credited[0]["source"]) == ("recs", click["source"])
+    domain = front.merchant.account.domain
+    said = json.loads(front.service.run("report", domain, "credited-sales", "--json"))
+    (sale,) = [row for row in said["rows"] if row["order_id"] == "J-1"]
+    assert (sale["widget"], sale["source"], sale["position"]) == (
+        "recs",
+        click["source"],
+        3,
+    )
