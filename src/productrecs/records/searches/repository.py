@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
+from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.tables import search_counts
 
 MOST_A_DAY: Final = 5_000
@@ -19,6 +19,15 @@ OTHERS: Final = ""
 """The intent of all further ones, and of texts without words."""
 
 _CHUNK: Final = 400
+# One statement however many there are: each of them would keep replies waiting.
+_ADD: Final = (
+    "INSERT INTO search_counts (store_id, day, intent, text, searches, empty) "  # noqa: S608 - own words
+    "SELECT ?, ?, given.value ->> 0, given.value ->> 1, "
+    "CAST(given.value ->> 2 AS BIGINT), CAST(given.value ->> 3 AS BIGINT) "
+    f"FROM {GIVEN} WHERE true ON CONFLICT (store_id, day, intent) DO UPDATE SET "
+    "text = excluded.text, searches = search_counts.searches + excluded.searches, "
+    "empty = search_counts.empty + excluded.empty"
+)
 
 
 class Count(NamedTuple):
@@ -47,20 +56,9 @@ class SearchCountRepository:
 
     def add(self, day: str, counts: Mapping[str, Count]) -> None:
         """Add counts by intent to those of a day; what is too many joins the others."""
-        for intent, count in sorted(self._admitted(day, counts).items()):
-            query = upsert(self._transaction, search_counts).values(
-                store_id=self._store_id, day=day, intent=intent, **count._asdict()
-            )
-            self._transaction.execute(
-                query.on_conflict_do_update(
-                    index_elements=["store_id", "day", "intent"],
-                    set_={
-                        "text": query.excluded.text,
-                        "searches": search_counts.c.searches + query.excluded.searches,
-                        "empty": search_counts.c.empty + query.excluded.empty,
-                    },
-                )
-            )
+        admitted = sorted(self._admitted(day, counts).items())
+        rows = [[intent, *count] for intent, count in admitted]
+        bare(self._transaction).run(_ADD, (self._store_id, day, rows))
 
     def of_days(self, first: str, last: str) -> dict[tuple[str, str], Count]:
         """Return the counts by (day, intent) of days, both included."""
