@@ -12,6 +12,7 @@ from benchmarks.speed import (
     forecasting,
     ingest,
     learning,
+    photos,
     reads,
     searching,
 )
@@ -37,6 +38,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "attribution": attributing.attribution,
     "search": searching.search,
     "forecast": forecasting.forecasting,
+    "photos": photos.photos,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 

@@ -37,6 +37,8 @@ class Settings:
     metrics_token: str | None = None
     metrics_stores: int = 0
     plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
+    image_hosts: frozenset[str] = frozenset()
+    image_detector: Path | None = None
 
     @property
     def database_file(self) -> Path:
@@ -106,6 +108,18 @@ KNOBS: Final = (
         "",
         "a TOML file of plans; empty, or what it leaves out, means the plans of the guide",
     ),
+    Knob(
+        "PRODUCTRECS_IMAGE_HOSTS",
+        "",
+        "hosts, with commas between, whose pictures may be fetched though their address is "
+        "private",
+    ),
+    Knob(
+        "PRODUCTRECS_IMAGE_DETECTOR",
+        "",
+        "an ONNX file of the YOLOX kind, with its .json beside it, that finds products in "
+        "photos; empty finds them without",
+    ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
     Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
 )
@@ -146,6 +160,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
         plans=_plans(environment.get("PRODUCTRECS_PLANS")),
+        image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
+        image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
     )
 
 
@@ -207,6 +223,22 @@ def _plans(path: str | None) -> Plans:
     except (PlansError, UnicodeDecodeError) as error:
         message = f"PRODUCTRECS_PLANS is {path!r}: {error}"
         raise SettingsError(message) from error
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
+
+
+def _hosts(text: str | None) -> frozenset[str]:
+    names = frozenset(one.strip().lower() for one in (text or "").split(",") if one.strip())
+    odd = sorted(one for one in names if not re.fullmatch(r"[a-z0-9.:_-]+", one))
+    if odd:
+        message = (
+            f"PRODUCTRECS_IMAGE_HOSTS holds {odd[0]!r}; write names such as "
+            "shop.example.internal, with commas between"
+        )
+        raise SettingsError(message)
+    return names
 
 
 def _whole(environment: Mapping[str, str], name: str, default: int) -> int:

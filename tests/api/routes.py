@@ -6,6 +6,7 @@ service has, and with what /openapi.json says.
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import json
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import ROUTES
+from tests.support.pictures import drawn, encoded
 from tests.support.service import OPERATOR
 
 if TYPE_CHECKING:
@@ -97,6 +99,7 @@ def _script(kind: str) -> Callable[[Merchant], Call]:
     return lambda merchant: Call(f"/widget/v1/{kind}{merchant.account.domain}.js")
 
 
+PHOTO: Final = base64.b64encode(encoded(drawn("red", "ball"))).decode()
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
         ("GET", "/v1/recommendations"): Row(
@@ -108,6 +111,15 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/v1/search"): Row(
             PUBLISHABLE, _always("/v1/search?q=tent&num=5"), widget=True
         ),
+        ("POST", "/v1/search/image"): Row(
+            PUBLISHABLE, _always("/v1/search/image", body(image=PHOTO, num=5)), widget=True
+        ),
+        ("POST", "/v1/shop-the-look/analyze"): Row(
+            PUBLISHABLE,
+            _always("/v1/shop-the-look/analyze", body(image=PHOTO)),
+            widget=True,
+        ),
+        ("GET", "/v1/looks"): Row(PUBLISHABLE, _always("/v1/looks?item_id=a"), widget=True),
         ("GET", "/v1/widget-config"): Row(
             PUBLISHABLE, _always("/v1/widget-config?type=recs"), widget=True
         ),

@@ -17,6 +17,8 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http import gate
 from productrecs.entrypoints.http.authentication import Credential
 from productrecs.entrypoints.services import build_services
+from productrecs.features.looks.change import Looks
+from productrecs.features.looks.look import LookContent
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.registration import (
     Registration,
@@ -37,6 +39,7 @@ from tests.api.routes import (
     Call,
     with_query,
 )
+from tests.support.pictures import drawn, see
 from tests.support.service import Account, Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -58,6 +61,9 @@ EMPTY: Final[Mapping[Route, object]] = {
     ("GET", "/v1/recommendations"): {"recommendations": []},
     ("GET", "/v1/trending"): {"recommendations": []},
     ("GET", "/v1/search"): {"results": []},
+    ("POST", "/v1/search/image"): {"results": []},
+    ("GET", "/v1/looks"): {"look": None},
+    ("POST", "/v1/shop-the-look/analyze"): {"hotspots": []},
 }
 # What is refused with 402 while the plan does not hold.
 REFUSED: Final = {
@@ -139,7 +145,14 @@ class Shop:
     def calls(self) -> dict[Route, Call]:
         """Return a call of each route that wants a key; some prepare what they ask for."""
         Service(self.services.settings.data, self.services.settings.database_url).index()
+        Looks(self.services.database, self.store, self.services.clock).add(
+            [LookContent("a", "https://i.example/look.jpg")], publish=True
+        )
+        root, store_id = self.services.pictures, self.store.store_id
+        see(self.services.database, root, store_id, {"a": drawn("red", "ball")})
         eventually(lambda: self.ask(("GET", "/v1/search")).json["results"])
+        eventually(lambda: self.ask(("POST", "/v1/search/image")).json["results"])
+        eventually(lambda: self.ask(("GET", "/v1/looks")).json["look"])
         return {
             route: row.call(self.merchant)
             for route, row in TABLE.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -28,12 +29,15 @@ def plain(requirement: str) -> str:
 
 
 def declared() -> set[str]:
-    return {plain(line) for line in pyproject()["project"]["dependencies"]}
+    project = pyproject()["project"]
+    on_request = project["optional-dependencies"]["onnx"]
+    return {plain(line) for line in [*project["dependencies"], *on_request]}
 
 
 def requirements() -> list[str]:
     project = pyproject()["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"].values()
+    return sorted({*project["dependencies"], *itertools.chain.from_iterable(extras)})
 
 
 def imported() -> set[str]:

@@ -8,8 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from PIL import Image, ImageDraw
 
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import describe
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.pictures.repository import (
+    Outcome,
+    PictureRepository,
+    State,
+    packed,
+)
+from productrecs.training.visual.build import build_visual
+from productrecs.training.visual.embedding import OwnEmbedding
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     import numpy.typing as npt
+
+    from productrecs.storage.database import Database
 
 COLOURS: Final = {
     "red": (200, 30, 40),
@@ -58,3 +75,36 @@ def encoded(picture: Image.Image, kind: str = "JPEG", **how: Any) -> bytes:
     saved = io.BytesIO()
     picture.save(saved, kind, **how)
     return saved.getvalue()
+
+
+def see(
+    database: Database, root: Path, store_id: str, shown: Mapping[str, Image.Image]
+) -> str | None:
+    """Let pictures of items be known as if they had been fetched; return the model's id.
+
+    The items must be in the catalog. `root` is the folder of visual models.
+    """
+    own = OwnEmbedding()
+    with database.transaction() as transaction:
+        numbers = CatalogRepository(transaction, StoreId(store_id)).find(shown)
+        repository = PictureRepository(transaction, StoreId(store_id))
+        wanted = {
+            item_id: (one.number, one.item.image_url or f"https://i.example/{one.number}")
+            for item_id, one in numbers.items()
+        }
+        repository.want(list(wanted.values()), 0)
+        repository.store(
+            [
+                Outcome(
+                    *wanted[item_id],
+                    State.INDEXED,
+                    due_at=2**60,
+                    descriptor=packed(describe(pixels(picture))),
+                    embedder=own.name,
+                )
+                for item_id, picture in shown.items()
+            ],
+            0,
+        )
+        repository.followed(repository.standing().catalog_seq)
+    return build_visual(database, root, StoreId(store_id), own)

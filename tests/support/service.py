@@ -452,6 +452,7 @@ class Service:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         environment["PRODUCTRECS_LOG_FORMAT"] = "json"
         environment["PRODUCTRECS_METRICS_TOKEN"] = METRICS_TOKEN
+        environment["PRODUCTRECS_IMAGE_HOSTS"] = HOST  # where tests keep their pictures
         if self.database_url is not None:
             environment["DATABASE_URL"] = self.database_url
         if self.now is not None:

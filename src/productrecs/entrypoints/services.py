@@ -33,6 +33,11 @@ class Services:
         return self.settings.data / "trails"
 
     @property
+    def pictures(self) -> Path:
+        """The folder of visual models, one folder a store."""
+        return self.settings.data / "pictures"
+
+    @property
     def uploads(self) -> Path:
         """The folder of uploaded files that are not imported yet."""
         return self.settings.data / "uploads"

@@ -15,6 +15,7 @@ import apsw
 apilevel: Final = "2.0"
 threadsafety: Final = 1
 paramstyle: Final = "qmark"
+Binary: Final = bytes  # how a module of PEP 249 names what a column of bytes takes
 sqlite_version: Final[str] = apsw.sqlite_lib_version()
 sqlite_version_info: Final = tuple(int(part) for part in sqlite_version.split("."))
 

@@ -12,6 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 
 Ranks = npt.NDArray[np.int32]
@@ -28,6 +29,7 @@ class TrainedModels:
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
     signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
+    visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:

@@ -5,6 +5,7 @@ is learned is learned on the store's own pictures.
 """
 
 from productrecs.engines.visual.descriptor import describe
+from productrecs.engines.visual.model import VisualModel
 from productrecs.engines.visual.space import Space, fit_space
 
-__all__ = ["Space", "describe", "fit_space"]
+__all__ = ["Space", "VisualModel", "describe", "fit_space"]

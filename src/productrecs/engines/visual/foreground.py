@@ -4,13 +4,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.pixels import scaled
-from productrecs.engines.visual.types import Floats, Plane
+from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.types import Floats, Pixels, Plane
 
 _RIM: Final = 0.04  # of each side: what is taken for the background
 _PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour
 _EDGE: Final = 0.02  # of the weight may lie outside the box, on each side
 _SMALL: Final = 64
+_LEAST_FRONT: Final = 8
 
 
 class Foreground(NamedTuple):
@@ -97,3 +98,15 @@ def _span(profile: Plane, length: int) -> tuple[int, int]:
         middle = (low + high) // 2
         low, high = max(0, middle - length // 8), min(length, middle + length // 8 + 1)
     return low, min(high, length)
+
+
+def front_of(pixels: Pixels) -> Pixels:
+    """Return the part of a picture that holds what stands in front, with a margin."""
+    height, width = pixels.shape[:2]
+    top, bottom, left, right = find_foreground(lab_of(pixels)).box
+    down, across = (bottom - top) // 12, (right - left) // 12
+    front = pixels[
+        max(0, top - down) : min(height, bottom + down),
+        max(0, left - across) : min(width, right + across),
+    ]
+    return front if min(front.shape[:2]) >= _LEAST_FRONT else pixels

@@ -117,10 +117,11 @@ def with_places(roles: Sequence[Role]) -> list[Role]:
 
 
 def background_roles(settings: Settings) -> list[Role]:
-    """Return the processes that work in the background: learning, indexes, files."""
+    """Return the processes of the background: learning, indexes, files, pictures."""
     command = ("worker", "--data", str(settings.data), "--lane")
     return [
         Role("worker", (*command, "learning")),
         Role("indexer", (*command, "indexes")),
         Role("importer", (*command, "uploads")),
+        Role("pictures", (*command, "pictures")),
     ]

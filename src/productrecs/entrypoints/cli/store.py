@@ -132,7 +132,7 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
             click.confirm(f"Delete {found.domain} with all its records?", abort=True)
         delete_store(services.database, found)
         shutil.rmtree(folder_of(services.models, found.store_id), ignore_errors=True)
-        for folder in (services.indexes, services.trails):
+        for folder in (services.indexes, services.trails, services.pictures):
             shutil.rmtree(folder / found.store_id, ignore_errors=True)
     click.echo(f"Deleted {found.domain}.")
 

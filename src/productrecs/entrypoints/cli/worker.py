@@ -24,13 +24,16 @@ NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
 
 LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
-WRITING = "writing"
+WRITING: Final = "writing"
+PICTURES: Final = "pictures"
 
 
 @click.command
 @data_option
 @click.option(
-    "--lane", type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING]), hidden=True
+    "--lane",
+    type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING, PICTURES]),
+    hidden=True,
 )
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
@@ -75,6 +78,12 @@ def _build(lane: str, services: "Services", fd: int | None) -> "Working":
         from productrecs.entrypoints.worker.indexing import Indexing  # noqa: PLC0415
 
         return Indexing(services)
+    if lane == PICTURES:
+        from productrecs.entrypoints.worker.pictures import (  # noqa: PLC0415
+            build_picture_worker,
+        )
+
+        return build_picture_worker(services)
     if lane == UPLOADS:
         from productrecs.entrypoints.worker.forecasts import (  # noqa: PLC0415
             Together,

@@ -55,6 +55,7 @@ from productrecs.entrypoints.http.schemas.problems import (
 )
 from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
+from productrecs.entrypoints.http.seeing import Seeing
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
@@ -62,6 +63,9 @@ from productrecs.entrypoints.http.widget import (
     config,
     events,
     forecast,
+    looks,
+    photo_analysis,
+    photos,
     recommendations,
     search,
 )
@@ -113,6 +117,9 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     for router in (
         recommendations.router,
         search.router,
+        photos.router,
+        looks.router,
+        photo_analysis.router,
         config.router,
         forecast.router,
         events.router,
@@ -186,6 +193,7 @@ class _Process:
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             searching=Searching(),
             searches=Searches(database, accounts, services.clock),
+            seeing=Seeing(services.settings.image_detector),
         )
         context.shops.start()
         context.metering.start()
@@ -208,7 +216,7 @@ class _Process:
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
                 context.reading.shutdown()
-            await asyncio.to_thread(context.searching.close)
+            await asyncio.to_thread(_close, context)
             context.reader.close()
             services.close()
 
@@ -248,6 +256,12 @@ class _Process:
         return health.reasons_against(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
+
+
+def _close(context: Context) -> None:
+    """Wait for the searches and the photos in hand."""
+    context.searching.close()
+    context.seeing.close()
 
 
 async def _unfit(_request: Request, error: Exception) -> Response:

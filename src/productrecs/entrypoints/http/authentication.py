@@ -74,6 +74,15 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/v1/search": Route(
             {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
         ),
+        "/v1/search/image": Route(
+            {"POST": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
+        ),
+        "/v1/shop-the-look/analyze": Route(
+            {"POST": Credential.PUBLISHABLE}, widget=True, empty=b'{"hotspots":[]}'
+        ),
+        "/v1/looks": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"look":null}'
+        ),
         "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
         "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
         FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),

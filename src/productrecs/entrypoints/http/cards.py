@@ -66,6 +66,20 @@ def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
     return b'{"results":[%b]}' % b",".join(parts)
 
 
+def alike_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of a search by photo: cards by item number, in order."""
+    return b'{"results":[%b]}' % b",".join(alike_cards(hits, cards))
+
+
+def alike_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[bytes]:
+    """Return products that look like something, as they stand in a reply."""
+    return [
+        b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
+        for hit in hits
+        if hit.item < len(cards) and (card := cards[hit.item]) is not None
+    ]
+
+
 def title_of(card: bytes) -> str:
     """Return the title that a card shows."""
     return msgspec.json.decode(card + b"}", type=_Card).title

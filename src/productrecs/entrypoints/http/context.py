@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
+from productrecs.entrypoints.http.seeing import Seeing
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.writing.desk import Desk
@@ -45,6 +46,7 @@ class Context:
     reading: ThreadPoolExecutor | None
     searching: Searching
     searches: Searches
+    seeing: Seeing
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.

@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.schemas.integration import (
 )
 from productrecs.entrypoints.http.schemas.items import ItemsPush
 from productrecs.entrypoints.http.schemas.orders import OrderBody
+from productrecs.entrypoints.http.schemas.photos import PhotoBody, PhotoSearchBody
 from productrecs.entrypoints.http.schemas.widget_config import WidgetConfigBody
 from productrecs.tenancy.billing.notice import BillingStatus
 
@@ -27,6 +28,8 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     ItemsPush,
     EventBody,
     OrderBody,
+    PhotoBody,
+    PhotoSearchBody,
     ConnectBody,
     EnginesInitBody,
     RecommenderSettingsBody,
@@ -89,7 +92,7 @@ _RESULT: Final[dict[str, Any]] = {
     "description": "One product of a search; `source` tells whether words found it.",
     "properties": {
         **_PRODUCT["properties"],
-        "source": {"type": "string", "enum": ["search", "trending"]},
+        "source": {"type": "string", "enum": ["search", "similar", "trending"]},
         "highlight": {
             "type": "object",
             "description": "With `highlight=true`: the parts that answer the query, as "

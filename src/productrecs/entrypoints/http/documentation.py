@@ -179,6 +179,70 @@ def search_reply(beside: Mapping[str, Any]) -> Responses:
     return found
 
 
+def photo_search_reply() -> Responses:
+    """Return the documented reply of a search by photo."""
+    shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
+    schema = answers(results={"type": "array", "items": ref("Result")})
+    return reply("The products, the most alike first.", schema, {"results": [shown]})
+
+
+_BOX: Final = {
+    "type": "array",
+    "items": {"type": "number", "minimum": 0, "maximum": 1},
+    "minItems": 4,
+    "maxItems": 4,
+    "description": "x, y, width and height as fractions of the upright picture, from its "
+    "top left.",
+}
+_SPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
+
+
+def analysis_reply() -> Responses:
+    """Return the documented reply of the analysis of a photo."""
+    share = {"type": "number", "minimum": 0, "maximum": 1}
+    spot = answers(
+        label={"type": "string"},
+        bbox=_BOX,
+        confidence=share,
+        products={"type": "array", "items": ref("Product"), "maxItems": 6},
+    )
+    shown = _SPOT_EXAMPLE | {
+        "confidence": 0.74,
+        "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
+    }
+    schema = answers(hotspots={"type": "array", "items": spot, "maxItems": 8})
+    return reply("The places, the surest first.", schema, {"hotspots": [shown]})
+
+
+def look_reply() -> Responses:
+    """Return the documented reply of a look."""
+    text: Final = {"type": "string"}
+    spot = answers(
+        label=text,
+        bbox=_BOX,
+        item_id=text,
+        product={"anyOf": [ref("Product"), {"type": "null"}]},
+    )
+    look = answers(
+        id=text,
+        title=text,
+        image_url=text,
+        item_id=text,
+        hotspots={"type": "array", "items": spot},
+        published_at={"type": "string", "format": "date-time"},
+    )
+    shown = {
+        "id": "7",
+        "title": "By the lake",
+        "image_url": "https://shop.example.com/looks/lake.jpg",
+        "item_id": "tent",
+        "hotspots": [_SPOT_EXAMPLE | {"item_id": "stove", "product": {**PRODUCT_EXAMPLE}}],
+        "published_at": "2026-11-21T09:00:00.000Z",
+    }
+    schema = answers(look={"anyOf": [look, {"type": "null"}]})
+    return reply("The look, or null.", schema, {"look": shown})
+
+
 OK_REPLY: Final = {"type": "boolean", "const": True}
 OK_EXAMPLE: Final = {"ok": True}
 NULLABLE_TEXT: Final = {"type": ["string", "null"]}

@@ -46,6 +46,7 @@ from productrecs.records.orders.uploads.upload import (
     TooManyUploadsError,
     UnknownUploadError,
 )
+from productrecs.records.pictures.decoding import PictureTooLargeError
 from productrecs.storage.index_files import DamagedFilesError
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
@@ -92,6 +93,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         UnknownUploadError: Answer(404, "upload_unknown"),
         BodyTooLargeError: Answer(413, "body_too_large"),
         FileTooLargeError: Answer(413, "body_too_large"),
+        PictureTooLargeError: Answer(413, "image_too_large"),
         EncodedBodyError: Answer(415, "body_encoded"),
         NotAFormError: Answer(415, "not_a_form"),
         TooManyUploadsError: Answer(429, "too_many_uploads"),

@@ -97,6 +97,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
         ),
         "not_found": Shown("No such file", "there is no such file"),
         "body_too_large": Shown("Too large", "the body may be at most 1048576 bytes"),
+        "image_too_large": Shown(
+            "Over 10 MiB or 25 megapixels",
+            "the picture has 9000 x 6000 pixels; 25 megapixels are the most",
+        ),
         "body_encoded": Shown(
             "A compressed body",
             "send the body without Content-Encoding, not compressed",

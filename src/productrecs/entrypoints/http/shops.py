@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from productrecs.entrypoints.http.cards import make_card
 from productrecs.entrypoints.http.replies import ReplyCache
 from productrecs.entrypoints.http.searching import SearchReplies
 from productrecs.entrypoints.services import Services
+from productrecs.features.looks.view import LooksView
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.search.merchandising import Merchandising
 from productrecs.features.widgets.config import WidgetConfig
@@ -34,6 +35,7 @@ from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.served import ServedIndex, folder_of_index
 from productrecs.training.trained_models import TrainedModels, folder_of, no_models
+from productrecs.training.visual.served import ServedPictures
 
 _log = logging.getLogger(__name__)
 
@@ -42,8 +44,8 @@ STALE_AFTER_SECONDS: Final = 5.0
 MEMORY_BUDGET: Final = 1 << 30
 PRELOADED: Final = 20
 _HEAD_SQL: Final = (
-    "SELECT catalog_seq, model_id, rules_seq, search_seq FROM store_heads "
-    "WHERE store_id = ?"
+    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq "
+    "FROM store_heads WHERE store_id = ?"
 )
 
 
@@ -74,7 +76,9 @@ class OpenShop:
     shop: Shop
     histories: Histories
     index: ServedIndex
+    pictures: ServedPictures
     said: Merchandising = field(default_factory=Merchandising)  # of search
+    looks: LooksView = field(default_factory=LooksView)
     replies: ReplyCache = field(default_factory=ReplyCache)
     searches: SearchReplies = field(default_factory=SearchReplies)
     used: int = 0  # when it was last asked for, on a scale of its own
@@ -231,6 +235,7 @@ def read_shop(services: Services, store: Store) -> OpenShop:
         shop=Shop(catalog, no_models(), store.settings, rules),
         histories=Histories(store.store_id),
         index=ServedIndex(folder_of_index(services.indexes, store.store_id)),
+        pictures=ServedPictures(services.pictures, store.store_id),
     )
     reader = services.database.hot_reader()
     try:
@@ -246,7 +251,7 @@ def _read_on(
     rows = reader.all(_HEAD_SQL, (store_id,))
     if not rows:
         return
-    catalog_seq, model_id, rules_seq, search_seq = rows[0]
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq = rows[0]
     shop = opened.shop
     shop.catalog.refresh(reader, int(catalog_seq))
     if shop.rules is not None:
@@ -256,11 +261,16 @@ def _read_on(
         opened.said = Merchandising.load(reader, store_id, int(search_seq))
     if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
         _swap(opened, folder_of(services.models, store_id), model_id)
+    if opened.looks.seq != looks_seq:
+        opened.looks = LooksView.load(reader, store_id, int(looks_seq))
+    if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
+        shop.models = replace(shop.models, visual=opened.pictures.model)
 
 
 def _swap(opened: OpenShop, folder: Path, model_id: str) -> None:
     try:
-        opened.shop.models = TrainedModels.load(folder, model_id)
+        models = TrainedModels.load(folder, model_id)
+        opened.shop.models = replace(models, visual=opened.pictures.model)
         opened.refused_model = ""
     except BrokenModelError:
         opened.refused_model = model_id

@@ -72,9 +72,14 @@ class Worker:
     """Runs jobs until it is told to stop; any number of workers share one queue."""
 
     def __init__(
-        self, queue: JobQueue, handlers: Mapping[str, Handler], schedule: Schedule
+        self,
+        queue: JobQueue,
+        handlers: Mapping[str, Handler],
+        schedule: Schedule,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare to do the kinds of job that `handlers` names."""
+        """Prepare to do the kinds of job that `handlers` names; `on_end` clears up."""
+        self._on_end = on_end
         self._queue = queue
         self._handlers = handlers
         self._schedule = schedule
@@ -85,6 +90,7 @@ class Worker:
         _log.info("the worker looks for jobs", extra={"kinds": sorted(self._handlers)})
         while not self._stopping.is_set():
             self._stopping.wait(self._turn().total_seconds())
+        self._on_end()
         _log.info("the worker stops")
 
     def stop(self) -> None:

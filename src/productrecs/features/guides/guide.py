@@ -77,6 +77,18 @@ GUIDES: Final = (
         _ASK,
     ),
     Guide(
+        "pictures",
+        "Pictures: what looks alike",
+        "Similar products, search by photo, and how pictures come in.",
+        _ASK,
+    ),
+    Guide(
+        "looks",
+        "Looks: shop the look",
+        "Pictures of several products, and what of yours is in a photo.",
+        _ASK,
+    ),
+    Guide(
         "rules",
         "Rules: your own word in lists",
         "Exclude, boost, bury and pin products, where and when you say.",

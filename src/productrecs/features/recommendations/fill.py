@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.features.recommendations.likeness import from_looks
 from productrecs.features.recommendations.request import Engine
 from productrecs.features.recommendations.shelf import Shelf
 
@@ -36,5 +37,9 @@ def trending(shelf: Shelf, _anchors: Sequence[int] = ()) -> Iterator[int]:
 
 
 FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(
-    {Engine.CATEGORY: from_categories, Engine.TRENDING: trending}
+    {
+        Engine.SIMILAR: from_looks,
+        Engine.CATEGORY: from_categories,
+        Engine.TRENDING: trending,
+    }
 )

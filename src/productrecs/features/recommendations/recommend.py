@@ -13,6 +13,7 @@ from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.engines.repurchase import buy_again
 from productrecs.features.recommendations.fill import FILLERS
+from productrecs.features.recommendations.likeness import answered_source, looks_like
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.shelf import Shelf
@@ -82,7 +83,7 @@ def decide(
     shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
 ) -> Decision:
     """Return what `recommend` returns, with all that led to it."""
-    recipe = recipe_of(request.source, shop.settings)
+    recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation = understand(shop, request, histories, now_ms)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
@@ -243,6 +244,8 @@ def _shown(
 def _candidates(
     shop: Shop, engine: Engine, situation: Situation, shelf: Shelf, now_ms: int
 ) -> Ranked:
+    if engine is Engine.SIMILAR:
+        return looks_like(shelf, situation.anchors)
     if engine is Engine.BUY:
         return _bought_candidates(shop, situation)
     visit, found = visit_of(situation), NOTHING

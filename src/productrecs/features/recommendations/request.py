@@ -19,6 +19,7 @@ class Engine(StrEnum):
 
     BUY = "buy"
     BROWSE = "browse"
+    SIMILAR = "similar"
     CATEGORY = "category"
     TRENDING = "trending"
 

@@ -27,7 +27,8 @@ class Recipe:
     fill: tuple[Engine, ...] = ()
 
 
-_FILL: Final = (Engine.CATEGORY, Engine.TRENDING)
+# What looks alike comes before what merely is of a category: interface 4.1, rule 5.
+_FILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
 
 
 def _everywhere(
@@ -51,15 +52,21 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         # Co-purchased only, never padded: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(blend=_everywhere({Engine.BROWSE: 1.0}), fill=_FILL),
-        # No picture is indexed yet, so it answers as mix does: interface 4.1, rule 4.
-        Source.SIMILAR: Recipe(blend=_MIX, fill=_FILL),
+        # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
+        Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
         Source.MIX: Recipe(blend=_MIX, fill=_FILL),
+    }
+)
+_UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
+    {
+        source: Recipe(one.blend, tuple(e for e in one.fill if e is not Engine.SIMILAR))
+        for source, one in _RECIPES.items()
     }
 )
 
 
 def recipe_of(source: Source, settings: StoreSettings) -> Recipe:
-    """Return how a source is answered in a store; without pictures, `similar` as `mix`."""
-    if source is Source.SIMILAR and not settings.visual_recommendations:
-        source = Source.MIX
-    return _RECIPES[source]
+    """Return how a source is answered in a store; looks count only where it wants them."""
+    if settings.visual_recommendations:
+        return _RECIPES[source]
+    return _UNSEEING[Source.MIX if source is Source.SIMILAR else source]

@@ -31,7 +31,9 @@ from productrecs.storage.tables.events import event_receipts, events, imports, s
 from productrecs.storage.tables.experiments import experiment_days, exposures
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
+from productrecs.storage.tables.looks import looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
+from productrecs.storage.tables.pictures import pictures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
 from productrecs.storage.tables.uploads import uploads
@@ -53,12 +55,14 @@ __all__ = [
     "item_forecasts",
     "items",
     "jobs",
+    "looks",
     "metadata",
     "metered_calls",
     "models",
     "order_receipts",
     "outcome_days",
     "outcomes",
+    "pictures",
     "purchase_lines",
     "rule_changes",
     "rules",

@@ -34,6 +34,12 @@ store_heads = sa.Table(
     sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
     sa.Column("rules_seq", sa.BigInteger, nullable=False, server_default="0"),
+    # Pictures: the catalog's changes that they follow, their own changes, what serves.
+    sa.Column("pictured_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("picture_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("visual_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("visual_id", sa.String(64)),
+    sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 # How the merchant's own system is connected; a row from the first such call on.

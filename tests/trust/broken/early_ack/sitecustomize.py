@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from productrecs.records.orders.order import NewOrder
 from productrecs.records.orders.receive import Receipt
-from productrecs.storage.group_commit import Answer, GroupCommit, Many
+from productrecs.storage.group_commit import GroupCommit, Many
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_put = GroupCommit.put
+_submit = GroupCommit.submit
 
 
 def _answer_at_once(
-    self: GroupCommit,
-    many: Many,
-    key: Hashable,
-    payload: object,
-    answer: Answer,
-    *,
-    alone: bool = False,
-) -> None:
+    self: GroupCommit, many: Many, key: Hashable, payload: object, *, alone: bool = False
+) -> asyncio.Future[Any]:
+    written = _submit(self, many, key, payload, alone=alone)
     if alone:
-        _put(self, many, key, payload, answer, alone=alone)
-        return
-    loop = asyncio.get_running_loop()
-    _put(self, many, key, payload, loop.create_future())
+        return written
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     if isinstance(payload, NewOrder):
-        receipt = Receipt(payload.order_id, len(payload.lines), duplicate=False)
-        loop.call_soon(answer.set_result, receipt)
+        answered.set_result(Receipt(payload.order_id, len(payload.lines), duplicate=False))
     else:
-        loop.call_soon(answer.set_result, None)
+        answered.set_result(None)
+    return answered
 
 
-GroupCommit.put = _answer_at_once  # type: ignore[method-assign]  # the fault itself
+GroupCommit.submit = _answer_at_once  # type: ignore[method-assign]  # the fault itself

@@ -1,0 +1,1 @@
+"""What do models say that others trained? Their outputs, made boxes and vectors."""

@@ -1,0 +1,89 @@
+"""What is known of all pictures of a store: their space, their places, their neighbours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.contract import NOTHING, Bools, Items, Ranked
+from productrecs.engines.visual.nearest import Neighbours, Pictured, nearest
+from productrecs.engines.visual.types import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class VisualModel:
+    """Arrays that several processes map; answers about items cost no more than a look."""
+
+    pictured: Pictured
+    neighbours: Neighbours
+    floor: float  # two pictures that are no more alike than this are not alike
+
+    @classmethod
+    def empty(cls) -> "VisualModel":
+        """Return the model of a store without pictures."""
+        nothing = Pictured(
+            np.zeros((0, 1), np.float32),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.float32),
+        )
+        none = Neighbours(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
+        return cls(nothing, none, 0.0)
+
+    def __len__(self) -> int:
+        """Return how many items have a picture."""
+        return len(self.pictured.items)
+
+    def row_of(self, item: int) -> int | None:
+        """Return the row of an item; None when it has no picture."""
+        items = self.pictured.items
+        row = int(np.searchsorted(items, item))
+        return row if row < len(items) and int(items[row]) == item else None
+
+    def like_item(self, item: int) -> Ranked:
+        """Return the items that look like one, best first; none when it has no picture."""
+        row = self.row_of(item)
+        if row is None:
+            return NOTHING
+        rows, scores = self.neighbours
+        count = int((rows[row] >= 0).sum())
+        return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
+
+    def all_like_item(self, item: int, limit: int, visible: Bools) -> Ranked:
+        """Return the `limit` visible items most like one, however far down they stand."""
+        row = self.row_of(item)
+        if row is None:
+            return NOTHING
+        found = nearest(self.pictured, self.pictured.vectors[row], limit + 1, visible)
+        kept = (found.items != item) & (found.scores > self.floor)
+        return Ranked(found.items[kept][:limit], found.scores[kept][:limit])
+
+    def like(self, query: Floats, limit: int, visible: Bools | None = None) -> Ranked:
+        """Return the `limit` visible items whose pictures are most like a unit vector."""
+        return nearest(self.pictured, query, limit, visible)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what `from_arrays` takes."""
+        return {
+            "vectors": self.pictured.vectors,
+            "items": self.pictured.items,
+            "kinds": self.pictured.kinds,
+            "prices": self.pictured.prices,
+            "near_rows": self.neighbours.rows,
+            "near_scores": self.neighbours.scores,
+            "floor": np.array([self.floor], np.float32),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "VisualModel":
+        """Return a model that was kept.
+
+        Raises:
+            KeyError: when an array is missing.
+        """
+        items: Items = arrays["items"]
+        pictured = Pictured(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
+        neighbours = Neighbours(arrays["near_rows"], arrays["near_scores"])
+        return cls(pictured, neighbours, float(arrays["floor"][0]))

@@ -1,0 +1,116 @@
+"""Where in a photo could products be? Boxes to look at, the likeliest first."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.types import Floats, Pixels, Plane
+
+MOST: Final = 20
+
+_SIDE: Final = 64
+_COLOURS: Final = 6
+_ROUNDS: Final = 6
+_LEAST, _LARGEST = 0.025, 0.85  # of the picture's area
+_LEAST_SIDE: Final = 0.11
+_SAME: Final = 0.75  # boxes that overlap more are one
+_WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
+_STEPS: Final = 4
+
+Boxes = npt.NDArray[np.float32]
+"""[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
+
+
+def propose(pixels: Pixels) -> Boxes:
+    """Return up to `MOST` boxes: parts of the front, patches of a colour, then windows.
+
+    The first is what stands in front as a whole. Deterministic.
+    """
+    lab = lab_of(pixels)
+    front = find_foreground(lab)
+    height, width = lab.shape[:2]
+    top, bottom, left, right = front.box
+    whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
+    weights, small = scaled(front.weights, _SIDE, _SIDE), scaled(lab, _SIDE, _SIDE)
+    masks = [weights > bar for bar in (0.25, 0.5, 0.75)]
+    masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - hardly the background
+    found = [box for mask in masks for box in _parts(mask)]
+    scored = [(_stands_out(weights, box), box) for box in [*found, *_windows()]]
+    order = sorted(range(len(scored)), key=lambda n: (-scored[n][0], n))
+    kept = [whole]
+    for place in order:
+        box = scored[place][1]
+        if len(kept) == MOST:
+            break
+        if scored[place][0] > 0 and all(overlap(box, one) < _SAME for one in kept):
+            kept.append(box)
+    return np.array(kept, dtype=np.float32)
+
+
+def overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> float:
+    """Return how much two boxes share of the area that they cover together."""
+    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    if across <= 0 or down <= 0:
+        return 0.0
+    both = across * down
+    return both / (one[2] * one[3] + other[2] * other[3] - both)
+
+
+def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
+    """Return where each of the front's main colours is."""
+    points = lab[is_front]
+    if len(points) < 4 * _COLOURS:
+        return []
+    order = np.argsort(points[:, 0], kind="stable")
+    spread = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
+    centres = points[order[spread]].copy()
+    for _ in range(_ROUNDS):
+        near = ((points[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+        for colour in range(_COLOURS):
+            if (near == colour).any():
+                centres[colour] = points[near == colour].mean(axis=0)
+    labels = np.full(is_front.shape, -1)
+    labels[is_front] = near
+    return [labels == colour for colour in range(_COLOURS)]
+
+
+def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
+    """Return boxes around the connected parts of a mask, those of a likely size."""
+    labels, _ = ndimage.label(ndimage.binary_closing(mask, iterations=1))
+    boxes = []
+    for rows, columns in ndimage.find_objects(labels):
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        share = height * width / _SIDE**2
+        if _LEAST < share < _LARGEST and min(height, width) >= _LEAST_SIDE * _SIDE:
+            corner = (columns.start / _SIDE, rows.start / _SIDE)
+            boxes.append((*corner, width / _SIDE, height / _SIDE))
+    return boxes
+
+
+def _windows() -> list[tuple[float, float, float, float]]:
+    places = np.linspace(0.0, 1.0, _STEPS)
+    return [
+        (float(x) * (1 - width), float(y) * (1 - height), width, height)
+        for width, height in _WINDOWS
+        for y in places
+        for x in places
+    ]
+
+
+def _stands_out(weights: Plane, box: tuple[float, float, float, float]) -> float:
+    """Return how much more is in front inside a box than around it."""
+    x, y, width, height = (round(one * _SIDE) for one in box)
+    inside = weights[y : y + height, x : x + width]
+    rim = max(2, _SIDE // 16)
+    around = weights[max(0, y - rim) : y + height + rim, max(0, x - rim) : x + width + rim]
+    beside = around.sum() - inside.sum()
+    cells = around.size - inside.size
+    outside = float(beside / cells) if cells else 0.0
+    return float(inside.mean()) - outside

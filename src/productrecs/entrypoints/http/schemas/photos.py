@@ -1,0 +1,116 @@
+"""What does a photo look like on the wire? Base64 in JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from productrecs.entrypoints.http.schemas.problems import BodyError, Problem, from_details
+from productrecs.records.pictures.decoding import MOST_BYTES, PictureTooLargeError
+
+if TYPE_CHECKING:
+    from productrecs.core.errors import ProductRecsError
+
+PHOTO_LIMIT: Final = MOST_BYTES * 4 // 3 + (512 << 10)
+"""Of the whole body: ten mebibytes in base64, line breaks and the rest."""
+
+MOST: Final = 50
+DEFAULT: Final = 12
+
+_PREFIX: Final = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[\r\n\t ]+")
+_SHORTEST: Final = 16
+
+
+class PhotoBody(BaseModel):
+    """A photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels."""
+
+    model_config = ConfigDict(title="Photo", extra="ignore")
+
+    image: str = Field(
+        description="Base64; a `data:` prefix, line breaks and the letters of URLs are "
+        "tolerated.",
+        min_length=_SHORTEST,
+    )
+
+
+class PhotoSearchBody(PhotoBody):
+    """A photo, and how many products that look like it are wanted."""
+
+    model_config = ConfigDict(title="PhotoSearch", extra="ignore")
+
+    num: int = Field(DEFAULT, ge=1, le=MOST, description="How many products.")
+    in_stock: bool = Field(False, description="Only what can be bought.")  # noqa: FBT003 - a default
+
+
+class Photo:
+    """A photo that was sent: the file's bytes, and what is wanted."""
+
+    __slots__ = ("data", "in_stock", "num")
+
+    def __init__(self, data: bytes, num: int, *, in_stock: bool) -> None:
+        """Hold it for as long as the request lasts."""
+        self.data = data
+        self.num = num
+        self.in_stock = in_stock
+
+
+def parse_bare_photo(body: object) -> bytes:
+    """Return the file of the photo that a body tells, and nothing else of it.
+
+    Raises:
+        BodyError: when it is none.
+        PictureTooLargeError: when the file has more than 10 MiB.
+    """
+    try:
+        asked = PhotoBody.__pydantic_validator__.validate_python(body)
+    except ValidationError as error:
+        problems = from_details(error.errors(include_url=False), ("body",))
+        raise BodyError(problems) from None
+    return _bytes_of(asked.image)
+
+
+def parse_photo(body: object) -> Photo:
+    """Return the photo that a body tells.
+
+    Raises:
+        BodyError: when it is none, or something else of the body does not fit.
+        PictureTooLargeError: when the file has more than 10 MiB.
+    """
+    try:
+        asked = PhotoSearchBody.__pydantic_validator__.validate_python(body)
+    except ValidationError as error:
+        problems = from_details(error.errors(include_url=False), ("body",))
+        raise BodyError(problems) from None
+    return Photo(_bytes_of(asked.image), asked.num, in_stock=asked.in_stock)
+
+
+def unseeable(error: ProductRecsError) -> BodyError:
+    """Return the refusal of a file that nothing can be seen in."""
+    return BodyError([Problem(("body", "image"), str(error), "image_unreadable", "")])
+
+
+def _bytes_of(text: str) -> bytes:
+    text = text.strip()
+    prefix = _PREFIX.match(text)
+    if prefix is not None:
+        if not prefix[0].lower().endswith(";base64,"):
+            raise _refused("a data: URL must be one of base64")
+        text = text[prefix.end() :]
+    text = _BLANKS.sub("", text).replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise _refused("the image is not base64") from None
+    if len(data) > MOST_BYTES:
+        message = f"the image may have {MOST_BYTES >> 20} MiB; send a smaller one"
+        raise PictureTooLargeError(message)
+    return data
+
+
+def _refused(why: str) -> BodyError:
+    return BodyError([Problem(("body", "image"), why, "image_base64", "")])

@@ -1,0 +1,75 @@
+"""POST /v1/search/image: products that look like a photo. Nothing of it is kept."""
+
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.bodies import parse_json, read_body
+from productrecs.entrypoints.http.cards import alike_body
+from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.documentation import body, errors, photo_search_reply
+from productrecs.entrypoints.http.schemas.photos import (
+    PHOTO_LIMIT,
+    PhotoSearchBody,
+    parse_photo,
+    unseeable,
+)
+from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.features.search.by_photo import find_alike
+from productrecs.records.merchandising.rule import Place
+from productrecs.records.pictures.decoding import NotAPictureError
+from productrecs.records.pictures.viewer import Viewer
+
+router = APIRouter(tags=["widget"])
+
+PHOTO: Final = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAK0lEQVR42mP88OEdAymAiY"
+    "FEQHsNLMicIxYuWBXZnNgzmP0wHDQwDoO0BAB6Rwi9VrPyuAAAAABJRU5ErkJggg=="
+)
+_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
+
+
+@router.post(
+    "/v1/search/image",
+    operation_id="search_by_photo",
+    summary="Find products that look like a photo",
+    responses=photo_search_reply() | errors(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=body(PhotoSearchBody, _EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_photo_search(request: Request) -> Response:
+    """Return the products whose pictures look like the photo, the most alike first.
+
+    The photo is turned upright, looked at whole and at what stands in its front, and
+    forgotten: it is neither stored nor logged. `score` is the likeness, 0 to 1. While a
+    store has no pictures that are indexed, `results` is empty.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    context = exchange.context
+    context.seeing.check_room()
+    data = await read_body(request.receive, request.scope["headers"], PHOTO_LIMIT)
+    opened = await context.shops.open(exchange.known_caller.store)
+    content = await context.seeing.run(lambda viewer: _found(context, opened, data, viewer))
+    return Response(content, media_type="application/json")
+
+
+def _found(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> bytes:
+    photo = parse_photo(parse_json(data))
+    try:
+        views = viewer.look(photo.data)
+    except NotAPictureError as error:
+        raise unseeable(error) from error
+    shop, pictures = opened.shop, opened.pictures
+    vector = pictures.place(views, context.seeing.embedding)
+    book = shop.book
+    hits = find_alike(
+        pictures.model,
+        shop.catalog,
+        None if book is None else book.of(Place.SEARCH),
+        vector,
+        context.clock(),
+        num=photo.num,
+        in_stock=photo.in_stock,
+    )
+    return alike_body(hits, shop.catalog.cards)

@@ -1,0 +1,213 @@
+"""How do the items' pictures come in? Fetched, looked at by a child, and let be found.
+
+A process of its own does it, which fetches from strangers' hosts and waits for them. What
+it was at when it is killed is due again.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.loop import (
+    Handler,
+    Progress,
+    Worker,
+)
+from productrecs.entrypoints.worker.schedule import Duty, Schedule
+from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
+from productrecs.records.pictures.fetching import (
+    Fetched,
+    Known,
+    PictureUnavailableError,
+    fetch,
+)
+from productrecs.records.pictures.follow import follow_catalog
+from productrecs.records.pictures.pace import Pace
+from productrecs.records.pictures.repository import (
+    Due,
+    Outcome,
+    PictureRepository,
+    State,
+    packed,
+    stores_with_work,
+)
+from productrecs.records.pictures.viewer import Viewer
+from productrecs.storage.duty_turns import DutyTurns
+from productrecs.storage.job_queue import Job
+from productrecs.training.visual.build import build_visual
+from productrecs.training.visual.embedding import OwnEmbedding
+
+_log = logging.getLogger(__name__)
+
+JOB: Final = "pictures"
+
+SLICE_SECONDS: Final = 20.0
+"""After so long, a store's pictures let another store's go before."""
+
+AGAIN_MS: Final = 7 * DAY_MS
+"""After so long it is asked whether a picture changed, or is there by now."""
+
+_FETCHING: Final = 8
+_BATCH: Final = 32
+_PAUSE_SECONDS: Final = 0.05
+_REST_FACTOR: Final = 8.0
+_LONGEST_REST_SECONDS: Final = 60.0
+_WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
+
+
+class PictureDuties:
+    """Handlers of the jobs about pictures."""
+
+    def __init__(self, services: Services) -> None:
+        """Fetch for the stores of `services`."""
+        self._services = services
+        self._embedding = OwnEmbedding()
+        self._viewer = Viewer()
+        self._pace = Pace()
+        self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
+        self._rest_until: dict[StoreId, float] = {}
+        self._looked_at: set[StoreId] = set()  # for pictures of another embedding
+
+    def stores_to_see(self) -> Sequence[StoreId]:
+        """Return the stores that have pictures to fetch, or to let be found."""
+        with self._services.database.reading() as connection:
+            return stores_with_work(connection, system_ms())
+
+    def see(self, job: Job, progress: Progress) -> None:
+        """Follow the catalog, fetch what is due, and let it be found."""
+        database, store_id = self._services.database, job.store_id
+        until = time.monotonic() + SLICE_SECONDS
+        if store_id not in self._looked_at:
+            self._looked_at.add(store_id)
+            with database.transaction(synced=False) as transaction:
+                repository = PictureRepository(transaction, store_id)
+                repository.embed_again(self._embedding.name, system_ms())
+        while not follow_catalog(database, store_id, system_ms()):
+            progress.report(0.0)
+        seen = 0
+        while (count := self._fetch_some(store_id)) and time.monotonic() < until:
+            seen += count
+            progress.report(0.5)
+        if time.monotonic() >= self._rest_until.get(store_id, 0.0):
+            self._build(store_id)
+        if seen:
+            _log.info("pictures were seen", extra={"store": store_id, "pictures": seen})
+
+    def close(self) -> None:
+        """Let threads and the child go."""
+        self._threads.shutdown(cancel_futures=True)
+        self._viewer.close()
+
+    def _build(self, store_id: StoreId) -> None:
+        """Let be found what was seen, and rest for a multiple of the time that took."""
+        began = time.monotonic()
+        services = self._services
+        built = build_visual(
+            services.database, services.pictures, store_id, self._embedding
+        )
+        took = time.monotonic() - began
+        if built is not None:
+            rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
+            self._rest_until[store_id] = time.monotonic() + rest
+            facts = {"store": store_id, "model": built, "s": round(took, 2)}
+            _log.info("a visual model was built", extra=facts)
+
+    def _fetch_some(self, store_id: StoreId) -> int:
+        """Fetch and look at some of what is due; return how many, 0 when none is."""
+        now_ms = system_ms()
+        with self._services.database.reading() as connection:
+            due = PictureRepository(connection, store_id).due(now_ms, _BATCH * 8)
+        if not due:
+            return 0
+        asked = self._ask(due)
+        outcomes = [self._outcome(one, answer) for one, answer in asked]
+        with self._services.database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).store(outcomes, system_ms())
+        if not outcomes:
+            hosts = {_host(one.url) for one in due}
+            time.sleep(max(_PAUSE_SECONDS, min(1.0, self._pace.soonest(hosts))))
+        return max(1, len(outcomes))
+
+    def _ask(self, due: Sequence[Due]) -> list[tuple[Due, "Future[Fetched]"]]:
+        """Ask hosts for some pictures, each host at its pace; wait for all answers."""
+        asked: list[tuple[Due, Future[Fetched]]] = []
+        for one in due:
+            host = _host(one.url)
+            is_ours = host in self._services.settings.image_hosts
+            if self._pace.take(host, is_ours=is_ours):
+                asked.append((one, self._threads.submit(self._fetch, one, host)))
+            if len(asked) == _BATCH:
+                break
+        wait([answer for _, answer in asked])
+        return asked
+
+    def _fetch(self, one: Due, host: str) -> Fetched:
+        is_seen = one.embedder == self._embedding.name
+        known = Known(one.etag, one.modified) if is_seen else None
+        rest, seconds = False, 0.0
+        try:
+            return fetch(one.url, known, self._services.settings.image_hosts)
+        except PictureUnavailableError as error:
+            rest, seconds = error.rest, error.wait_seconds
+            raise
+        finally:
+            self._pace.end(host, rest=rest, seconds=seconds)
+
+    def _outcome(self, one: Due, answer: "Future[Fetched]") -> Outcome:
+        """Return what asking for one picture came to."""
+        now_ms = system_ms()
+        try:
+            found = answer.result()
+            if found.content is None:
+                return _indexed(one, found, now_ms, None, one.embedder)
+            seen = packed(self._viewer.describe(found.content))
+        except PictureUnavailableError as error:
+            if error.may_pass and one.attempts < len(_WAITS_MS):
+                wait_ms = max(_WAITS_MS[one.attempts], 1_000 * error.wait_seconds)
+                return _failed(one, State.PENDING, str(error), now_ms + wait_ms)
+            return _failed(one, State.FAILED, str(error), now_ms + AGAIN_MS)
+        except (NotAPictureError, PictureTooLargeError) as error:
+            return _failed(one, State.FAILED, str(error), now_ms + AGAIN_MS)
+        return _indexed(one, found, now_ms, seen, self._embedding.name)
+
+
+def build_picture_worker(services: Services) -> Worker:
+    """Return the worker of a process that does nothing but see to pictures."""
+    pictures = PictureDuties(services)
+    handlers: dict[str, Handler] = {JOB: pictures.see}
+    duties = (Duty(JOB, every=timedelta(seconds=1), stores=pictures.stores_to_see),)
+    turns = DutyTurns(services.database, services.queue, system_ms)
+    return Worker(services.queue, handlers, Schedule(turns, duties), on_end=pictures.close)
+
+
+def _indexed(
+    one: Due, found: Fetched, now_ms: int, seen: bytes | None, embedder: str | None
+) -> Outcome:
+    return Outcome(
+        one.number,
+        one.url,
+        State.INDEXED,
+        now_ms + AGAIN_MS,
+        etag=found.etag,
+        modified=found.modified,
+        descriptor=seen,
+        embedder=embedder,
+    )
+
+
+def _failed(one: Due, state: State, why: str, due_at: int) -> Outcome:
+    return Outcome(one.number, one.url, state, due_at, one.attempts + 1, why)
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""

@@ -1,0 +1,119 @@
+"""What is a look, and what may it say?"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+
+MOST_LOOKS: Final = 5_000
+MOST_HOTSPOTS: Final = 20
+_LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_ID, _LONGEST_URL = 200, 80, 255, 2_000
+_SIDES: Final = 4
+_SLACK: Final = 1e-6  # of a box that reaches the edge, after rounding
+
+Box = tuple[float, float, float, float]
+"""x, y, width and height as fractions of the upright picture, from its top left."""
+
+
+class LookError(ProductRecsError):
+    """A look says something impossible; the message names it and what it may be."""
+
+
+class UnknownLookError(ProductRecsError):
+    """The store has no look of this id."""
+
+
+class State(StrEnum):
+    """Where a look stands; only a published one is shown."""
+
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """One product in the picture: what it is called there, where it is, and which it is."""
+
+    label: str
+    box: Box
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookContent:
+    """What a merchant says of a look; `item_id` is the product whose page it stands on."""
+
+    item_id: str
+    image_url: str
+    title: str = ""
+    hotspots: tuple[Hotspot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A kept look."""
+
+    look_id: int
+    content: LookContent
+    state: State
+    published_at: int | None  # UTC ms; of the last time it was published
+    updated_at: int
+
+
+def checked(content: LookContent) -> LookContent:
+    """Return the look as it is kept.
+
+    Raises:
+        LookError: when it says something impossible.
+    """
+    if not re.fullmatch(r"https?://[^\s\\<>\"]+", content.image_url):
+        message = "a look's image_url must be an http or https address"
+        raise LookError(message)
+    _check_text("image_url", content.image_url, _LONGEST_URL)
+    _check_id("item_id", content.item_id)
+    _check_text("title", content.title, _LONGEST_TITLE)
+    if len(content.hotspots) > MOST_HOTSPOTS:
+        message = f"a look may have {MOST_HOTSPOTS} hotspots"
+        raise LookError(message)
+    for number, one in enumerate(content.hotspots):
+        where = f"hotspots.{number}"
+        _check_text(f"{where}.label", one.label, _LONGEST_LABEL)
+        _check_id(f"{where}.item_id", one.item_id)
+        checked_box(one.box, f"{where}.bbox")
+    return content
+
+
+def checked_box(box: Sequence[float], where: str = "bbox") -> Box:
+    """Return a box that lies in its picture.
+
+    Raises:
+        LookError: when it does not.
+    """
+    if len(box) == _SIDES and all(math.isfinite(one) for one in box):
+        x, y, width, height = box
+        ends = x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
+        if x >= 0 and y >= 0 and width > 0 and height > 0 and ends:
+            return x, y, width, height
+    message = (
+        f"{where} must be [x, y, width, height], fractions of the picture from 0 to 1, "
+        "and lie in it"
+    )
+    raise LookError(message)
+
+
+def _check_id(where: str, text: str) -> None:
+    if not text:
+        message = f"{where} must name a product"
+        raise LookError(message)
+    _check_text(where, text, _LONGEST_ID)
+
+
+def _check_text(where: str, text: str, most: int) -> None:
+    if len(text) > most or "\0" in text:
+        message = f"{where} may have {most} characters, and no NUL"
+        raise LookError(message)

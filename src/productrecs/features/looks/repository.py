@@ -1,0 +1,128 @@
+"""The SQL of looks."""
+
+import json
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.features.looks.look import Hotspot, Look, LookContent, State
+from productrecs.storage.dialects import HotReader
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import looks, store_heads
+
+_PUBLISHED_SQL: Final = (
+    "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, updated_at "
+    "FROM looks WHERE store_id = ? AND state = 'published' "
+    "ORDER BY published_at, look_id"
+)
+
+
+def read_published(reader: HotReader, store_id: StoreId) -> list[Look]:
+    """Return a store's published looks, the newest last."""
+    return [_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
+
+
+class LookRepository:
+    """One store's looks, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def next_id(self) -> int:
+        """Lock the store's looks and return an id that none of them ever had.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self._store_id)
+            .values(looks_seq=store_heads.c.looks_seq + 1)
+            .returning(store_heads.c.looks_seq)
+        )
+        found = self._transaction.execute(query).scalar()
+        if found is None:
+            message = "this store was deleted"
+            raise StoreGoneError(message)
+        return int(found)
+
+    def all(self) -> list[Look]:
+        """Return every look, the oldest first."""
+        query = self._select().order_by(looks.c.look_id)
+        return [_look(row) for row in self._transaction.execute(query)]
+
+    def find(self, look_id: int) -> Look | None:
+        """Return one look."""
+        query = self._select().where(looks.c.look_id == look_id)
+        row = self._transaction.execute(query).first()
+        return None if row is None else _look(row)
+
+    def count(self) -> int:
+        """Return how many looks there are."""
+        query = sa.select(sa.func.count()).where(looks.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar_one())
+
+    def add(self, look: Look) -> None:
+        """Keep a new look."""
+        self._transaction.execute(
+            looks.insert().values(
+                store_id=self._store_id,
+                look_id=look.look_id,
+                created_at=look.updated_at,
+                **_values(look),
+            )
+        )
+
+    def change(self, look: Look) -> None:
+        """Keep a look's new values."""
+        query = looks.update().where(
+            looks.c.store_id == self._store_id, looks.c.look_id == look.look_id
+        )
+        self._transaction.execute(query.values(_values(look)))
+
+    def remove(self, look_id: int) -> bool:
+        """Forget a look; return whether there was one."""
+        query = looks.delete().where(
+            looks.c.store_id == self._store_id, looks.c.look_id == look_id
+        )
+        return self._transaction.execute(query).rowcount > 0
+
+    def _select(self) -> sa.Select[Any]:
+        kept = looks.c
+        return sa.select(
+            kept.look_id,
+            kept.item_id,
+            kept.image_url,
+            kept.title,
+            kept.hotspots,
+            kept.state,
+            kept.published_at,
+            kept.updated_at,
+        ).where(kept.store_id == self._store_id)
+
+
+def _values(look: Look) -> dict[str, Any]:
+    content = look.content
+    spots = [[one.label, *one.box, one.item_id] for one in content.hotspots]
+    return {
+        "item_id": content.item_id,
+        "image_url": content.image_url,
+        "title": content.title,
+        "hotspots": json.dumps(spots, ensure_ascii=False),
+        "state": look.state,
+        "published_at": look.published_at,
+        "updated_at": look.updated_at,
+    }
+
+
+def _look(row: Any) -> Look:
+    look_id, item_id, image_url, title, hotspots, state, published_at, updated_at = row
+    spots = tuple(
+        Hotspot(label, (x, y, width, height), shown)
+        for label, x, y, width, height, shown in json.loads(hotspots)
+    )
+    content = LookContent(item_id, image_url, title, spots)
+    return Look(int(look_id), content, State(state), published_at, updated_at)

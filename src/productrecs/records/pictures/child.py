@@ -1,0 +1,148 @@
+"""What runs in the child process that looks at pictures? It may be killed at any moment.
+
+It reads strangers' files, so it holds nothing: no database, no key, no network. Each
+question is an operation and the bytes of a file, each answer a status and bytes.
+"""
+
+import os
+import resource
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from productrecs.engines.visual.descriptor import LEAST_SIDE, PICTURE_SIDE, describe
+from productrecs.engines.visual.foreground import front_of
+from productrecs.engines.visual.pixels import scaled
+from productrecs.engines.visual.proposals import propose
+from productrecs.engines.visual.types import Pixels
+from productrecs.records.pictures.decoding import (
+    NotAPictureError,
+    PictureTooLargeError,
+    decode,
+)
+from productrecs.records.pictures.weights import DETECTOR, read_model_file
+
+
+class Detecting(Protocol):
+    """A model that says what is where."""
+
+    def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
+        """Return boxes, how sure they are, and their labels."""
+
+
+HEAD: Final = struct.Struct("<cI")
+DESCRIBE, LOOK, REGIONS = b"d", b"l", b"r"
+REGION: Final = struct.Struct("<fffffI")
+"""A box, how sure the detector is (below 0 without one), and the length of its label."""
+SEEN, NO_PICTURE, TOO_LARGE = b"+", b"-", b">"
+
+MODEL_ROOM_BYTES: Final = 1 << 30
+ROOM_BYTES: Final = 540 << 20
+"""What a picture may take beside the program itself."""
+
+_DETECTED_SIDE: Final = 640
+_WITH_DETECTOR: Final = 2  # words on the command line, without one
+_DETECTORS: Final[list[Detecting]] = []  # the operator's, if there is one
+_VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
+
+
+def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+    """Return the status and the bytes that answer a question."""
+    try:
+        if operation == DESCRIBE:
+            return SEEN, describe(decode(data, PICTURE_SIDE)).tobytes()
+        if operation == REGIONS:
+            return SEEN, _regions(data)
+        return SEEN, _views(data)
+    except NotAPictureError as error:
+        return NO_PICTURE, str(error).encode()
+    except PictureTooLargeError as error:
+        return TOO_LARGE, str(error).encode()
+    except MemoryError:
+        return NO_PICTURE, b"the picture takes too much memory to read"
+
+
+def _views(data: bytes) -> bytes:
+    """Return the descriptors of a photo and of what stands in its front."""
+    pixels = decode(data, _VIEW_SIDE)
+    views = [describe(pixels), describe(np.ascontiguousarray(front_of(pixels)))]
+    return np.stack(views).tobytes()
+
+
+def _regions(data: bytes) -> bytes:
+    """Return the places of a photo where something could be, each with its descriptor."""
+    pixels = decode(data, _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE)
+    if _DETECTORS:
+        found = _DETECTORS[0].detect(pixels)
+    else:
+        found = [(tuple(box), -1.0, "") for box in propose(pixels).tolist()]
+    parts = []
+    for box, score, label in found:
+        name = label.encode()
+        parts += [REGION.pack(*box, score, len(name)), name]
+        parts.append(describe(_cut(pixels, box)).tobytes())
+    return b"".join(parts)
+
+
+def _cut(pixels: Pixels, box: Sequence[float]) -> Pixels:
+    """Return what is in a box, scaled down; a speck with some of what is around it."""
+    height, width = pixels.shape[:2]
+    x, y, across, down = box
+    left, top = int(x * width), int(y * height)
+    right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
+    bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
+    part = pixels[
+        max(0, bottom - max(bottom - top, LEAST_SIDE)) : bottom,
+        max(0, right - max(right - left, LEAST_SIDE)) : right,
+    ]
+    most = max(part.shape[:2])
+    if most > PICTURE_SIDE:
+        size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
+        part = scaled(part.astype(np.float32), size[0], size[1]).clip(0, 255)
+    return np.ascontiguousarray(part.astype(np.uint8))
+
+
+def main() -> None:
+    """Answer until the other side hangs up."""
+    if len(sys.argv) > _WITH_DETECTOR:
+        from productrecs.records.pictures.detecting import Detector  # noqa: PLC0415
+
+        _DETECTORS.append(Detector(read_model_file(Path(sys.argv[2]), DETECTOR)))
+    with socket.socket(fileno=int(sys.argv[1])) as line:
+        _limit()
+        while head := _exactly(line, HEAD.size):
+            operation, length = HEAD.unpack(head)
+            status, content = answer(operation, _exactly(line, length))
+            line.sendall(HEAD.pack(status, len(content)) + content)
+
+
+def _limit() -> None:
+    os.nice(5)
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) if _HAS_PROC else 0
+    room = used * resource.getpagesize() + ROOM_BYTES
+    room += MODEL_ROOM_BYTES if _DETECTORS else 0
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+_HAS_PROC: Final = Path("/proc/self/statm").exists()
+
+
+def _exactly(line: socket.socket, length: int) -> bytes:
+    """Return so many bytes; fewer when the other side hung up."""
+    data = bytearray()
+    while len(data) < length:
+        part = line.recv(min(length - len(data), 1 << 20))
+        if not part:
+            return b""
+        data += part
+    return bytes(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""The SQL of pictures: which are wanted, which are due, what they look like."""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual.types import Descriptor
+from productrecs.storage.dialects import upsert
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import items, pictures, store_heads
+
+_PAGE: Final = 2_000
+
+
+class State(StrEnum):
+    """How far a picture has come."""
+
+    PENDING = "pending"  # not fetched yet, or to be tried again
+    INDEXED = "indexed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A picture to be fetched."""
+
+    number: int
+    url: str
+    attempts: int
+    etag: str | None
+    modified: str | None
+    embedder: str | None  # that made the descriptor there is
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What fetching one picture came to; `descriptor` is None where it stays as it is."""
+
+    number: int
+    url: str  # that was fetched: another may be wanted by now
+    state: State
+    due_at: int
+    attempts: int = 0
+    reason: str | None = None
+    etag: str | None = None
+    modified: str | None = None
+    descriptor: bytes | None = None
+    embedder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of a store's pictures stand where; indexed: a list can show their like."""
+
+    indexed: int
+    pending: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A picture that could not be had, and why."""
+
+    item_id: str
+    url: str
+    reason: str
+    attempts: int
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a store's pictures follow its catalog, and what serves them."""
+
+    catalog_seq: int
+    pictured_seq: int
+    picture_seq: int
+    visual_seq: int
+    visual_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item that has a descriptor: since when, its price and its categories."""
+
+    number: int
+    seq: int
+    price: float | None
+    categories: str  # JSON
+
+
+def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
+    """Return the stores that have pictures to fetch, or to let be found."""
+    heads = store_heads.c
+    behind = sa.select(heads.store_id).where(
+        sa.or_(heads.catalog_seq > heads.pictured_seq, heads.picture_seq > heads.visual_seq)
+    )
+    due = sa.select(pictures.c.store_id).where(pictures.c.due_at <= now_ms)
+    found = connection.execute(behind.union(due)).scalars()
+    return sorted(StoreId(one) for one in found)
+
+
+def packed(descriptor: Descriptor) -> bytes:
+    """Return a descriptor as it is kept: a third of its size."""
+    return zlib.compress(descriptor.tobytes(), 1)
+
+
+def unpacked(data: bytes) -> Descriptor:
+    """Return a descriptor that was kept."""
+    return np.frombuffer(zlib.decompress(data), dtype=np.uint8)
+
+
+class PictureRepository:
+    """One store's pictures, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def standing(self) -> Standing:
+        """Return how far the pictures have come.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        heads = store_heads.c
+        query = sa.select(
+            heads.catalog_seq,
+            heads.pictured_seq,
+            heads.picture_seq,
+            heads.visual_seq,
+            heads.visual_id,
+        ).where(heads.store_id == self._store_id)
+        row = self._transaction.execute(query).first()
+        if row is None:
+            raise _gone()
+        return Standing(*row)
+
+    def changed_items(
+        self, after: tuple[int, int], limit: int
+    ) -> list[tuple[int, int, str | None]]:
+        """Return (change_seq, number, address) of items changed after a place.
+
+        The address is None for an item that has none, or is gone.
+        """
+        seq, number = after
+        query = (
+            sa.select(
+                items.c.change_seq,
+                items.c.number,
+                sa.case((items.c.present.is_(True), items.c.image_url), else_=None),
+            )
+            .where(
+                items.c.store_id == self._store_id,
+                items.c.change_seq > 0,
+                sa.or_(
+                    items.c.change_seq > seq,
+                    sa.and_(items.c.change_seq == seq, items.c.number > number),
+                ),
+            )
+            .order_by(items.c.change_seq, items.c.number)
+            .limit(limit)
+        )
+        rows = self._transaction.execute(query)
+        return [(int(row[0]), int(row[1]), row[2] or None) for row in rows]
+
+    def want(self, wanted: Sequence[tuple[int, str]], now_ms: int) -> None:
+        """Note the addresses of items; a new address is due now, another stays as it is.
+
+        What was seen at the old address serves until the new one is fetched.
+        """
+        if not wanted:
+            return
+        row = upsert(self._transaction, pictures)
+        fresh = {"state": State.PENDING, "attempts": 0, "due_at": now_ms}
+        query = row.on_conflict_do_update(
+            index_elements=[pictures.c.store_id, pictures.c.number],
+            set_=fresh
+            | {"url": row.excluded.url, "reason": None, "etag": None, "modified": None},
+            where=pictures.c.url != row.excluded.url,
+        )
+        self._transaction.execute(
+            query,
+            [
+                {"store_id": self._store_id, "number": number, "url": url, "seq": 0} | fresh
+                for number, url in wanted
+            ],
+        )
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Forget the pictures of items that have none any more."""
+        kept = pictures.c
+        for start in range(0, len(numbers), 500):
+            mine = sa.and_(
+                kept.store_id == self._store_id,
+                kept.number.in_(numbers[start : start + 500]),
+            )
+            if self._transaction.execute(pictures.delete().where(mine)).rowcount:
+                self._moved()
+
+    def followed(self, seq: int) -> None:
+        """Note that the catalog's changes up to `seq` are followed."""
+        self._set_head(pictured_seq=seq)
+
+    def due(self, now_ms: int, limit: int) -> list[Due]:
+        """Return up to `limit` pictures to fetch now: new ones first, new items first."""
+        kept = pictures.c
+        query = (
+            sa.select(
+                kept.number,
+                kept.url,
+                kept.attempts,
+                kept.etag,
+                kept.modified,
+                kept.embedder,
+            )
+            .where(kept.store_id == self._store_id, kept.due_at <= now_ms)
+            .order_by(kept.descriptor.is_not(None), kept.attempts, kept.number.desc())
+            .limit(limit)
+        )
+        return [Due(*row) for row in self._transaction.execute(query)]
+
+    def store(self, outcomes: Sequence[Outcome], now_ms: int) -> None:
+        """Keep what fetching came to, where the item's address is still the same.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        seq = self._moved() if any(one.descriptor for one in outcomes) else 0
+        kept = pictures.c
+        for one in outcomes:
+            values: dict[str, Any] = {
+                "state": one.state,
+                "reason": one.reason,
+                "attempts": one.attempts,
+                "due_at": one.due_at,
+                "fetched_at": now_ms,
+            }
+            if one.state is State.INDEXED:
+                values |= {"etag": one.etag, "modified": one.modified}
+            if one.descriptor is not None:
+                values |= {"descriptor": one.descriptor, "embedder": one.embedder}
+                values["seq"] = seq
+            query = pictures.update().where(
+                kept.store_id == self._store_id,
+                kept.number == one.number,
+                kept.url == one.url,
+            )
+            self._transaction.execute(query.values(values))
+
+    def embed_again(self, embedder: str, now_ms: int) -> None:
+        """Let pictures be fetched that another embedder than this one has seen."""
+        kept = pictures.c
+        query = pictures.update().where(
+            kept.store_id == self._store_id,
+            kept.embedder.is_not(None),
+            kept.embedder != embedder,
+            sa.or_(kept.due_at.is_(None), kept.due_at > now_ms),
+            kept.state == State.INDEXED,
+        )
+        self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
+
+    def try_again(self, now_ms: int) -> int:
+        """Let every picture that failed be fetched again; return how many."""
+        query = pictures.update().where(
+            pictures.c.store_id == self._store_id,
+            sa.or_(pictures.c.state == State.FAILED, pictures.c.attempts > 0),
+        )
+        fresh = {"state": State.PENDING, "attempts": 0, "due_at": now_ms}
+        return self._transaction.execute(query.values(fresh)).rowcount
+
+    def shown(self, embedder: str) -> list[Shown]:
+        """Return the items of the catalog that this embedder has seen, by number."""
+        query = (
+            sa.select(pictures.c.number, pictures.c.seq, items.c.price, items.c.categories)
+            .join(
+                items,
+                sa.and_(
+                    items.c.store_id == pictures.c.store_id,
+                    items.c.number == pictures.c.number,
+                ),
+            )
+            .where(
+                pictures.c.store_id == self._store_id,
+                pictures.c.embedder == embedder,
+                items.c.present.is_(True),
+            )
+            .order_by(pictures.c.number)
+        )
+        return [Shown(*row) for row in self._transaction.execute(query)]
+
+    def descriptors(self, numbers: Sequence[int]) -> Iterator[tuple[int, Descriptor]]:
+        """Give the descriptors of these items, in pages, in no order."""
+        kept = pictures.c
+        for start in range(0, len(numbers), 500):
+            query = sa.select(kept.number, kept.descriptor).where(
+                kept.store_id == self._store_id,
+                kept.number.in_(numbers[start : start + 500]),
+                kept.descriptor.is_not(None),
+            )
+            for number, data in self._transaction.execute(query):
+                yield int(number), unpacked(data)
+
+    def serve(self, visual_id: str, seq: int) -> None:
+        """Let a visual model serve that has all changes of pictures up to `seq`.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        self._set_head(visual_id=visual_id, visual_seq=seq)
+
+    def counts(self) -> Counts:
+        """Return how many pictures stand where."""
+        kept = pictures.c
+        query = (
+            sa.select(kept.state, sa.func.count())
+            .where(kept.store_id == self._store_id)
+            .group_by(kept.state)
+        )
+        found = dict(tuple(row) for row in self._transaction.execute(query))
+        return Counts(*(int(found.get(state, 0)) for state in _ORDER))
+
+    def failures(self, limit: int) -> list[Failure]:
+        """Return pictures that could not be had, those given up first."""
+        kept = pictures.c
+        query = (
+            sa.select(items.c.item_id, kept.url, kept.reason, kept.attempts, kept.state)
+            .join(
+                items,
+                sa.and_(items.c.store_id == kept.store_id, items.c.number == kept.number),
+            )
+            .where(kept.store_id == self._store_id, kept.reason.is_not(None))
+            .order_by(kept.state, kept.number)
+            .limit(limit)
+        )
+        return [
+            Failure(item_id, url, reason, attempts, state == State.FAILED)
+            for item_id, url, reason, attempts, state in self._transaction.execute(query)
+        ]
+
+    def _moved(self) -> int:
+        """Return the number of one more change of the store's pictures."""
+        heads = store_heads.c
+        query = (
+            store_heads.update()
+            .where(heads.store_id == self._store_id)
+            .values(picture_seq=heads.picture_seq + 1)
+            .returning(heads.picture_seq)
+        )
+        found = self._transaction.execute(query).scalar()
+        if found is None:
+            raise _gone()
+        return int(found)
+
+    def _set_head(self, **values: object) -> None:
+        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        if not self._transaction.execute(query.values(values)).rowcount:
+            raise _gone()
+
+
+_ORDER: Final = (State.INDEXED, State.PENDING, State.FAILED)
+
+
+def _gone() -> StoreGoneError:
+    message = "this store was deleted"
+    return StoreGoneError(message)

@@ -1,0 +1,192 @@
+"""Who looks at strangers' pictures? A child process, killed when one takes too long."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+
+from productrecs.engines.visual.descriptor import LENGTH
+from productrecs.engines.visual.types import Descriptor
+from productrecs.records.pictures.child import (
+    DESCRIBE,
+    HEAD,
+    LOOK,
+    NO_PICTURE,
+    REGION,
+    REGIONS,
+    SEEN,
+    TOO_LARGE,
+)
+from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
+
+SECONDS: Final = 2.0
+_START_SECONDS: Final = 30.0
+_MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
+_ENVIRONMENT: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LANG", "SYSTEMROOT")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A place in a photo: its box, what it looks like, and what a detector says of it."""
+
+    box: tuple[float, float, float, float]
+    descriptor: Descriptor
+    label: str
+    confidence: float | None
+
+
+class Viewer:
+    """One child, started when it is first asked; for one thread at a time."""
+
+    def __init__(self, seconds: float = SECONDS, detector: Path | None = None) -> None:
+        """Give each picture so many seconds; `detector` is a model of the operator's."""
+        self._seconds = seconds
+        self._detector = detector
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._answers = 0
+
+    def describe(self, data: bytes) -> Descriptor:
+        """Return the descriptor of a product's picture.
+
+        Raises:
+            NotAPictureError: when it is none, or takes too long or too much to read.
+            PictureTooLargeError: when it has too many pixels.
+        """
+        return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
+
+    def look(self, data: bytes) -> Descriptor:
+        """Return the descriptors of a photo and of what stands in its front, [2, LENGTH].
+
+        Raises:
+            NotAPictureError: as `describe`.
+            PictureTooLargeError: as `describe`.
+        """
+        found = np.frombuffer(self._ask(LOOK, data), dtype=np.uint8)
+        return found.reshape(-1, LENGTH)
+
+    def regions(self, data: bytes) -> list[Region]:
+        """Return the places of a photo where something could be; at least one.
+
+        With a detector what it detects, and none where it detects nothing.
+
+        Raises:
+            NotAPictureError: as `describe`.
+            PictureTooLargeError: as `describe`.
+        """
+        told, found, start = self._ask(REGIONS, data), list[Region](), 0
+        while start < len(told):
+            *box, score, length = REGION.unpack_from(told, start)
+            start += REGION.size
+            label = told[start : start + length].decode()
+            start += length
+            seen = np.frombuffer(told, np.uint8, LENGTH, start)
+            start += LENGTH
+            x, y, width, height = box
+            sure = None if score < 0 else float(score)
+            found.append(Region((x, y, width, height), seen, label, sure))
+        return found
+
+    @property
+    def pid(self) -> int | None:
+        """The child's id, while there is one."""
+        return self._process.pid if self._process else None
+
+    def close(self) -> None:
+        """Let the child go."""
+        process, line = self._process, self._line
+        self._process = self._line = None
+        if line is not None:
+            line.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the child go."""
+        self.close()
+
+    def _ask(self, operation: bytes, data: bytes) -> bytes:
+        line = self._started()
+        try:
+            status, content = _exchange(line, operation, data, self._seconds)
+        except OSError as error:  # it died of it, or takes too long: both are its end
+            self.close()
+            message = "the picture takes too long or too much memory to read"
+            raise NotAPictureError(message) from error
+        self._answers += 1
+        if self._answers >= _MOST_ANSWERS:
+            self.close()
+        if status == SEEN:
+            return content
+        words = content.decode("utf-8", "replace")
+        if status == TOO_LARGE:
+            raise PictureTooLargeError(words)
+        assert status == NO_PICTURE, status  # noqa: S101 - our own child says no other
+        raise NotAPictureError(words)
+
+    def _started(self) -> socket.socket:
+        """Return the line to a child that lives and has finished starting."""
+        if self._line is not None and self._process is not None:
+            if self._process.poll() is None:
+                return self._line
+            self.close()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # Nothing of the service's environment: there may be secrets in it.
+            environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
+            environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            given = () if self._detector is None else (str(self._detector),)
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-m", child_module(), str(theirs.fileno()), *given],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env=environment,
+            )
+        self._line, self._answers = ours, 0
+        # The first question waits for its start; no picture is to be blamed for that.
+        with contextlib.suppress(OSError):
+            _exchange(ours, DESCRIBE, b"", _START_SECONDS)
+        return ours
+
+
+def child_module() -> str:
+    """Return the module that the child runs."""
+    return "productrecs.records.pictures.child"
+
+
+def _exchange(
+    line: socket.socket, operation: bytes, data: bytes, seconds: float
+) -> tuple[bytes, bytes]:
+    until = time.monotonic() + seconds
+    line.settimeout(seconds)
+    line.sendall(HEAD.pack(operation, len(data)))
+    line.sendall(data)
+    status, length = HEAD.unpack(_exactly(line, HEAD.size, until))
+    return status, _exactly(line, length, until)
+
+
+def _exactly(line: socket.socket, length: int, until: float) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        line.settimeout(left)
+        part = line.recv(length - len(data))
+        if not part:
+            message = "the child is gone"
+            raise ConnectionError(message)
+        data += part
+    return bytes(data)

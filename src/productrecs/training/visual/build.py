@@ -1,0 +1,229 @@
+"""How does what pictures look like become a model that serves? Grown, or learned anew.
+
+A new picture joins the space that there is, and its neighbours' lists. The space itself is
+learned again when there are twice as many pictures.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.nearest import (
+    KEPT,
+    Neighbours,
+    Pictured,
+    floor_of,
+    neighbours_of,
+    with_new,
+)
+from productrecs.engines.visual.space import FEWEST
+from productrecs.records.pictures.repository import PictureRepository, Shown, Standing
+from productrecs.storage.database import Database
+from productrecs.storage.model_files import (
+    BrokenModelError,
+    forget_others,
+    open_arrays,
+    publish_arrays,
+)
+from productrecs.training.visual.embedding import Embedding
+
+_GROWN: Final = 2  # times as many pictures, and the space is learned again
+_PAGE: Final = 1_000
+_SAMPLE: Final = 3_000
+_GROUPS: Final = 500  # categories to learn from, the largest
+_ANEW: Final = 0.2  # with more than this share new, all neighbours are looked for anew
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The model that serves, as far as it can be built on."""
+
+    arrays: Arrays
+    facts: Mapping[str, Any]
+
+
+def folder_of_pictures(root: Path, store_id: StoreId) -> Path:
+    """Return the folder of one store's visual models below `root`."""
+    return root / store_id
+
+
+def build_visual(
+    database: Database, root: Path, store_id: StoreId, embedding: Embedding
+) -> str | None:
+    """Build a model of all that is known of a store's pictures, and let it serve.
+
+    Returns its id; None where nothing has changed.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+        OSError: when it cannot be written.
+    """
+    with database.reading() as connection:
+        repository = PictureRepository(connection, store_id)
+        standing = repository.standing()
+        shown = repository.shown(embedding.name)
+    if standing.visual_id and standing.picture_seq <= standing.visual_seq:
+        return None
+    folder = folder_of_pictures(root, store_id)
+    before = _before(folder, standing, embedding)
+    if before is None or len(shown) >= _GROWN * max(
+        before.facts["learned_from"], FEWEST // 4
+    ):
+        space = embedding.learn(*_lessons(database, store_id, shown))
+        facts: dict[str, Any] = {"learned_from": len(shown)}
+        before = None
+    else:
+        space, facts = embedding.known(before.arrays), dict(before.facts)
+    vectors, is_new = _vectors(database, store_id, shown, embedding, space, before)
+    model = _model(shown, vectors, is_new, before)
+    arrays = {
+        **model.to_arrays(),
+        **space,
+        "seqs": np.array([one.seq for one in shown], dtype=np.int64),
+    }
+    facts |= {"embedder": embedding.name, "pictures": len(shown)}
+    visual_id = publish_arrays(folder, arrays, facts)
+    with database.transaction(synced=False) as transaction:
+        PictureRepository(transaction, store_id).serve(visual_id, standing.picture_seq)
+    forget_others(folder, {visual_id})
+    return visual_id
+
+
+def _before(folder: Path, standing: Standing, embedding: Embedding) -> _Before | None:
+    if not standing.visual_id:
+        return None
+    try:
+        arrays, facts = open_arrays(folder / standing.visual_id)
+        usable = facts.get("embedder") == embedding.name and "seqs" in arrays
+        return _Before(arrays, facts) if usable else None
+    except BrokenModelError:
+        return None  # all of it can be built again
+
+
+def _lessons(
+    database: Database, store_id: StoreId, shown: Sequence[Shown]
+) -> tuple[npt.NDArray[np.uint8], list[npt.NDArray[np.intp]]]:
+    """Return descriptors to learn from, [n, length], and the rows of each category."""
+    places = np.linspace(0, len(shown) - 1, min(len(shown), _SAMPLE)).astype(int).tolist()
+    chosen = [shown[place] for place in places] if shown else []
+    with database.reading() as connection:
+        repository = PictureRepository(connection, store_id)
+        found = dict(repository.descriptors([one.number for one in chosen]))
+    chosen = [one for one in chosen if one.number in found]
+    members: dict[str, list[int]] = {}
+    for row, one in enumerate(chosen):
+        for name in json.loads(one.categories):
+            members.setdefault(name, []).append(row)
+    largest = sorted(members.values(), key=len, reverse=True)[:_GROUPS]
+    descriptors = [found[one.number] for one in chosen]
+    return np.array(descriptors, dtype=np.uint8), [np.array(rows) for rows in largest]
+
+
+def _vectors(
+    database: Database,
+    store_id: StoreId,
+    shown: Sequence[Shown],
+    embedding: Embedding,
+    space: Arrays,
+    before: _Before | None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Return the vector of each shown item, and which of them are new."""
+    numbers = np.array([one.number for one in shown], dtype=np.int32)
+    seqs = np.array([one.seq for one in shown], dtype=np.int64)
+    vectors = np.zeros((len(shown), embedding.dimensions(space)), dtype=np.float32)
+    is_new = np.ones(len(shown), dtype=np.bool_)
+    if before is not None and len(shown):
+        rows, is_same = _rows_before(before, numbers, seqs)
+        vectors[is_same] = before.arrays["vectors"][rows[is_same]]
+        is_new = ~is_same
+    wanted = np.flatnonzero(is_new)
+    for start in range(0, len(wanted), _PAGE):
+        places = wanted[start : start + _PAGE]
+        with database.reading() as connection:
+            repository = PictureRepository(connection, store_id)
+            found = dict(repository.descriptors(numbers[places].tolist()))
+        known = [place for place in places.tolist() if int(numbers[place]) in found]
+        if known:
+            descriptors = np.stack([found[int(numbers[place])] for place in known])
+            vectors[known] = embedding.place(descriptors, space)
+    return vectors, is_new
+
+
+def _rows_before(
+    before: _Before, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return where each item stood, and whether it is as it was."""
+    items, old = before.arrays["items"], before.arrays["seqs"]
+    if not len(items):
+        return np.zeros(len(numbers), np.intp), np.zeros(len(numbers), np.bool_)
+    rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
+    return rows, (items[rows] == numbers) & (old[rows] == seqs)
+
+
+def _model(
+    shown: Sequence[Shown],
+    vectors: npt.NDArray[np.float32],
+    is_new: npt.NDArray[np.bool_],
+    before: _Before | None,
+) -> VisualModel:
+    pictured = Pictured(
+        vectors,
+        np.array([one.number for one in shown], dtype=np.int32),
+        _kinds(shown),
+        np.array([one.price if one.price else np.nan for one in shown], dtype=np.float32),
+    )
+    if before is None or not len(shown) or is_new.mean() > _ANEW:
+        floor = floor_of(vectors)
+        return VisualModel(
+            pictured, neighbours_of(pictured, np.arange(len(shown)), floor), floor
+        )
+    floor = float(before.arrays["floor"][0])
+    known = _moved(before, pictured, is_new)
+    return VisualModel(
+        pictured, with_new(pictured, known, np.flatnonzero(is_new), floor), floor
+    )
+
+
+def _moved(
+    before: _Before, pictured: Pictured, is_new: npt.NDArray[np.bool_]
+) -> Neighbours:
+    """Return the neighbours that were known, by today's rows; those that went are out."""
+    old_items, count = before.arrays["items"], len(pictured.items)
+    places = np.searchsorted(pictured.items, old_items)
+    found = places < count
+    found[found] = pictured.items[places[found]] == old_items[found]
+    found[found] &= ~is_new[places[found]]
+    today = np.append(np.where(found, places, -1), -1).astype(np.int32)  # of -1: -1
+    rows = np.full((count, KEPT), -1, dtype=np.int32)
+    scores = np.zeros((count, KEPT), dtype=np.float32)
+    rows[places[found]] = today[before.arrays["near_rows"][found]]
+    scores[places[found]] = before.arrays["near_scores"][found]
+    scores[rows < 0] = 0.0
+    order = np.argsort(-scores, axis=1, kind="stable")
+    return Neighbours(
+        np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    )
+
+
+def _kinds(shown: Sequence[Shown]) -> npt.NDArray[np.int32]:
+    """Return a code of each item's narrowest category that is not its alone; -1: none."""
+    named = [json.loads(one.categories) for one in shown]
+    sizes = Counter(name for names in named for name in names)
+    codes: dict[str, int] = {}
+    kinds = np.full(len(shown), -1, dtype=np.int32)
+    for row, names in enumerate(named):
+        several = [name for name in names if sizes[name] > 1]
+        if several:
+            narrowest = min(several, key=lambda name: (sizes[name], name))
+            kinds[row] = codes.setdefault(narrowest, len(codes))
+    return kinds

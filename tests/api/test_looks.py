@@ -1,0 +1,173 @@
+"""GET /v1/looks and POST /v1/shop-the-look/analyze: what the contract says of them."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image
+
+from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
+from tests.support.service import Merchant, Reply, Service, eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
+LOOK = {
+    "item_id": "tent/ü",
+    "title": "By the lake",
+    "image_url": "https://i.example/lake.jpg",
+    "hotspots": [
+        {"label": "Ball", "bbox": [0.1, 0.2, 0.3, 0.4], "item_id": "red-ball"},
+        {"label": "Gone", "bbox": [0, 0, 1, 1], "item_id": "not-there"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def shop(service: Service) -> Merchant:
+    """Give a store whose pictures are known."""
+    merchant = service.register()
+    items = [
+        {"id": name, "title": name, "categories": [name.split("-")[1]]} for name in KINDS
+    ]
+    assert merchant.push(*items).status == 200
+    with service.database() as database:
+        shown = {
+            f"{name}": drawn(*kind, seed) for seed, (name, kind) in enumerate(KINDS.items())
+        }
+        see(database, service.folder / "pictures", merchant.account.store_id, shown)
+    eventually(lambda: all(len(spots(one, SCENE)) for one in service.everywhere(merchant)))
+    return merchant
+
+
+def look_of(merchant: Merchant, item_id: str) -> Any:
+    target = merchant.target("/v1/looks", item_id=item_id)
+    try:
+        reply = merchant.client.ask("GET", target)
+    except http.client.HTTPException:  # closed while the command line was at work
+        reply = merchant.client.ask("GET", target)
+    assert reply.status == 200, reply
+    return reply.json["look"]
+
+
+def analyze(merchant: Merchant, image: object) -> Reply:
+    target = merchant.target("/v1/shop-the-look/analyze")
+    sent = json.dumps({"image": image}).encode()
+    return merchant.client.ask("POST", target, sent, {"content-type": "text/plain"})
+
+
+def spots(merchant: Merchant, data: bytes) -> list[dict[str, Any]]:
+    reply = analyze(merchant, base64.b64encode(data).decode())
+    assert reply.status == 200, reply
+    found: list[dict[str, Any]] = reply.json["hotspots"]
+    return found
+
+
+def scene(*kinds: tuple[str, str]) -> bytes:
+    """Return a photo of products side by side."""
+    picture = Image.new("RGB", (200 * len(kinds), 220), (241, 240, 238))
+    for place, kind in enumerate(kinds):
+        picture.paste(drawn(*kind, seed=5), (200 * place + 20, 30))
+    return encoded(picture, quality=92)
+
+
+SCENE = scene(("red", "ball"), ("blue", "cross"))
+
+
+def test_a_look_is_made_published_shown_and_taken_back(
+    shop: Merchant, service: Service, tmp_path: Path
+) -> None:
+    domain, file = shop.account.domain, tmp_path / "looks.json"
+    file.write_text(json.dumps([LOOK]))
+    assert "Made look 1 on tent/ü (draft)" in service.run(
+        "looks", "import", domain, str(file)
+    )
+    assert look_of(shop, "tent/ü") is None
+
+    service.run("looks", "publish", domain, "1")
+    eventually(lambda: look_of(shop, "tent/ü"))
+
+    look = look_of(shop, "tent/ü")
+    assert {**look, "hotspots": [], "published_at": ""} == {
+        "id": "1",
+        "title": LOOK["title"],
+        "image_url": LOOK["image_url"],
+        "item_id": "tent/ü",
+        "hotspots": [],
+        "published_at": "",
+    }
+    first, second = look["hotspots"]
+    assert first["bbox"] == [0.1, 0.2, 0.3, 0.4]
+    assert first["product"]["id"] == first["item_id"] == "red-ball"
+    assert second == LOOK["hotspots"][1] | {"product": None}  # type: ignore[operator]  # it is a dict
+    shop.push({"id": "red-ball", "availability": "out_of_stock"})
+    eventually(lambda: look_of(shop, "tent/ü")["hotspots"][0]["product"] is None)
+    shop.push({"id": "red-ball", "availability": None})
+    eventually(lambda: look_of(shop, "tent/ü")["hotspots"][0]["product"])
+    file.write_text(json.dumps(LOOK | {"title": "Anew"}))
+    service.run("looks", "edit", domain, "1", str(file))
+    eventually(lambda: look_of(shop, "tent/ü")["title"] == "Anew")
+    assert '"state": "published"' in service.run("looks", "list", domain, "--json")
+    service.run("looks", "unpublish", domain, "1")
+    eventually(lambda: look_of(shop, "tent/ü") is None)
+
+
+def test_a_look_needs_a_product_and_belongs_to_its_store(
+    shop: Merchant, service: Service, other: Merchant
+) -> None:
+    spot = "0.1,0.1,0.5,0.5=red-ball:Ball"
+    options = ("--item", "lamp", "--image-url", "https://i.example/a.jpg", "--publish")
+    service.run("looks", "add", shop.account.domain, *options, "--hotspot", spot)
+    eventually(lambda: look_of(shop, "lamp"))
+
+    assert look_of(other, "lamp") is None
+    for target in ("/v1/looks", "/v1/looks?item_id="):
+        path, _, query = target.partition("?")
+        reply = shop.client.ask("GET", shop.target(path) + (f"&{query}" if query else ""))
+        assert reply.status == 422
+        assert reply.json["detail"][0]["loc"] == ["query", "item_id"]
+
+
+def test_what_is_in_a_photo_is_found_with_where_it_is(shop: Merchant) -> None:
+    # Another process may be a moment behind what the test before this one pushed.
+    eventually(lambda: "red-ball" in shown_at(spots(shop, SCENE), 0.25))
+
+    found = spots(shop, SCENE)
+
+    assert 2 <= len(found) <= 8
+    sure = [one["confidence"] for one in found]
+    assert sure == sorted(sure, reverse=True)
+    for one in found:
+        x, y, width, height = one["bbox"]
+        assert min(x, y) >= 0
+        assert max(x + width, y + height) <= 1.001
+        assert 0 <= one["confidence"] <= 1
+        assert 1 <= len(one["products"]) <= 6
+        assert {"id", "title", "price", "image_url", "product_url", "score"} <= set(
+            one["products"][0]
+        )
+    assert "blue-cross" in shown_at(found, 0.75)
+
+
+def shown_at(found: list[dict[str, Any]], place: float) -> list[str]:
+    """Return the first two products of the spots whose middle is near a place."""
+    return [
+        product["id"]
+        for one in found
+        if abs(one["bbox"][0] + one["bbox"][2] / 2 - place) < 0.2
+        for product in one["products"][:2]
+    ]
+
+
+def test_where_nothing_can_be_said_the_list_is_empty(
+    shop: Merchant, other: Merchant
+) -> None:
+    assert spots(other, SCENE) == []  # it has no pictures
+    assert analyze(shop, "nothing").status == 422
+    assert analyze(shop, base64.b64encode(b"no picture but words").decode()).status == 422
+    assert analyze(shop, None).status == 422

@@ -1,0 +1,159 @@
+"""Do the items' pictures come in by themselves, and what cannot be had with its reason?"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.entrypoints.worker.loop import Progress
+from productrecs.entrypoints.worker.pictures import AGAIN_MS, JOB, PictureDuties
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import push
+from productrecs.records.pictures.repository import Counts, PictureRepository
+from productrecs.settings import Settings
+from productrecs.storage.job_queue import NewJob
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import pictures
+from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.training.visual.served import ServedPictures
+from tests.support.pictures import COLOURS, drawn, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+
+HOST = "127.0.0.1"
+
+
+class _Shop(http.server.BaseHTTPRequestHandler):
+    """Gives pictures by their names, and remembers how it was asked."""
+
+    files: Mapping[str, bytes]
+    asked: list[tuple[str, str | None]]
+
+    def do_GET(self) -> None:
+        """Answer with the file, or that it is as it was, or that it is gone."""
+        name, known = self.path.strip("/"), self.headers.get("If-None-Match")
+        self.asked.append((name, known))
+        data = self.files.get(name)
+        if data is not None and known == f'"{len(data)}"':
+            self.send_response(304)
+            self.end_headers()
+            return
+        self.send_response(200 if data is not None else 404)
+        if data is not None:
+            self.send_header("ETag", f'"{len(data)}"')
+        self.send_header("Content-Length", str(len(data or b"")))
+        self.end_headers()
+        self.wfile.write(data or b"")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Any]:
+    handler = type("_One", (_Shop,), {"files": {}, "asked": []})
+    server = http.server.ThreadingHTTPServer((HOST, 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield handler, f"http://{HOST}:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def services(tmp_path: Path, database_url: str | None) -> Iterator[Services]:
+    settings = Settings(tmp_path, database_url, image_hosts=frozenset({HOST}))
+    with contextlib.closing(build_services(settings)) as found:
+        migrate(found.database)
+        yield found
+
+
+@pytest.fixture
+def duties(services: Services) -> Iterator[PictureDuties]:
+    with contextlib.closing(PictureDuties(services)) as found:
+        yield found
+
+
+def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
+    patches = [ItemPatch(name, {"image_url": url}) for name, url in addresses.items()]
+    with services.database.transaction() as transaction:
+        push(StoreLog(services.database, transaction, store_id), patches, system_ms())
+
+
+def see(services: Services, duties: PictureDuties, store_id: StoreId) -> Counts:
+    assert duties.stores_to_see() == [store_id]
+    with services.database.transaction() as transaction:
+        services.queue.enqueue(transaction, NewJob(store_id, JOB))
+    job = services.queue.claim([JOB])
+    assert job is not None
+    duties.see(job, Progress(threading.Event()))
+    services.queue.done(job)
+    with services.database.reading() as connection:
+        return PictureRepository(connection, store_id).counts()
+
+
+def test_pictures_come_in_are_asked_again_and_failures_are_told(
+    services: Services, duties: PictureDuties, shop: Any
+) -> None:
+    handler, address = shop
+    handler.files = {colour: encoded(drawn(colour, "ball")) for colour in COLOURS}
+    handler.files["text"] = b"this is no picture"
+    handler.asked.clear()
+    store, _ = register(services.database, Registration("see.example"), system_ms)
+    addresses = {colour: f"{address}/{colour}" for colour in COLOURS}
+    say(
+        services,
+        store.store_id,
+        **addresses,
+        text=f"{address}/text",
+        gone=f"{address}/gone",
+        inside="http://10.0.0.7/a.jpg",
+        none=None,
+    )
+
+    counts = see(services, duties, store.store_id)
+
+    assert counts == Counts(indexed=len(COLOURS), pending=0, failed=3)
+    with services.database.reading() as connection:
+        repository = PictureRepository(connection, store.store_id)
+        standing, failures = repository.standing(), repository.failures(10)
+    assert {one.item_id: one.reason for one in failures} == {
+        "text": "this is no JPEG, PNG, WebP, AVIF or GIF",
+        "gone": "the host answered 404",
+        "inside": "the picture's address is refused: 10.0.0.7 is not a public address",
+    }
+    served = ServedPictures(services.pictures, store.store_id)
+    assert served.follow(standing.visual_id)
+    assert len(served.model) == len(COLOURS)
+    assert duties.stores_to_see() == []
+
+    # A changed address is fetched at once, and the others are asked after a week.
+    handler.asked.clear()
+    handler.files["other"] = encoded(drawn("red", "cross"))
+    say(services, store.store_id, red=f"{address}/other")
+    assert see(services, duties, store.store_id).indexed == len(COLOURS)
+    assert handler.asked == [("other", None)]
+    handler.asked.clear()
+    _make_due(services, store.store_id)
+    assert see(services, duties, store.store_id).indexed == len(COLOURS)
+    known = dict(handler.asked)
+    assert known["blue"] == f'"{len(handler.files["blue"])}"'
+    with services.database.reading() as connection:
+        assert PictureRepository(connection, store.store_id).due(system_ms(), 9) == []
+
+
+def _make_due(services: Services, store_id: StoreId) -> None:
+    """Let a week pass."""
+    with services.database.transaction() as transaction:
+        query = pictures.update().where(pictures.c.store_id == store_id)
+        transaction.execute(query.values(due_at=pictures.c.due_at - AGAIN_MS))

@@ -1,0 +1,135 @@
+"""Are looks kept as they were meant, and is the newest published one found?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.features.looks.change import Looks
+from productrecs.features.looks.look import (
+    Hotspot,
+    LookContent,
+    LookError,
+    State,
+    UnknownLookError,
+)
+from productrecs.features.looks.view import LooksView
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import HotReader
+    from productrecs.tenancy.accounts.store import Store
+
+URL = "https://i.example/look.jpg"
+SPOT = Hotspot("Stove", (0.1, 0.2, 0.3, 0.4), "stove")
+
+
+class Clock:
+    """Goes on by a second each time it is looked at."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        """Return the time."""
+        self.now += 1_000
+        return self.now
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return register(database, Registration("looks.example"), system_ms)[0]
+
+
+@pytest.fixture
+def looks(database: Database, store: Store) -> Looks:
+    return Looks(database, store, Clock())
+
+
+def shown(database: Database, store: Store, seq: int = 1) -> dict[str, int]:
+    reader: HotReader = database.hot_reader()
+    try:
+        found = LooksView.load(reader, store.store_id, seq).newest
+    finally:
+        reader.close()
+    return {anchor: look.look_id for anchor, look in found.items()}
+
+
+def test_the_newest_published_look_of_a_product_is_shown(
+    database: Database, store: Store, looks: Looks
+) -> None:
+    one, two, draft = looks.add([LookContent("tent", URL, "One"), LookContent("tent", URL),
+                                 LookContent("rope", URL)])  # fmt: skip
+    assert shown(database, store) == {}
+
+    looks.publish(two.look_id)
+    looks.publish(one.look_id)
+    assert shown(database, store) == {"tent": one.look_id}
+    looks.archive(one.look_id)
+    assert shown(database, store) == {"tent": two.look_id}
+    looks.unpublish(two.look_id)
+    assert shown(database, store) == {}
+    looks.publish(draft.look_id)
+    looks.remove(draft.look_id)
+    assert shown(database, store) == {}
+    assert [one.state for one in looks.all()] == [State.ARCHIVED, State.DRAFT]
+
+
+def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: Looks) -> None:
+    content = LookContent("tent", URL, "Am See – für zwei", (SPOT, SPOT))
+    (made,) = looks.add([content], publish=True)
+
+    assert looks.all() == [made]
+    assert made.content == content
+    changed = looks.edit(made.look_id, LookContent("rope", URL, "", (SPOT,)))
+    assert looks.all() == [changed]
+    assert changed.state is State.PUBLISHED
+    assert changed.published_at == made.published_at
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        LookContent("", URL),
+        LookContent("a" * 256, URL),
+        LookContent("a\0", URL),
+        LookContent("a", "javascript:alert(1)"),
+        LookContent("a", "look.jpg"),
+        LookContent("a", "https://i.example/a b"),
+        LookContent("a", URL, "x" * 201),
+        LookContent("a", URL, "", (SPOT,) * 21),
+        LookContent("a", URL, "", (Hotspot("x" * 81, SPOT.box, "a"),)),
+        LookContent("a", URL, "", (Hotspot("", SPOT.box, ""),)),
+        *(
+            LookContent("a", URL, "", (Hotspot("", box, "a"),))
+            for box in (
+                (-0.1, 0, 1, 1),
+                (0, 0, 1.1, 1),
+                (0.5, 0, 0.6, 1),
+                (0, 0, 0, 1),
+                (math.nan, 0, 1, 1),
+                (0, math.inf, 1, 1),
+            )
+        ),
+    ],
+    ids=range(16),
+)
+def test_what_is_no_look_is_refused_and_nothing_is_kept(
+    looks: Looks, content: LookContent
+) -> None:
+    with pytest.raises(LookError):
+        looks.add([LookContent("tent", URL), content])
+
+    assert looks.all() == []
+
+
+def test_a_look_that_is_not_there_cannot_be_changed(looks: Looks) -> None:
+    for change in (looks.publish, looks.unpublish, looks.archive, looks.remove):
+        with pytest.raises(UnknownLookError, match="no look 7"):
+            change(7)
+    with pytest.raises(UnknownLookError):
+        looks.edit(7, LookContent("tent", URL))

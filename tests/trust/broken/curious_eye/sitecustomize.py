@@ -1,0 +1,21 @@
+"""A service that keeps the photos it was shown: what no shopper would like."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from productrecs.entrypoints.http.schemas import photos
+
+whole = photos._bytes_of  # noqa: SLF001 - to break it
+
+
+def _kept(text: str) -> bytes:
+    data: bytes = whole(text)
+    folder = Path(sys.argv[sys.argv.index("--data") + 1])
+    with (folder / "seen.bin").open("ab") as file:
+        file.write(data)
+    return data
+
+
+setattr(photos, "_bytes_of", _kept)  # noqa: B010 - the fault itself

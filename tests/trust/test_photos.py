@@ -1,0 +1,224 @@
+"""Do strangers' pictures cost nothing but themselves, and is a photo kept nowhere?"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import random
+import struct
+import time
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from PIL import Image
+
+from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
+from productrecs.records.pictures.viewer import Viewer
+from tests.support.pictures import drawn, encoded
+from tests.support.service import Merchant, Service
+from tests.trust.test_secrets import BROKEN, everything_on_disk, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARK: Final = "zq99-the-marked-photo"
+PEAK_KB: Final = 600 << 10
+KINDS: Final = ("JPEG", "PNG", "WEBP", "AVIF", "GIF")
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    check = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + check
+
+
+def png(width: int, height: int, *between: bytes, depth: int = 8, colour: int = 2) -> bytes:
+    """Return a PNG whose pixels are all there, packed as small as they can be."""
+    head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    channels = {0: 1, 2: 3, 6: 4}[colour]
+    packer, row = zlib.compressobj(9), bytes(1 + width * channels * depth // 8)
+    packed = b"".join(packer.compress(row) for _ in range(min(height, 6_000)))
+    packed += packer.flush()
+    parts = [chunk(b"IHDR", head), *between, chunk(b"IDAT", packed), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def gif(width: int, height: int, frames: int) -> bytes:
+    """Return a GIF of many frames, each one byte of a picture."""
+    head = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + bytes(6)
+    frame = b"," + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x02\x02\x44\x01\x00"
+    return head + frame * frames + b";"
+
+
+def bombs() -> dict[str, bytes]:
+    """Return forty files that take far more than they weigh, or claim to."""
+    packed = zlib.compress(bytes(64 << 20), 9)
+    green = Image.new("RGB", (4_900, 5_000), "green")
+    small = encoded(drawn("red", "ball"), "PNG")
+    found: dict[str, bytes] = {}
+    for size in ((65_535, 65_535), (20_000, 20_000), (10_001, 8), (5_001, 5_000)):
+        head = small[12:16] + struct.pack(">II", *size) + small[24:29]
+        check = struct.pack(">I", zlib.crc32(head))
+        found[f"png claims {size}"] = small[:12] + head + check + small[33:]
+    found |= {
+        "png of 24 megapixels": png(4_900, 5_000),
+        "png of 24 megapixels, 16 bits, alpha": png(4_900, 5_000, depth=16, colour=6),
+        "png of 24 megapixels, grey": png(4_900, 5_000, colour=0),
+        "png with a text bomb": png(64, 64, chunk(b"zTXt", b"a\0\0" + packed)),
+        "png with many text bombs": png(64, 64, *[chunk(b"zTXt", b"a\0\0" + packed)] * 9),
+        "png with an international text bomb": png(
+            64, 64, chunk(b"iTXt", b"a\0\1\0\0\0" + packed)
+        ),
+        "png with a profile bomb": png(64, 64, chunk(b"iCCP", b"a\0\0" + packed)),
+        "png with much behind it": small + bytes(9 << 20),
+        "gif of ten thousand frames": gif(400, 400, 10_000),
+        "gif 65535x65535": gif(65_535, 65_535, 1),
+        "gif of 24 megapixels": gif(4_900, 5_000, 3),
+        "jpeg of 24 megapixels": encoded(green),
+        "jpeg of 24 megapixels, progressive": encoded(green, progressive=True),
+        "webp of 24 megapixels": encoded(green, "WEBP", quality=20),
+        "webp of 24 megapixels, lossless": encoded(green, "WEBP", lossless=True, method=0),
+        "jpeg with a long comment": encoded(drawn("red", "ball"), comment=bytes(60_000)),
+        "avif of 4 megapixels": encoded(Image.new("RGB", (2_000, 2_000)), "AVIF", speed=10),
+        "webp claims 16383x16383": _webp_head(16_383, 16_383),
+        "jpeg claims 65535x65535": _jpeg_head(65_535, 65_535),
+        "jpeg claims 24 megapixels": _jpeg_head(4_900, 5_000),
+    }
+    box = drawn("red", "box")
+    disguises = {kind: encoded(box, kind) for kind in ("BMP", "TIFF", "ICO", "PPM")}
+    disguises |= {
+        "svg": b"<svg xmlns='http://www.w3.org/2000/svg'><image href='http://10.0.0.1'/>",
+        "xml": b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/x'>]>",
+        "pdf": b"%PDF-1.7\n" + bytes(1_000),
+        "ps": b"%!PS-Adobe-3.0 EPSF-3.0\n(x) run",
+        "fits": b"SIMPLE  =                    T" + bytes(2_880),
+        "html": b"<html><img src=x>",
+        "zip": b"PK\x03\x04" + bytes(500),
+        "zeros": bytes(10 << 20),
+        "ff": b"\xff" * 100_000,
+        "jpeg 2000": b"\0\0\0\x0cjP  \r\n\x87\n" + bytes(200),
+        "heic": b"\0\0\0\x18ftypheic",
+        "nothing": b"",
+        "a header alone": small[:33],
+    }
+    return found | disguises
+
+
+def _webp_head(width: int, height: int) -> bytes:
+    size = [(side - 1).to_bytes(3, "little") for side in (width, height)]
+    body = b"WEBPVP8X" + struct.pack("<I", 10) + bytes(4) + b"".join(size)
+    body += b"VP8 " + bytes(40)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _jpeg_head(width: int, height: int) -> bytes:
+    whole = bytearray(encoded(drawn("red", "ball")))
+    place = whole.index(b"\xff\xc0") + 5
+    whole[place : place + 4] = struct.pack(">HH", height, width)
+    return bytes(whole)
+
+
+def peak_kb(viewer: Viewer) -> int:
+    """Return the most memory that the child has ever had."""
+    status = Path(f"/proc/{viewer.pid}/status").read_text("ascii")
+    return int(status.split("VmHWM:")[1].split()[0])
+
+
+@pytest.fixture(scope="module")
+def viewer() -> Iterator[Viewer]:
+    with Viewer() as found:
+        found.describe(encoded(drawn("red", "ball")))
+        yield found
+
+
+def look_at(viewer: Viewer, data: bytes) -> None:
+    with contextlib.suppress(NotAPictureError, PictureTooLargeError):
+        viewer.describe(data)
+
+
+def test_forty_bombs_are_seen_or_refused_in_bounded_time_and_memory(viewer: Viewer) -> None:
+    found = bombs()
+    assert len(found) >= 40
+    slow = {}
+    for name, data in found.items():
+        began = time.monotonic()
+        look_at(viewer, data)
+        took = time.monotonic() - began
+        if took > 2.5:  # it is killed at 2 s, however busy the machine
+            slow[name] = took
+        if viewer.pid is not None:
+            assert peak_kb(viewer) <= PEAK_KB, name
+
+    assert slow == {}
+    viewer.describe(encoded(drawn("red", "ball")))  # and the next is seen
+
+
+def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trusting_child.py").write_text(
+        "import resource\n"
+        "from productrecs.records.pictures import child, decoding\n"
+        "decoding._check_size = lambda width, height: None\n"
+        "child._limit = lambda: None\n"
+        "child.main()\n"
+    )
+    monkeypatch.setattr(
+        "productrecs.records.pictures.viewer.child_module", lambda: "trusting_child"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Viewer(seconds=20) as trusting:
+        trusting.describe(encoded(drawn("red", "ball")))
+        look_at(trusting, encoded(Image.new("RGB", (15_000, 15_000)), "PNG"))
+
+        assert trusting.pid is not None
+        assert peak_kb(trusting) > PEAK_KB
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(20_000, marks=pytest.mark.trust)])
+def test_mutated_files_are_seen_or_refused(viewer: Viewer, count: int) -> None:
+    lot = random.Random(1)  # noqa: S311 - the same files every time
+    whole = [encoded(drawn("red", "stripes", side=64), kind) for kind in KINDS]
+    for number in range(count):
+        data = bytearray(whole[number % len(whole)])
+        for _ in range(lot.randint(1, 12)):
+            data[lot.randrange(len(data))] = lot.randrange(256)
+        if lot.random() < 0.2:
+            del data[lot.randrange(len(data)) :]
+        look_at(viewer, bytes(data))
+
+    viewer.describe(whole[0])
+
+
+def marked() -> bytes:
+    """Return a photo with a text in it that would be found wherever it is kept."""
+    exif = Image.Exif()
+    exif[0x010E] = MARK
+    return encoded(drawn("red", "ball"), "JPEG", exif=exif)
+
+
+def show_photos(merchant: Merchant) -> None:
+    image = base64.b64encode(marked()).decode()
+    for path in ("/v1/search/image", "/v1/shop-the-look/analyze"):
+        for body in ({"image": image}, {"image": image, "num": 99}, {"image": image[:-99]}):
+            sent: Any = json.dumps(body).encode()
+            headers = {"content-type": "text/plain"}
+            merchant.client.ask("POST", merchant.target(path), sent, headers)
+
+
+@pytest.mark.parametrize("broken", [None, BROKEN / "curious_eye"], ids=["whole", "control"])
+def test_a_photo_is_kept_nowhere(data_folder: Path, broken: Path | None) -> None:
+    with Service(data_folder, broken=broken).prepare() as service:
+        merchant = service.register()
+        merchant.push({"id": "a"})
+        show_photos(merchant)
+        service.stop()
+        written = everything_on_disk(data_folder)
+
+    assert io.BytesIO(marked()).read().count(MARK.encode()) == 1
+    code = base64.b64encode(marked()).decode()[200:260]
+    found = places(written, MARK) | places(written, code)
+    assert bool(found) == (broken is not None)
