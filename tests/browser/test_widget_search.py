@@ -38,6 +38,7 @@ def page(browser: Browser, front: Storefront) -> Iterator[Page]:
     front.page("/found", "Found", kind="search-")
     address = front.page("/", FORM, kind="search-")
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        say_answers(context, "")  # without photos, Tab goes on
         page = context.new_page()
         watched(page)
         page.goto(address)
@@ -220,13 +221,19 @@ def test_without_answers_the_box_is_as_it_was(page: Page) -> None:
 # ------------------------------------------------------------------------------- photos
 
 
-def answer_photos(context: BrowserContext, taken: list[dict[str, Any]]) -> None:
-    """Let the service answer photos, whether or not this one does."""
+def say_answers(context: BrowserContext, answers: str) -> None:
+    """Tell scripts which further calls the service answers, whatever it does."""
 
     def script(route: Route) -> None:
         reply = route.fetch()
-        text = re.sub(r'"answers":\[[^]]*\]', '"answers":["image"]', reply.text())
+        text = re.sub(r'"answers":\[[^]]*\]', f'"answers":[{answers}]', reply.text())
         route.fulfill(response=reply, body=text)
+
+    context.route("**/widget/v1/**", script)
+
+
+def answer_photos(context: BrowserContext, taken: list[dict[str, Any]]) -> None:
+    """Answer photos in the service's place."""
 
     def photo(route: Route) -> None:
         taken.append(json.loads(route.request.post_data or ""))
@@ -234,7 +241,7 @@ def answer_photos(context: BrowserContext, taken: list[dict[str, Any]]) -> None:
         headers = {"access-control-allow-origin": "*"}
         route.fulfill(json={"results": [{**found, "score": 1}]}, headers=headers)
 
-    context.route("**/widget/v1/**", script)
+    say_answers(context, '"image"')
     context.route("**/v1/search/image?*", photo)
 
 
