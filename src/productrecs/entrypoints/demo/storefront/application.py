@@ -44,6 +44,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.registration import find_store
 
 ORDER: Final = "demo_order"
+LOOKED: Final = "demo_looked"
 SESSION: Final = "pr_sid"
 _SESSION_ID: Final = re.compile(r"s_[A-Za-z0-9]{1,200}")
 _ORDER_ID: Final = re.compile(r"HO-[A-Z0-9]{8,20}")
@@ -101,12 +102,10 @@ class Storefront:
                 return home(setting, goods)
             case ("category", *_):
                 return aisle(setting, goods, visit)
-            case ("product", item_id):
-                good = goods.get(item_id)
-                return None if good is None else product(setting, goods, good)
-            case ("look", look_id):
-                look = look_named(look_id)
-                return None if look is None else look_page(setting, goods, look)
+            case ("product", item_id) if good := goods.get(item_id):
+                return product(setting, goods, good).with_cookie(LOOKED, "1")
+            case ("look", look_id) if look := look_named(look_id):
+                return look_page(setting, goods, look)
             case ("search",):
                 words = visit.query.get("q", "")
                 return await search(setting, goods, self._service, words)
@@ -181,6 +180,7 @@ class Storefront:
             domain=self._store.domain,
             cart=cart.count,
             regular=regular(visit.cookies.get(CUSTOMER, "")),
+            has_looked=LOOKED in visit.cookies,
             here=here if words is None else HOME,
         )
 

@@ -38,6 +38,7 @@ class Setting:
     domain: str
     cart: int  # units
     regular: Regular | None
+    has_looked: bool  # at a product: from then on something is known of a guest too
     here: str  # the page's own address, to come back to
 
     @property

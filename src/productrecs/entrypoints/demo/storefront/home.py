@@ -26,7 +26,7 @@ shop learns what you came for.</p>
 <a class="plain" href="{HOME}/category/outdoor">All of Outdoor</a></p></div>
 <img src="{HOME}/pictures/looks/{first.id}.webp" alt="{escape(first.words)}" width="1200"
  height="900" fetchpriority="high"></section>
-<section class="band">{_for_you(setting)}</section>
+{_for_you(setting)}
 <section class="band">{widget("trending", num=_SHOWN, title="Loved this month")}</section>
 <section class="band"><h2>Departments</h2><ul class="rooms">{_rooms(goods)}</ul></section>
 <section class="band"><h2>Scenes</h2><ul class="scenes">{"".join(map(_scene, others))}</ul>
@@ -36,16 +36,17 @@ shop learns what you came for.</p>
 
 
 def _for_you(setting: Setting) -> str:
-    if setting.regular is None:
-        return widget("home", source="browse", num=_SHOWN, title="Picked for you")
-    title = f"Picked for {setting.regular.name}"
-    return widget(
+    if setting.regular is None and not setting.has_looked:
+        return ""  # it would be what everybody loves, which is shown anyway
+    name = setting.regular.name if setting.regular else "you"
+    place = widget(
         "home",
         source="browse",
         num=_SHOWN,
-        title=title,
+        title=f"Picked for {name}",
         customer_id=setting.customer,
     )
+    return f'<section class="band">{place}</section>'
 
 
 def _rooms(goods: Goods) -> str:

@@ -41,9 +41,11 @@ document.querySelector(".tools")?.addEventListener("change", (event) => {
 
 // The menu of people closes by itself.
 const who = document.querySelector(".who");
-document.addEventListener("click", (event) => {
-  if (!who.contains(event.target)) who.open = false;
-});
+for (const leaving of ["click", "focusin"]) {
+  document.addEventListener(leaving, (event) => {
+    if (!who.contains(event.target)) who.open = false;
+  });
+}
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && who.open) {
     who.open = false;
