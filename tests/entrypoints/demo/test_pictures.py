@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 
 from productrecs.entrypoints.demo.departments import DEPARTMENTS
-from productrecs.entrypoints.demo.looks import HEIGHT, LOOKS, WIDTH, scene
+from productrecs.entrypoints.demo.looks import HEIGHT, LOOKS, WIDTH, Look, box_of, scene
 from productrecs.entrypoints.demo.pictures.colours import COLOURS, lightness, tone
 from productrecs.entrypoints.demo.pictures.drawing import drawing, names, subject_of
 from productrecs.entrypoints.demo.pictures.outlines import outline
@@ -129,10 +130,15 @@ def test_an_unknown_step_of_a_path_is_refused_with_those_there_are() -> None:
         outline(["M", "0", "0", "C", "1", "1"])
 
 
-def test_a_look_shows_products_of_the_shop() -> None:
-    shown = {piece.item_id for look in LOOKS for piece in look.pieces}
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.id)
+def test_a_look_shows_products_of_the_shop_within_its_picture(look: Look) -> None:
+    boxes = [box_of(piece) for piece in look.pieces]
+    edges = list(chain.from_iterable((x + w, y + h) for x, y, w, h in boxes))
 
-    assert shown <= set(PRODUCTS)
+    assert {piece.item_id for piece in look.pieces} <= set(PRODUCTS)
+    assert all(value >= 0 for box in boxes for value in box)
+    assert max(edges) <= 1.0001
+    assert all(w * h > 0.008 for _, _, w, h in boxes)
 
 
 def test_a_look_is_drawn_three_high_to_four_wide() -> None:

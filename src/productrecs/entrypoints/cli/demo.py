@@ -20,8 +20,10 @@ from productrecs.entrypoints.cli.serve import supervise
 from productrecs.entrypoints.cli.session import opened
 from productrecs.entrypoints.cli.source import Source, progress
 from productrecs.entrypoints.demo.habits import BUNDLES
+from productrecs.entrypoints.demo.seeing import publish_looks, see_pictures
 from productrecs.entrypoints.demo.store import ORDER_COLUMNS, SEED, generate
 from productrecs.entrypoints.demo.storefront.pictures import (
+    Pictures,
     drawing_ahead,
     pictures_folder,
 )
@@ -48,9 +50,9 @@ SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
-_EDITION: Final = 2
+_EDITION: Final = 3
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
-_STEPS: Final = 5
+_STEPS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,13 @@ def _made(services: Services) -> DemoShop:
     plan = plan_named(services.settings.plans, "unlimited")
     wanted = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register(services.database, wanted, services.clock)
-    with (
-        progress("making the demo store", _STEPS) as advance,
-        drawing_ahead(pictures_folder(services.settings.data)),
-    ):
-        _fill(services, store, advance)
+    folder = pictures_folder(services.settings.data)
+    with progress("making the demo store", _STEPS) as advance:
+        with drawing_ahead(folder):
+            _fill(services, store, advance)
+        see_pictures(services, store, Pictures(folder))
+        _mark_whole(services, store)
+        advance(1)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
     return DemoShop(store, secret)
@@ -143,10 +147,14 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     advance(1)
     workshop = Workshop(services.database, services.models, services.clock)
     train_store(workshop, store, TrainingInputs(), lambda _share: None)
+    publish_looks(services, store)
+    advance(1)
+
+
+def _mark_whole(services: Services, store: Store) -> None:
     with services.database.transaction() as transaction:
         repository = EventRepository(transaction, store.store_id)
         repository.set_lines_done(_KIND, _KIND, _EDITION, services.clock())
-    advance(1)
 
 
 def _json_lines(rows: Iterable[Mapping[str, object]]) -> Source:

@@ -11,6 +11,7 @@ from productrecs.entrypoints.demo.pictures.painting import Canvas, Thing
 from productrecs.entrypoints.demo.pictures.picture import encoded, thing_of
 
 WIDTH, HEIGHT = 1_200, 900
+_TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,21 @@ def scene(look: Look, width: int = WIDTH) -> bytes:
     for piece in (*look.pieces[1:2], look.pieces[0], *look.pieces[2:]):
         canvas.paint(_placed(piece))
     return encoded(canvas)
+
+
+def box_of(piece: Piece) -> tuple[float, float, float, float]:
+    """Return where a piece is seen: left, top, width, height, 0 to 1 of the picture."""
+    points = [point for shape in _placed(piece).shapes for point in shape.points]
+    left = max(0.0, min(x for x, _ in points))
+    top = max(0.0, min(y for _, y in points))
+    right = min(100.0, max(x for x, _ in points))
+    bottom = min(_TALL, max(y for _, y in points))
+    return (
+        round(left / 100, 4),
+        round(top / _TALL, 4),
+        round((right - left) / 100, 4),
+        round((bottom - top) / _TALL, 4),
+    )
 
 
 def _placed(piece: Piece) -> Thing:

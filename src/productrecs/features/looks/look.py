@@ -71,8 +71,8 @@ def checked(content: LookContent) -> LookContent:
     Raises:
         LookError: when it says something impossible.
     """
-    if not re.fullmatch(r"https?://[^\s\\<>\"]+", content.image_url):
-        message = "a look's image_url must be an http or https address"
+    if not re.fullmatch(r"(https?:/)?/[^/\s\\<>\"][^\s\\<>\"]*", content.image_url):
+        message = "a look's image_url must be an http or https address, or a path (/...)"
         raise LookError(message)
     _check_text("image_url", content.image_url, _LONGEST_URL)
     _check_id("item_id", content.item_id)

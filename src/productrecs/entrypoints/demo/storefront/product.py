@@ -35,7 +35,7 @@ def product(setting: Setting, goods: Goods, good: Good) -> Reply:
 <p class="stock {"yes" if good.can_be_bought else "no"}">{escape(good.standing)}</p>
 {_facts(good)}</div></article>
 <section class="band">{_bundle(setting, good)}</section>
-{_scene(goods, good)}
+{_scene(setting, goods, good)}
 <section class="band">{_recommended(setting, good, "similar", "Looks like this")}</section>
 <section class="band">{_recommended(setting, good, "mix", "You may also like")}</section>"""
     return page(framed(setting, good.item.title, content, about=told))
@@ -113,29 +113,39 @@ def _recommended(setting: Setting, good: Good, source: str, title: str) -> str:
     )
 
 
-def _scene(goods: Goods, good: Good) -> str:
+def _scene(setting: Setting, goods: Goods, good: Good) -> str:
     for look in LOOKS:
         if any(piece.item_id == good.id for piece in look.pieces):
-            return f'<section class="band">{scene_of(goods, look)}</section>'
+            scene = scene_of(setting, goods, look, good.id)
+            return f'<section class="band">{scene}</section>'
     return ""
 
 
-def scene_of(goods: Goods, look: Look, *, level: int = 2) -> str:
-    """Return a scene with its products beside it."""
+def scene_of(
+    setting: Setting, goods: Goods, look: Look, anchor: str, *, level: int = 2
+) -> str:
+    """Return a scene with its products: the look of the service on the anchor's page."""
     listed = "".join(
         f'<li><a href="{escape(one.address)}">{image(one)}<span><b>'
         f"{escape(one.item.title)}</b> <span>{money(one.price)}</span></span></a></li>"
         for one in goods.some(piece.item_id for piece in look.pieces)
     )
-    return (
+    still = (
         f'<div class="scene"><h{level}>{escape(look.title)}</h{level}>'
         f'<img src="{HOME}/pictures/looks/{look.id}.webp" alt="{escape(look.words)}" '
         f'width="1200" height="900" loading="lazy" decoding="async"><ul>{listed}</ul></div>'
+    )
+    # Until the widget has the look, and where it never comes, the scene stands still.
+    return (
+        f'<product-look data-item-id="{escape(anchor)}" data-view="off" data-upload '
+        f'data-title="{escape(look.title)}" data-heading-level="{level}" '
+        f'data-customer-id="{escape(setting.customer)}">{still}</product-look>'
     )
 
 
 def look_page(setting: Setting, goods: Goods, look: Look) -> Reply:
     """Return the page of a scene."""
-    content = f"""{crumbs([], look.title)}{scene_of(goods, look, level=1)}
+    scene = scene_of(setting, goods, look, look.pieces[0].item_id, level=1)
+    content = f"""{crumbs([], look.title)}{scene}
 <section class="band">{widget("trending", num=_FEW)}</section>"""
     return page(framed(setting, look.title, content, about=' data-page="look"'))

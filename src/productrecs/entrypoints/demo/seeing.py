@@ -1,0 +1,74 @@
+"""How does the service come to know the demo's pictures and looks?
+
+A shop's pictures are fetched from its addresses. The demo's are drawn here, before anybody
+listens at theirs, so they are looked at without being fetched; all else is as for any shop.
+"""
+
+from typing import Final
+
+from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe
+from productrecs.entrypoints.demo.looks import LOOKS, Look, box_of
+from productrecs.entrypoints.demo.storefront.pictures import Pictures
+from productrecs.entrypoints.demo.storefront.visit import HOME
+from productrecs.entrypoints.services import Services
+from productrecs.features.looks.change import Looks
+from productrecs.features.looks.look import Hotspot, LookContent
+from productrecs.records.pictures.decoding import decode
+from productrecs.records.pictures.follow import follow_catalog
+from productrecs.records.pictures.repository import (
+    Due,
+    Outcome,
+    PictureRepository,
+    State,
+    packed,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.visual.build import build_visual
+from productrecs.training.visual.embedding import OwnEmbedding
+
+_ALL: Final = 10_000
+_NEVER_MS: Final = 2**52
+"""When a picture is asked for again: it changes with the program only, and then all do."""
+
+
+def see_pictures(services: Services, store: Store, pictures: Pictures) -> None:
+    """Look at the picture of every product, and let their like be found."""
+    database, now_ms = services.database, services.clock()
+    while not follow_catalog(database, store.store_id, now_ms):
+        pass
+    with database.reading() as connection:
+        due = PictureRepository(connection, store.store_id).due(now_ms, _ALL)
+    seen = [outcome for one in due if (outcome := _seen(one, pictures)) is not None]
+    with database.transaction() as transaction:
+        PictureRepository(transaction, store.store_id).store(seen, now_ms)
+    build_visual(database, services.pictures, store.store_id, OwnEmbedding())
+
+
+def publish_looks(services: Services, store: Store) -> None:
+    """Publish each look on the page of everything in it, the first thing's last."""
+    contents = [_content(look, at) for look in LOOKS for at in range(len(look.pieces))]
+    Looks(services.database, store, services.clock).add(contents, publish=True)
+
+
+def _seen(one: Due, pictures: Pictures) -> Outcome | None:
+    drawn = pictures.get((one.url.rpartition("/")[2],))
+    if drawn is None:
+        return None
+    embedding = OwnEmbedding()
+    return Outcome(
+        one.number,
+        one.url,
+        State.INDEXED,
+        _NEVER_MS,
+        descriptor=packed(describe(decode(drawn, PICTURE_SIDE))),
+        embedder=embedding.name,
+    )
+
+
+def _content(look: Look, anchor: int) -> LookContent:
+    return LookContent(
+        look.pieces[anchor].item_id,
+        f"{HOME}/pictures/looks/{look.id}.webp",
+        look.title,
+        tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.pieces),
+    )

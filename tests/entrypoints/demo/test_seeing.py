@@ -1,0 +1,79 @@
+"""The demo's pictures are known and its looks published before anybody asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.demo.looks import LOOKS
+from productrecs.entrypoints.demo.seeing import publish_looks, see_pictures
+from productrecs.entrypoints.demo.storefront.pictures import Pictures
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.features.looks.change import Looks
+from productrecs.features.looks.look import State
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import push
+from productrecs.records.pictures.repository import Counts, PictureRepository
+from productrecs.settings import Settings
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.tenancy.accounts.store import Store
+
+SHOWN = ("cardigan-moss", "cardigan-rust", "enamel-mug")
+
+
+@pytest.fixture
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    services = build_services(Settings(data=tmp_path_factory.mktemp("shop")))
+    migrate(services.database)
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def store(services: Services) -> Store:
+    wanted = Registration("demo.localhost")
+    store, _ = register(services.database, wanted, services.clock)
+    items = [
+        ItemPatch(one, {"title": one, "image_url": f"/demo/pictures/{one}.webp"})
+        for one in SHOWN
+    ]
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        push(log, items, services.clock())
+    return store
+
+
+def test_every_picture_is_seen_and_none_is_ever_fetched(
+    services: Services, store: Store
+) -> None:
+    see_pictures(services, store, Pictures(services.settings.data / "drawn"))
+
+    with services.database.reading() as connection:
+        repository = PictureRepository(connection, store.store_id)
+        counts, standing = repository.counts(), repository.standing()
+        due = repository.due(services.clock() + 10**11, 10)  # in three years
+    assert counts == Counts(indexed=len(SHOWN), pending=0, failed=0)
+    assert standing.visual_id is not None
+    assert standing.visual_seq == standing.picture_seq
+    assert due == []
+
+
+def test_every_look_stands_on_the_page_of_everything_in_it(
+    services: Services, store: Store
+) -> None:
+    publish_looks(services, store)
+
+    made = Looks(services.database, store, services.clock).all()
+    anchors = [one.content.item_id for one in made]
+    assert sorted(anchors) == sorted(
+        piece.item_id for look in LOOKS for piece in look.pieces
+    )
+    assert {one.state for one in made} == {State.PUBLISHED}
+    assert all(one.content.image_url.startswith("/demo/pictures/looks/") for one in made)
