@@ -1,5 +1,6 @@
 """The demo is a store with a past, made once, that answers at once."""
 
+import contextlib
 import json
 import os
 import re
@@ -35,6 +36,12 @@ def small(seed: int, now_ms: int) -> DemoStore:
     )
 
 
+def make_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a demo be made of next to nothing, and no picture be drawn ahead."""
+    monkeypatch.setattr(demo, "generate", small)
+    monkeypatch.setattr(demo, "drawing_ahead", lambda _folder: contextlib.nullcontext())
+
+
 def counts(services: Services) -> list[int]:
     with services.database.reading() as connection:
         return [
@@ -47,7 +54,7 @@ def counts(services: Services) -> list[int]:
 def test_the_demo_store_is_made_once_and_has_a_new_secret_each_time(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "generate", small)
+    make_little(monkeypatch)
 
     first, again = demo.prepared(services), demo.prepared(services)
 
@@ -64,7 +71,7 @@ def test_the_demo_store_is_made_once_and_has_a_new_secret_each_time(
 def test_a_demo_store_that_was_not_made_whole_is_made_anew(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "generate", small)
+    make_little(monkeypatch)
     half = register(services.database, Registration(demo.DOMAIN), services.clock)[0]
 
     whole = demo.prepared(services)
