@@ -16,6 +16,7 @@ from tests.support.storefront import SHOP, catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, FilePayload, Page, Route
 
@@ -156,6 +157,30 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
     assert (click["item_id"], click["position"], click["widget"]) == ("p2", 2, "look")
     assert click["source"] == seen["sources"][1] == "look"
     assert [one["item_id"] for one in front.events("detail-page-view")] == ["p0"]
+
+
+def test_the_services_own_look_is_shown(
+    browser: Browser, front: Storefront, tmp_path: Path
+) -> None:
+    look = look_of(front)
+    hotspots = [
+        {n: one[n] for n in ("label", "bbox", "item_id")} for one in look["hotspots"]
+    ]
+    wanted = {name: look[name] for name in ("item_id", "title", "image_url")}
+    file = tmp_path / "looks.json"
+    file.write_text(json.dumps([{**wanted, "hotspots": hotspots}]), "utf-8")
+    domain = front.merchant.account.domain
+    front.service.run("looks", "import", domain, str(file), "--publish")
+    with browser.new_context(viewport={"width": 375, "height": 900}) as context:
+        page = context.new_page()
+        watch = watched(page)
+        page.goto(front.page("/", ELEMENT, kind="look-"))
+
+        expect(page.locator(ROW)).to_have_count(3)
+        expect(page.locator(SPOT)).to_have_count(3)
+        expect(page.locator("product-look >> figcaption")).to_have_text("In the hills")
+        expect(page.locator(PICK)).to_be_visible()
+        assert watch.complaints == []
 
 
 def test_a_photo_is_analysed_and_its_products_are_shown(

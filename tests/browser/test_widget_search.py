@@ -325,6 +325,26 @@ def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefro
         assert (taken, watch.complaints) == ([], [])
 
 
+def test_a_photo_that_nothing_looks_like_is_answered_by_the_real_service(
+    browser: Browser, front: Storefront
+) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        watch = watched(page)
+        page.goto(front.page("/", FORM, kind="search-"))
+        page.wait_for_function("!!window.ProductRecs?.core")
+        typed(page, "tent")
+        data = photo_of(page, 300, 200)
+        photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
+        page.locator("input[type=file]").set_input_files([photo])
+
+        note = page.locator(".pr-search-note")
+        expect(note).to_have_text("Nothing found for “me.png”", timeout=WAIT_MS)
+        expect(page.locator(".pr-search-head")).to_have_text("Popular now")
+        assert watch.complaints == []
+    assert "OPTIONS" not in front.relay.methods()
+
+
 def test_the_box_and_its_list_have_no_barriers(page: Page, axe: str) -> None:
     typed(page, "slee")
     page.keyboard.press("ArrowDown")

@@ -233,12 +233,15 @@ export class SearchBox {
         const query = withQuery("/v1/search/image", { key: this.key_ });
         const num = innerWidth < NARROW ? MOST_NARROW : MOST;
         const reply = await send(this.core_.facts.base + query, { image, num }, signal);
-        const products = reply.body.results;
+        const found = productsOf(reply.body.results).length;
+        const shown = found ? reply : await this.find_("", look, signal);
+        const event = found ? "image-search-click" : "search-click";
         panel.list.replaceChildren(
-          ...this.productOptions_(products, look, "", "image-search-click"),
+          ...this.productOptions_(shown.body.results, look, "", event),
         );
-        panel.say("", strings.similar);
-        panel.status.textContent = strings.similar;
+        const none = found ? "" : strings.none.replace("{q}", photo.name);
+        panel.say(none, found ? strings.similar : strings.popular);
+        panel.status.textContent = none || strings.similar;
         panel.sayPhoto(strings.photo, strings.photo_kept);
         this.finish_(null);
       } catch {
