@@ -18,9 +18,9 @@ from productrecs.features.insights.customers.segments import (
     Segment,
     customers,
     next_day_of,
+    pasts_of,
     rhythm_of,
     segment_of,
-    usual_gap,
 )
 from productrecs.records.orders.order import NewLine
 from tests.features.insights.shop import NOON, Shop, buy
@@ -33,52 +33,64 @@ if TYPE_CHECKING:
 TODAY = date(2026, 3, 1)
 
 
-def days(*ago: int) -> list[date]:
-    return [TODAY - timedelta(days=one) for one in ago]
+def ago(days: int) -> date:
+    return TODAY - timedelta(days=days)
 
 
 @pytest.mark.parametrize(
-    ("ago", "segment"),
+    ("occasions", "span", "gone", "segment"),
     [
-        ([5], Segment.NEW),
-        ([31], Segment.ONCE),
-        ([60, 30], Segment.ACTIVE),
-        ([71, 41], Segment.DUE),
-        ([90, 60], Segment.SLIPPING),
-        ([150, 120], Segment.LOST),
+        (1, 0, 5, Segment.NEW),
+        (1, 0, 31, Segment.ONCE),
+        (2, 30, 30, Segment.ACTIVE),
+        (2, 30, 41, Segment.DUE),
+        (2, 30, 60, Segment.SLIPPING),
+        (2, 30, 120, Segment.LOST),
     ],
 )
-def test_a_customer_stands_in_their_own_rhythm(ago: list[int], segment: Segment) -> None:
-    bought = days(*ago)
+def test_a_customer_stands_in_their_own_rhythm(
+    occasions: int, span: int, gone: int, segment: Segment
+) -> None:
+    rhythm = rhythm_of(occasions, span, usual=30.0)
 
-    assert segment_of(bought, rhythm_of(bought, usual=30.0), TODAY) is segment
+    assert segment_of(occasions, ago(gone), rhythm, TODAY) is segment
 
 
 def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
-    weekly = days(*range(700, 0, -7))
+    assert rhythm_of(1, 0, 30.0) == 30.0
+    assert rhythm_of(2, 10, 30.0) == pytest.approx(70 / 3)
+    assert rhythm_of(100, 99 * 7, 30.0) == pytest.approx(7, abs=0.5)
+    assert rhythm_of(1, 0, None) is None
 
-    assert rhythm_of(days(3), 30.0) == 30.0
-    assert rhythm_of(days(20, 10), 30.0) == pytest.approx(70 / 3)
-    assert rhythm_of(weekly, 30.0) == pytest.approx(7, abs=0.5)
-    assert rhythm_of(days(3), None) is None
-    assert usual_gap([days(9, 5, 1), days(3)]) == 4.0
+
+def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:
+    rows = [line(n, "anna", gone, 10.0) for n, gone in enumerate((9, 5, 5, 1))]
+
+    pasts = pasts_of([rows[:2], rows[2:], [line(9, "ben", 40, 10.0)]], "EUR", UTC, TODAY)
+
+    assert pasts.usual_gap == 4.0
+    assert dict(zip(pasts.names, pasts.occasions.tolist(), strict=True)) == {
+        "anna": 3,
+        "ben": 1,
+    }
+    assert pasts_of([], "EUR", UTC, TODAY).usual_gap is None
 
 
 def test_the_next_order_is_expected_today_at_the_earliest_and_not_of_the_late() -> None:
-    assert next_day_of(days(40, 10), 30.0, TODAY) == TODAY + timedelta(days=20)
-    assert next_day_of(days(70, 40), 30.0, TODAY) == TODAY
-    assert next_day_of(days(90, 60), 30.0, TODAY) is None
-    assert next_day_of(days(5), None, TODAY) is None
+    assert next_day_of(ago(10), 30.0, TODAY) == TODAY + timedelta(days=20)
+    assert next_day_of(ago(40), 30.0, TODAY) == TODAY
+    assert next_day_of(ago(60), 30.0, TODAY) is None
+    assert next_day_of(ago(5), None, TODAY) is None
 
 
 def line(
-    seq: int, name: str, ago: int, total: float, quantity: int = 1, currency: str = "EUR"
+    seq: int, name: str, gone: int, total: float, quantity: int = 1, currency: str = "EUR"
 ) -> tuple[Any, ...]:
-    return (seq, name, NOON - ago * DAY_MS, None, quantity, total, currency)
+    return (seq, name, NOON - gone * DAY_MS, None, quantity, total, currency)
 
 
 def test_fifths_and_values_are_by_rank() -> None:
-    rows = [line(n, f"c-{n:02}", ago=n, total=100.0 - n) for n in range(10)]
+    rows = [line(n, f"c-{n:02}", gone=n, total=100.0 - n) for n in range(10)]
 
     found = customers([rows], "EUR", UTC, TODAY)
 
@@ -101,7 +113,7 @@ def test_returns_other_currencies_and_the_future() -> None:
     (anna,) = customers([rows], "EUR", UTC, TODAY)
 
     assert (anna.orders, anna.revenue) == (2, 30.0)
-    assert anna.last_day == days(3)[0]
+    assert anna.last_day == ago(3)
 
 
 @pytest.fixture
@@ -128,12 +140,12 @@ def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
 
 def test_segments_sum_to_all_customers(shop: Shop) -> None:
     for number in range(12):
-        for ago in (60, 30) if number % 2 else (5,):
+        for gone in (60, 30) if number % 2 else (5,):
             shop.order(
-                f"A-{number}-{ago}",
+                f"A-{number}-{gone}",
                 NewLine("tent", 1, 10.0 + number),
                 user=f"c-{number}",
-                at=NOON - ago * DAY_MS,
+                at=NOON - gone * DAY_MS,
             )
     work_out(shop.database, shop.store, NOON)
 
@@ -147,12 +159,12 @@ def test_segments_sum_to_all_customers(shop: Shop) -> None:
 
 def test_who_is_due_next_comes_first(shop: Shop) -> None:
     for name, last in (("late", 10), ("soon", 28)):
-        for ago in (last + 30, last):
+        for gone in (last + 30, last):
             shop.order(
-                f"{name}-{ago}",
+                f"{name}-{gone}",
                 NewLine("tent", 1, 10.0),
                 user=name,
-                at=NOON - ago * DAY_MS,
+                at=NOON - gone * DAY_MS,
             )
     work_out(shop.database, shop.store, NOON)
 

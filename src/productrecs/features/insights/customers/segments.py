@@ -4,15 +4,16 @@ A customer's rhythm is the mean time between the days on which they bought, draw
 the shop's own as long as they bought few times.
 """
 
-import itertools
-import statistics
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import MINUTE_MS
 from productrecs.features.insights.customers.repository import Row
 
 SHOP_WEIGHT: Final = 2
@@ -23,6 +24,11 @@ DUE, SLIPPING, LOST = 1.0, 1.5, 3.0
 
 HIGH_SHARE, MIDDLE_SHARE = 0.1, 0.5
 _CLASSES: Final = 5
+_QUARTER_MS: Final = 15 * MINUTE_MS  # zones change their offset in quarters of an hour
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 class Segment(StrEnum):
@@ -63,18 +69,30 @@ class Customer:
     next_day: date | None  # when the next order is to be expected; None: not to be told
 
 
-@dataclass(slots=True)
-class _Order:
-    day: date
-    value: float = 0.0
-    is_bought: bool = False
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines bought: parallel arrays."""
+
+    people: Ints  # a code each
+    orders: Ints
+    days: Ints  # ordinals
+    values: Floats
+    bought: Flags  # no return
 
 
-@dataclass(slots=True)
-class _Past:
-    orders: int = 0
-    revenue: float = 0.0
-    days: set[date] = field(default_factory=set)
+@dataclass(frozen=True, slots=True)
+class Pasts:
+    """What everybody bought: parallel arrays, one entry a customer; days are ordinals."""
+
+    names: Sequence[str]
+    orders: Ints
+    revenue: Floats
+    first: Ints
+    last: Ints
+    occasions: Ints  # different days on which they bought
+    usual_gap: (
+        float | None
+    )  # the median number of days between two; None: nobody came again
 
 
 def customers(
@@ -85,53 +103,51 @@ def customers(
     Rows are (line_seq, person, ts, basket, quantity, total, currency). Who only returned
     is no customer.
     """
-    pasts = _pasts(pages, currency, zone, today)
-    people = sorted(pasts, key=lambda name: (-pasts[name].revenue, name))
-    usual = usual_gap([sorted(past.days) for past in pasts.values()])
-    recency = _classes([max(pasts[name].days).toordinal() for name in people])
-    frequency = _classes([pasts[name].orders for name in people])
-    money = _classes([pasts[name].revenue for name in people])
+    pasts = pasts_of(pages, currency, zone, today)
+    names = pasts.names
+    order = sorted(range(len(names)), key=lambda n: (-pasts.revenue[n], names[n]))
+    recency, frequency, money = map(_fifths, (pasts.last, pasts.orders, pasts.revenue))
     found = []
-    for place, name in enumerate(people):
-        past, days = pasts[name], sorted(pasts[name].days)
-        rhythm = rhythm_of(days, usual)
+    for rank, place in enumerate(order):
+        last_day = date.fromordinal(int(pasts.last[place]))
+        occasions = int(pasts.occasions[place])
+        span = int(pasts.last[place] - pasts.first[place])
+        rhythm = rhythm_of(occasions, span, pasts.usual_gap)
         found.append(
             Customer(
-                name=name,
-                orders=past.orders,
-                revenue=past.revenue,
-                first_day=days[0],
-                last_day=days[-1],
-                segment=segment_of(days, rhythm, today),
-                value=_value(place, len(people)),
-                recency=recency[place],
-                frequency=frequency[place],
-                money=money[place],
-                next_day=next_day_of(days, rhythm, today),
+                name=names[place],
+                orders=int(pasts.orders[place]),
+                revenue=float(pasts.revenue[place]),
+                first_day=date.fromordinal(int(pasts.first[place])),
+                last_day=last_day,
+                segment=segment_of(occasions, last_day, rhythm, today),
+                value=_value(rank, len(order)),
+                recency=int(recency[place]),
+                frequency=int(frequency[place]),
+                money=int(money[place]),
+                next_day=next_day_of(last_day, rhythm, today),
             )
         )
     return found
 
 
-def usual_gap(histories: Iterable[Sequence[date]]) -> float | None:
-    """Return the median number of days between two orders of a customer; None for none."""
-    gaps = [gap for days in histories for gap in _gaps(days)]
-    return float(statistics.median(gaps)) if gaps else None
+def rhythm_of(occasions: int, span: int, usual: float | None) -> float | None:
+    """Return after how many days to expect somebody again; None: nobody ever came.
 
-
-def rhythm_of(days: Sequence[date], usual: float | None) -> float | None:
-    """Return after how many days a customer may be expected again; None: nobody came."""
+    They bought on so many days, the last of them `span` days after the first.
+    """
     if usual is None:
         return None
-    gaps = _gaps(days)
-    return (SHOP_WEIGHT * usual + sum(gaps)) / (SHOP_WEIGHT + len(gaps))
+    return (SHOP_WEIGHT * usual + span) / (SHOP_WEIGHT + occasions - 1)
 
 
-def segment_of(days: Sequence[date], rhythm: float | None, today: date) -> Segment:
-    """Return where a customer stands who bought on these days."""
-    gone = (today - days[-1]).days
+def segment_of(
+    occasions: int, last_day: date, rhythm: float | None, today: date
+) -> Segment:
+    """Return where a customer stands who bought on so many days."""
+    gone = (today - last_day).days
     rhythms = gone / rhythm if rhythm else 0.0
-    if len(days) == 1:
+    if occasions == 1:
         return Segment.NEW if rhythms <= DUE else Segment.ONCE
     if rhythms <= DUE:
         return Segment.ACTIVE
@@ -140,40 +156,102 @@ def segment_of(days: Sequence[date], rhythm: float | None, today: date) -> Segme
     return Segment.SLIPPING if rhythms <= LOST else Segment.LOST
 
 
-def next_day_of(days: Sequence[date], rhythm: float | None, today: date) -> date | None:
+def next_day_of(last_day: date, rhythm: float | None, today: date) -> date | None:
     """Return when to expect the next order: today at the earliest, None of who is late."""
-    if rhythm is None or (today - days[-1]).days > SLIPPING * rhythm:
+    if rhythm is None or (today - last_day).days > SLIPPING * rhythm:
         return None
-    return max(today, days[-1] + timedelta(days=round(rhythm)))
+    return max(today, last_day + timedelta(days=round(rhythm)))
 
 
-def _gaps(days: Sequence[date]) -> list[int]:
-    return [(b - a).days for a, b in itertools.pairwise(days)]
-
-
-def _pasts(
+def pasts_of(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
-) -> dict[str, _Past]:
-    orders: dict[tuple[str, int], _Order] = {}
-    for page in pages:
-        for line_seq, person, ts, basket, quantity, total, paid_in in page:
-            key = (person, line_seq if basket is None else basket)
-            order = orders.get(key)
-            if order is None:
-                order = orders[key] = _Order(_day(ts, zone))
-            order.is_bought |= quantity is None or quantity > 0
-            if (paid_in or currency) == currency:
-                order.value += total or 0.0
-    pasts: dict[str, _Past] = defaultdict(_Past)
-    for (person, _), order in orders.items():
-        if order.day > today:
-            continue  # a file may hold orders that are still to come
-        past = pasts[person]
-        past.revenue += order.value
-        if order.is_bought:
-            past.orders += 1
-            past.days.add(order.day)
-    return {name: past for name, past in pasts.items() if past.days}
+) -> Pasts:
+    """Return what everybody bought until `today`; holds some 30 bytes a line."""
+    codes: dict[str, int] = {}
+    days: dict[int, int] = {}
+    lines = _together(_columns(page, currency, zone, (codes, days)) for page in pages)
+    # The lines of an order together, the earliest of them first.
+    place = np.lexsort((lines.days, lines.orders, lines.people))
+    place = place[lines.days[place] <= today.toordinal()]  # a file may tell of days to come
+    people, orders = lines.people[place], lines.orders[place]
+    starts = _starts(people, orders)
+    if not len(starts):
+        none = np.zeros(0, np.int64)
+        return Pasts((), none, np.zeros(0), none, none, none, None)
+    spent = np.add.reduceat(lines.values[place], starts)
+    is_bought = np.maximum.reduceat(lines.bought[place], starts) > 0
+    return _summed(list(codes), people[starts], lines.days[place][starts], spent, is_bought)
+
+
+def _together(pages: Iterable[Lines]) -> Lines:
+    none = np.zeros(0, np.int64)
+    kept = [Lines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
+    return Lines(
+        np.concatenate([page.people for page in kept]),
+        np.concatenate([page.orders for page in kept]),
+        np.concatenate([page.days for page in kept]),
+        np.concatenate([page.values for page in kept]),
+        np.concatenate([page.bought for page in kept]),
+    )
+
+
+def _summed(
+    names: Sequence[str], people: Ints, when: Ints, spent: Floats, is_bought: Flags
+) -> Pasts:
+    """Return what orders sum to, of those who bought; an order is a person and a day."""
+    count = len(names)
+    orders = np.bincount(people[is_bought], minlength=count)
+    revenue = np.bincount(people, spent, minlength=count)
+    visits = np.unique(np.column_stack((people, when))[is_bought], axis=0)
+    starts = _starts(visits[:, 0], visits[:, 0])
+    ends = np.append(starts[1:], len(visits)) - 1 if len(starts) else starts
+    buyers = visits[starts, 0]
+    gaps = np.diff(visits[:, 1])[np.diff(visits[:, 0]) == 0]
+    return Pasts(
+        [names[one] for one in buyers.tolist()],
+        orders[buyers],
+        revenue[buyers],
+        visits[starts, 1],
+        visits[ends, 1],
+        ends - starts + 1,
+        usual_gap=float(np.median(gaps)) if len(gaps) else None,
+    )
+
+
+def _columns(
+    page: Sequence[Row],
+    currency: str,
+    zone: tzinfo,
+    known: tuple[dict[str, int], dict[int, int]],
+) -> Lines:
+    """Return a page of rows, which is not empty, as columns."""
+    codes, days = known
+    seqs, people, times, baskets, quantities, totals, paid_in = zip(*page, strict=True)
+    orders = [
+        seq if basket is None else basket for seq, basket in zip(seqs, baskets, strict=True)
+    ]
+    values = [
+        (total or 0.0) if (paid or currency) == currency else 0.0
+        for total, paid in zip(totals, paid_in, strict=True)
+    ]
+    quarters = [ts // _QUARTER_MS for ts in times]
+    for quarter in set(quarters) - days.keys():
+        days[quarter] = _day(quarter * _QUARTER_MS, zone).toordinal()
+    return Lines(
+        np.array([codes.setdefault(one, len(codes)) for one in people], np.int64),
+        np.array(orders, np.int64),
+        np.array([days[quarter] for quarter in quarters], np.int64),
+        np.array(values, np.float64),
+        np.array([units is None or units > 0 for units in quantities], np.bool_),
+    )
+
+
+def _starts(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Ints:
+    """Return where the pair changes, the first place included."""
+    if not len(one):
+        return np.zeros(0, np.int64)
+    changes = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
+    return np.append(0, np.flatnonzero(changes) + 1)
 
 
 def _day(moment_ms: int, zone: tzinfo) -> date:
@@ -189,8 +267,8 @@ def _value(place: int, count: int) -> str:
     return "middle" if place < MIDDLE_SHARE * count else "low"
 
 
-def _classes(values: Sequence[float]) -> list[int]:
+def _fifths(values: npt.NDArray[Any]) -> Ints:
     """Return in which fifth each value lies, 1 the lowest; equal ones lie together."""
-    ordered = sorted(values)
-    first = {value: place for place, value in reversed(list(enumerate(ordered)))}
-    return [1 + first[value] * _CLASSES // len(values) for value in values]
+    if not len(values):
+        return np.zeros(0, np.int64)
+    return 1 + np.searchsorted(np.sort(values), values, "left") * _CLASSES // len(values)
