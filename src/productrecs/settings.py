@@ -39,6 +39,7 @@ class Settings:
     plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
     image_hosts: frozenset[str] = frozenset()
     image_detector: Path | None = None
+    image_model: Path | None = None
 
     @property
     def database_file(self) -> Path:
@@ -115,6 +116,12 @@ KNOBS: Final = (
         "private",
     ),
     Knob(
+        "PRODUCTRECS_IMAGE_MODEL",
+        "",
+        "an ONNX file that turns pictures into vectors, with its .json beside it; empty "
+        "takes our own way, which needs none",
+    ),
+    Knob(
         "PRODUCTRECS_IMAGE_DETECTOR",
         "",
         "an ONNX file of the YOLOX kind, with its .json beside it, that finds products in "
@@ -160,6 +167,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
         plans=_plans(environment.get("PRODUCTRECS_PLANS")),
+        image_model=_path(environment.get("PRODUCTRECS_IMAGE_MODEL")),
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
     )

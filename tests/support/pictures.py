@@ -78,13 +78,17 @@ def encoded(picture: Image.Image, kind: str = "JPEG", **how: Any) -> bytes:
 
 
 def see(
-    database: Database, root: Path, store_id: str, shown: Mapping[str, Image.Image]
+    database: Database,
+    root: Path,
+    store_id: str,
+    shown: Mapping[str, Image.Image],
+    embedding: OwnEmbedding | None = None,
 ) -> str | None:
     """Let pictures of items be known as if they had been fetched; return the model's id.
 
     The items must be in the catalog. `root` is the folder of visual models.
     """
-    own = OwnEmbedding()
+    own = embedding or OwnEmbedding()
     with database.transaction() as transaction:
         numbers = CatalogRepository(transaction, StoreId(store_id)).find(shown)
         repository = PictureRepository(transaction, StoreId(store_id))

@@ -151,3 +151,26 @@ def test_what_is_to_be_fetched_follows_the_catalog(
         repository = PictureRepository(connection, store_id)
         assert len(repository.due(6, 100)) == len(KINDS) - 1
         assert repository.standing().pictured_seq == repository.standing().catalog_seq
+
+
+class OtherEmbedding(OwnEmbedding):
+    """The same by another name: as when the operator supplies a model."""
+
+    name = "other"
+
+
+def test_while_pictures_are_embedded_anew_the_old_model_serves(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    shown = {name: drawn(*KINDS[name]) for name in list(KINDS)[:8]}
+    first = see(database, tmp_path, store_id, shown)
+    some = dict(list(shown.items())[:4])
+
+    half = see(database, tmp_path, store_id, some, OtherEmbedding())
+
+    assert half is None
+    with database.reading() as connection:
+        assert PictureRepository(connection, store_id).standing().visual_id == first
+    whole = see(database, tmp_path, store_id, shown, OtherEmbedding())
+    assert whole not in {None, first}
+    assert len(served(tmp_path, store_id, whole).model) == 8

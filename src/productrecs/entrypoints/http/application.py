@@ -193,7 +193,7 @@ class _Process:
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             searching=Searching(),
             searches=Searches(database, accounts, services.clock),
-            seeing=Seeing(services.settings.image_detector),
+            seeing=Seeing(services.settings.image_detector, services.settings.image_model),
         )
         context.shops.start()
         context.metering.start()

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 from productrecs.core.errors import QueueFullError
 from productrecs.records.pictures.viewer import Viewer
-from productrecs.records.pictures.weights import DETECTOR, read_model_file
-from productrecs.training.visual.embedding import Embedding, OwnEmbedding
+from productrecs.records.pictures.weights import DETECTOR, EMBEDDER, read_model_file
+from productrecs.training.visual.embedding import embedding_of
 
 Result = TypeVar("Result")
 
@@ -25,14 +25,15 @@ _MOST_WAITING: Final = 24
 class Seeing:
     """The threads that look at photos, each with a child that may be killed."""
 
-    def __init__(self, detector: Path | None = None) -> None:
+    def __init__(self, detector: Path | None = None, embedder: Path | None = None) -> None:
         """Start none yet; the first photos do.
 
         Raises:
-            ModelFileError: when the operator's `detector` cannot be used.
+            ModelFileError: when a model of the operator's cannot be used.
         """
-        self.embedding: Embedding = OwnEmbedding()
-        self._detector = detector
+        model = None if embedder is None else read_model_file(embedder, EMBEDDER)
+        self.embedding = embedding_of(model)
+        self._detector, self._embedder = detector, embedder
         if detector is not None:
             read_model_file(detector, DETECTOR)
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
@@ -73,6 +74,8 @@ class Seeing:
     def _viewer(self) -> Viewer:
         found: Viewer | None = getattr(self._own, "viewer", None)
         if found is None:
-            found = self._own.viewer = Viewer(detector=self._detector)
+            found = self._own.viewer = Viewer(
+                detector=self._detector, embedder=self._embedder
+            )
             self._viewers.append(found)
         return found

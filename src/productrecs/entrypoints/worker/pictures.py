@@ -39,10 +39,11 @@ from productrecs.records.pictures.repository import (
     stores_with_work,
 )
 from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.weights import EMBEDDER, read_model_file
 from productrecs.storage.duty_turns import DutyTurns
 from productrecs.storage.job_queue import Job
 from productrecs.training.visual.build import build_visual
-from productrecs.training.visual.embedding import OwnEmbedding
+from productrecs.training.visual.embedding import embedding_of
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +69,10 @@ class PictureDuties:
     def __init__(self, services: Services) -> None:
         """Fetch for the stores of `services`."""
         self._services = services
-        self._embedding = OwnEmbedding()
-        self._viewer = Viewer()
+        path = services.settings.image_model
+        model = None if path is None else read_model_file(path, EMBEDDER)
+        self._embedding = embedding_of(model)
+        self._viewer = Viewer(embedder=path)
         self._pace = Pace()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}

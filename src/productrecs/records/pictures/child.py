@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from productrecs.engines.visual.descriptor import LEAST_SIDE, PICTURE_SIDE, describe
 from productrecs.engines.visual.foreground import front_of
@@ -25,7 +26,7 @@ from productrecs.records.pictures.decoding import (
     PictureTooLargeError,
     decode,
 )
-from productrecs.records.pictures.weights import DETECTOR, read_model_file
+from productrecs.records.pictures.weights import DETECTOR, EMBEDDER, read_model_file
 
 
 class Detecting(Protocol):
@@ -35,10 +36,17 @@ class Detecting(Protocol):
         """Return boxes, how sure they are, and their labels."""
 
 
+class Embedding(Protocol):
+    """A model that turns a picture into numbers."""
+
+    def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+        """Return the picture's numbers."""
+
+
 HEAD: Final = struct.Struct("<cI")
 DESCRIBE, LOOK, REGIONS = b"d", b"l", b"r"
-REGION: Final = struct.Struct("<fffffI")
-"""A box, how sure the detector is (below 0 without one), and the length of its label."""
+REGION: Final = struct.Struct("<fffffII")
+"""A box, how sure a detector is (below 0 without one), lengths of label and descriptor."""
 SEEN, NO_PICTURE, TOO_LARGE = b"+", b"-", b">"
 
 MODEL_ROOM_BYTES: Final = 1 << 30
@@ -46,8 +54,8 @@ ROOM_BYTES: Final = 540 << 20
 """What a picture may take beside the program itself."""
 
 _DETECTED_SIDE: Final = 640
-_WITH_DETECTOR: Final = 2  # words on the command line, without one
 _DETECTORS: Final[list[Detecting]] = []  # the operator's, if there is one
+_EMBEDDERS: Final[list[Embedding]] = []
 _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
 
 
@@ -55,7 +63,7 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
     """Return the status and the bytes that answer a question."""
     try:
         if operation == DESCRIBE:
-            return SEEN, describe(decode(data, PICTURE_SIDE)).tobytes()
+            return SEEN, _told(decode(data, _side()))
         if operation == REGIONS:
             return SEEN, _regions(data)
         return SEEN, _views(data)
@@ -70,8 +78,18 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 def _views(data: bytes) -> bytes:
     """Return the descriptors of a photo and of what stands in its front."""
     pixels = decode(data, _VIEW_SIDE)
-    views = [describe(pixels), describe(np.ascontiguousarray(front_of(pixels)))]
-    return np.stack(views).tobytes()
+    return _told(pixels) + _told(np.ascontiguousarray(front_of(pixels)))
+
+
+def _told(pixels: Pixels) -> bytes:
+    """Return the descriptor of a picture: ours, or the numbers of the operator's model."""
+    if _EMBEDDERS:
+        return _EMBEDDERS[0].embed(pixels).astype("<f4").tobytes()
+    return describe(pixels).tobytes()
+
+
+def _side() -> int:
+    return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
 def _regions(data: bytes) -> bytes:
@@ -84,8 +102,8 @@ def _regions(data: bytes) -> bytes:
     parts = []
     for box, score, label in found:
         name = label.encode()
-        parts += [REGION.pack(*box, score, len(name)), name]
-        parts.append(describe(_cut(pixels, box)).tobytes())
+        told = _told(_cut(pixels, box))
+        parts += [REGION.pack(*box, score, len(name), len(told)), name, told]
     return b"".join(parts)
 
 
@@ -109,10 +127,7 @@ def _cut(pixels: Pixels, box: Sequence[float]) -> Pixels:
 
 def main() -> None:
     """Answer until the other side hangs up."""
-    if len(sys.argv) > _WITH_DETECTOR:
-        from productrecs.records.pictures.detecting import Detector  # noqa: PLC0415
-
-        _DETECTORS.append(Detector(read_model_file(Path(sys.argv[2]), DETECTOR)))
+    _load(*sys.argv[2:])
     with socket.socket(fileno=int(sys.argv[1])) as line:
         _limit()
         while head := _exactly(line, HEAD.size):
@@ -121,11 +136,23 @@ def main() -> None:
             line.sendall(HEAD.pack(status, len(content)) + content)
 
 
+def _load(detector: str = "", embedder: str = "") -> None:
+    """Load the operator's models, where there are any."""
+    if detector:
+        from productrecs.records.pictures.detecting import Detector  # noqa: PLC0415
+
+        _DETECTORS.append(Detector(read_model_file(Path(detector), DETECTOR)))
+    if embedder:
+        from productrecs.records.pictures.embedding import Embedder  # noqa: PLC0415
+
+        _EMBEDDERS.append(Embedder(read_model_file(Path(embedder), EMBEDDER)))
+
+
 def _limit() -> None:
     os.nice(5)
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) if _HAS_PROC else 0
     room = used * resource.getpagesize() + ROOM_BYTES
-    room += MODEL_ROOM_BYTES if _DETECTORS else 0
+    room += MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

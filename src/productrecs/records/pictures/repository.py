@@ -296,6 +296,17 @@ class PictureRepository:
         )
         return [Shown(*row) for row in self._transaction.execute(query)]
 
+    def count_of_others(self, embedder: str) -> int:
+        """Return how many pictures were seen by another embedder and wait for this one."""
+        kept = pictures.c
+        query = sa.select(sa.func.count()).where(
+            kept.store_id == self._store_id,
+            kept.embedder.is_not(None),
+            kept.embedder != embedder,
+            kept.state == State.INDEXED,
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
     def descriptors(self, numbers: Sequence[int]) -> Iterator[tuple[int, Descriptor]]:
         """Give the descriptors of these items, in pages, in no order."""
         kept = pictures.c

@@ -12,7 +12,6 @@ from typing import Final, Self
 
 import numpy as np
 
-from productrecs.engines.visual.descriptor import LENGTH
 from productrecs.engines.visual.types import Descriptor
 from productrecs.records.pictures.child import (
     DESCRIBE,
@@ -45,10 +44,15 @@ class Region:
 class Viewer:
     """One child, started when it is first asked; for one thread at a time."""
 
-    def __init__(self, seconds: float = SECONDS, detector: Path | None = None) -> None:
-        """Give each picture so many seconds; `detector` is a model of the operator's."""
+    def __init__(
+        self,
+        seconds: float = SECONDS,
+        detector: Path | None = None,
+        embedder: Path | None = None,
+    ) -> None:
+        """Give each picture so many seconds; the models are the operator's."""
         self._seconds = seconds
-        self._detector = detector
+        self._models = (str(detector or ""), str(embedder or ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._answers = 0
@@ -63,14 +67,14 @@ class Viewer:
         return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
 
     def look(self, data: bytes) -> Descriptor:
-        """Return the descriptors of a photo and of what stands in its front, [2, LENGTH].
+        """Return the descriptors of a photo and of what stands in its front, two rows.
 
         Raises:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
         found = np.frombuffer(self._ask(LOOK, data), dtype=np.uint8)
-        return found.reshape(-1, LENGTH)
+        return found.reshape(2, -1)
 
     def regions(self, data: bytes) -> list[Region]:
         """Return the places of a photo where something could be; at least one.
@@ -83,12 +87,12 @@ class Viewer:
         """
         told, found, start = self._ask(REGIONS, data), list[Region](), 0
         while start < len(told):
-            *box, score, length = REGION.unpack_from(told, start)
+            *box, score, length, size = REGION.unpack_from(told, start)
             start += REGION.size
             label = told[start : start + length].decode()
             start += length
-            seen = np.frombuffer(told, np.uint8, LENGTH, start)
-            start += LENGTH
+            seen = np.frombuffer(told, np.uint8, size, start)
+            start += size
             x, y, width, height = box
             sure = None if score < 0 else float(score)
             found.append(Region((x, y, width, height), seen, label, sure))
@@ -147,9 +151,8 @@ class Viewer:
             # Nothing of the service's environment: there may be secrets in it.
             environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
             environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            given = () if self._detector is None else (str(self._detector),)
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", child_module(), str(theirs.fileno()), *given],
+                [sys.executable, "-m", child_module(), str(theirs.fileno()), *self._models],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env=environment,

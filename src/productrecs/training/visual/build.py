@@ -39,6 +39,7 @@ _GROWN: Final = 2  # times as many pictures, and the space is learned again
 _PAGE: Final = 1_000
 _SAMPLE: Final = 3_000
 _GROUPS: Final = 500  # categories to learn from, the largest
+_FEW_OTHERS: Final = 0.05  # pictures that another embedding saw, beside those of ours
 _ANEW: Final = 0.2  # with more than this share new, all neighbours are looked for anew
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -72,8 +73,11 @@ def build_visual(
         repository = PictureRepository(connection, store_id)
         standing = repository.standing()
         shown = repository.shown(embedding.name)
+        foreign = repository.count_of_others(embedding.name)
     if standing.visual_id and standing.picture_seq <= standing.visual_seq:
         return None
+    if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
+        return None  # most is still to be embedded anew; until then the old model serves
     folder = folder_of_pictures(root, store_id)
     before = _before(folder, standing, embedding)
     if before is None or len(shown) >= _GROWN * max(
