@@ -32,7 +32,7 @@ class Log:
 
     def events(self, _after: int, _up_to: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give one page."""
-        yield self._rows
+        yield [(seq, *row) for seq, row in enumerate(self._rows)]
 
     def purchases(self, _after: int, _up_to: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give one page."""

@@ -21,11 +21,19 @@ class SearchRepository:
         self._store_id = store_id
 
     def events(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (ts, kind, item, term, shopper, session) in log order."""
+        """Give pages of (seq, ts, kind, item, term, shopper, session) in log order."""
         kinds = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
         log = events.c
         query = (
-            sa.select(log.ts, log.kind, log.item, log.term, log.shopper, log.session)
+            sa.select(
+                log.seq,
+                log.ts,
+                log.kind,
+                log.item,
+                log.term,
+                log.shopper,
+                log.session,
+            )
             .where(
                 log.store_id == self._store_id,
                 log.seq > after_seq,

@@ -31,7 +31,7 @@ _NO_ITEM: Final = -1
 class _Rows(NamedTuple):
     """Things that shoppers did, parallel arrays, in the order of the log."""
 
-    keys: Ints  # of purchases their line, which may change; else 0
+    seqs: Ints  # their place in the log; a purchase line may change and keeps its own
     times: Ints  # UTC ms
     items: Ints  # _NO_ITEM for a search without a click
     shoppers: Ints  # codes; _NOBODY where there is none
@@ -103,24 +103,22 @@ class SearchInputs:
         )
 
     def _take_events(self, page: Sequence[Sequence[Any]]) -> None:
-        searches = [row for row in page if row[1] != EventKind.ADD_TO_CART and row[3]]
-        numbers = [self._number(str(row[3])) for row in searches]
-        told = [
-            (0, row[0], _NO_ITEM if row[2] is None else row[2], row[4], row[5], number)
-            for row, number in zip(searches, numbers, strict=True)
-        ]
+        told, carts = [], []
+        for seq, ts, kind, item, term, shopper, session in page:
+            number = _NO_ITEM if item is None else item
+            if kind == EventKind.ADD_TO_CART:
+                if item is not None:
+                    carts.append((seq, ts, number, shopper, session, 0))
+            elif term:
+                query = self._number(str(term))
+                told.append((seq, ts, number, shopper, session, query))
         self.searches = _joined(self.searches, told)
         if self.terms:
-            carts = [
-                (0, row[0], row[2], row[4], row[5], 0)
-                for row in page
-                if row[1] == EventKind.ADD_TO_CART and row[2] is not None
-            ]
             self.carts = _joined(self.carts, carts)
 
     def _take_purchases(self, page: Sequence[Sequence[Any]]) -> None:
         changed = np.array([row[0] for row in page], dtype=np.int64)
-        stays = ~np.isin(self.purchases.keys, changed)
+        stays = ~np.isin(self.purchases.seqs, changed)
         kept = _Rows(*(column[stays] for column in self.purchases))
         latest = {row[0]: row for row in page}
         told = [(*row[:5], 0) for row in latest.values() if row[5]]
@@ -134,12 +132,12 @@ class SearchInputs:
 
 
 def _joined(rows: _Rows, told: Sequence[Sequence[Any]]) -> _Rows:
-    """Return `rows` with (key, ts, item, shopper, session, query) added."""
+    """Return `rows` with (seq, ts, item, shopper, session, query) added."""
     if not told:
         return rows
-    keys, times, items, shoppers, sessions, queries = zip(*told, strict=True)
+    seqs, times, items, shoppers, sessions, queries = zip(*told, strict=True)
     fresh: Columns = (
-        np.array(keys, np.int64),
+        np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array(items, np.int64),
         _codes(shoppers),
@@ -193,14 +191,15 @@ def _matched(
         row_keys = mine ^ (rows.items * mixed)
         search_keys = theirs ^ (searches.items * mixed)
     _, groups = np.unique(np.concatenate((search_keys, row_keys)), return_inverse=True)
-    start = min(int(searches.times.min()), int(rows.times.min()))
-    end = max(int(searches.times.max()), int(rows.times.max()))
-    span = end - start + 2
-    of_search, of_row = groups[: len(search_keys)], groups[len(search_keys) :]
-    order = np.lexsort((searches.times, of_search))
-    # One number for a group and a time: groups are few enough for sixty-three bits.
-    places = of_search[order] * span + (searches.times[order] - start)
-    at = np.searchsorted(places, of_row * span + (rows.times - start), side="right") - 1
-    found = order[at.clip(min=0)]
-    same = (at >= 0) & (of_search[found] == of_row) & (mine != _NOBODY)
+    # Events of one page come at one time: then their order in the log is what happened.
+    times = np.concatenate((searches.times, rows.times))
+    seqs = np.concatenate((searches.seqs, rows.seqs))
+    order = np.lexsort((seqs, times, groups))
+    is_search = order < len(searches.times)
+    last = np.maximum.accumulate(np.where(is_search, np.arange(len(order)), -1))
+    before = np.full(len(order), -1, dtype=np.int64)
+    before[order] = np.where(last >= 0, order[last], -1)
+    found = before[len(searches.times) :]
+    of_row = groups[len(searches.times) :]
+    same = (found >= 0) & (groups[found] == of_row) & (mine != _NOBODY)
     return np.where(same, found, -1)
