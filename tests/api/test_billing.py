@@ -79,6 +79,8 @@ REFUSED: Final = {
 # What is neither metered nor refused, whatever the plan.
 FREE: Final = {
     ("GET", "/v1/widget-config"),
+    ("GET", "/v1/forecast/summary"),
+    ("GET", "/v1/forecast/items/{item_id}"),
     ("POST", "/v1/events"),
     ("POST", "/v1/orders"),
     ("DELETE", "/v1/items/{item_id}"),

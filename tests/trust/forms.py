@@ -36,6 +36,8 @@ def _wrong_error(reply: Reply) -> list[str]:
         wrong.append(f"an error of {len(reply.body)} bytes")
     if "access-control-allow-origin" not in dict(reply.headers):
         wrong.append("an error without CORS headers")
+    if (reply.header("content-type") or "").startswith("text/javascript"):
+        return wrong  # a widget's script, which says in the browser's console what is wrong
     try:
         body = json.loads(reply.body)
     except ValueError:

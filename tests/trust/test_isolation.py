@@ -23,6 +23,7 @@ from productrecs.settings import Settings
 from productrecs.storage.tables import metadata
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
+    PHOTO,
     TABLE,
     UPLOAD,
     Call,
@@ -159,9 +160,23 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ),
     ("GET", "/v1/search"): _plain(
         "/v1/search",
-        *(f"/v1/search?num=50&q={one}" for one in (CANARY, ONLY_A, *IDS[:3])),
+        # The beginning of the canary: B's own report tells what B's shoppers asked.
+        *(f"/v1/search?num=50&q={one}" for one in (CANARY[:8], ONLY_A, *IDS[:3])),
     ),
     ("GET", "/v1/widget-config"): _plain(*(f"/v1/widget-config?type={t}" for t in TYPES)),
+    ("POST", "/v1/search/image"): lambda _: [
+        Call("/v1/search/image", body(image=PHOTO, num=20))
+    ],
+    ("POST", "/v1/shop-the-look/analyze"): lambda _: [
+        Call("/v1/shop-the-look/analyze", body(image=PHOTO))
+    ],
+    ("GET", "/v1/looks"): _plain(
+        *(f"/v1/looks?item_id={one}" for one in (ONLY_A, *IDS[:3]))
+    ),
+    ("GET", "/v1/forecast/summary"): _plain("/v1/forecast/summary"),
+    ("GET", "/v1/forecast/items/{item_id}"): _plain(
+        *(f"/v1/forecast/items/{one}" for one in (ONLY_A, *IDS[:3]))
+    ),
     ("POST", "/v1/events"): _events,
     ("POST", "/v1/orders"): _orders,
     ("POST", "/v1/items"): lambda _: [
@@ -207,6 +222,14 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/docs-md/{slug}.md"): _plain("/docs-md/keys.md"),
     ("GET", "/guides"): _plain("/guides"),
     ("GET", "/guides/{slug}"): _plain("/guides/keys"),
+    # A store's scripts are for whoever knows its domain; a stranger's domain has none.
+    ("GET", "/widget/v1/{store_domain}.js"): _plain("/widget/v1/nobody.example.js"),
+    ("GET", "/widget/v1/search-{store_domain}.js"): _plain(
+        "/widget/v1/search-nobody.example.js"
+    ),
+    ("GET", "/widget/v1/look-{store_domain}.js"): _plain(
+        "/widget/v1/look-nobody.example.js"
+    ),
     ("POST", "/mcp"): lambda _: [
         Call("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
     ],

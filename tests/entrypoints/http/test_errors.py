@@ -23,7 +23,14 @@ ELSEWHERE = (
     "productrecs.entrypoints.cli.",
     "productrecs.entrypoints.worker.",
     "productrecs.settings",
-    "productrecs.features.search.rules",  # the command line changes them
+    "productrecs.features.looks.look",  # the command line changes them
+    "productrecs.features.search.rules",  # likewise
+    "productrecs.features.search.listing",  # told as a 422 by the route
+    "productrecs.engines.demand.",  # forecasting at night
+    "productrecs.records.pictures.addresses",  # fetching in the background
+    "productrecs.records.pictures.fetching",  # likewise
+    "productrecs.records.pictures.weights",  # at a start
+    "productrecs.records.pictures.decoding",  # told as a 422 by the routes, or has its own
     "productrecs.storage.backup.",
     "productrecs.storage.model_files",
     "productrecs.records.catalog.availability",  # told as a 422 by the schema

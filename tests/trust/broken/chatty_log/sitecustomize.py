@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from productrecs.entrypoints.http.widget import events
+from productrecs.entrypoints.http.writing import facts
 from productrecs.records.orders.receive import receive_events
 
 if TYPE_CHECKING:
@@ -19,4 +19,4 @@ def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int
     return receive_events(log, groups, now_ms, **more)
 
 
-setattr(events, "receive_events", _told)  # noqa: B010 - the fault itself
+setattr(facts, "receive_events", _told)  # noqa: B010 - the fault itself
