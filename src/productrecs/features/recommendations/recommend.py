@@ -1,8 +1,9 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.signs import Look, with_signs
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
-from productrecs.records.catalog.view import Mask
+from productrecs.features.recommendations.variety import varied
 from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
 from productrecs.tenancy.accounts.settings import StoreSettings
@@ -90,7 +91,7 @@ def decide(
     weights = recipe.blend[situation.placement]
     proposals = tuple(_candidates(shop, one, situation, shelf, now_ms) for one in weights)
     ranking = _weighted(_blended(weights, proposals), shelf.rules)
-    picks = _shown(ranking, refused, shelf.visible, request.num)
+    picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
         picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
     if shelf.rules is not None and shelf.rules.pins:
@@ -226,18 +227,30 @@ def _weighted(ranking: Ranking, rules: ListRules | None) -> Ranking:
 
 
 def _shown(
-    ranking: Ranking, refused: Container[int], visible: Mask, num: int
+    ranking: Ranking,
+    situation: Situation,
+    shelf: Shelf,
+    refused: Container[int],
+    wanted: tuple[int, bool],
 ) -> list[Pick]:
-    """Return the first `num` that may be shown."""
-    kept: list[Pick] = []
+    """Return the first that may be shown; `wanted`: how many, and whether of all kinds."""
+    (num, is_varied), visible = wanted, shelf.visible
     known = len(visible)
-    for place, item in enumerate(ranking.items.tolist()):
-        if item in refused or item >= known or not visible[item]:
-            continue
+    places = (
+        (place, item)
+        for place, item in enumerate(ranking.items.tolist())
+        if item not in refused and item < known and visible[item]
+    )
+    if is_varied:
+        chosen = varied(places, shelf, num, situation.anchors)
+    else:
+        chosen = [place for place, _ in islice(places, num)]
+    kept: list[Pick] = []
+    score = math.inf
+    for place in chosen:
         engine = ranking.engines[ranking.leaders[place]]
-        kept.append(Pick(item, engine, float(ranking.scores[place])))
-        if len(kept) == num:
-            break
+        score = min(score, float(ranking.scores[place]))
+        kept.append(Pick(int(ranking.items[place]), engine, score))
     return kept
 
 

@@ -33,6 +33,7 @@ class Shelf:
     rules: ListRules | None
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
+    _narrowest: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
@@ -45,6 +46,15 @@ class Shelf:
         if best is None:
             best = self._best[name] = self._rank_category(name)
         return best
+
+    def narrowest_category(self, item: int) -> str:
+        """Return the category of an item that has the fewest items; empty for none."""
+        name = self._narrowest.get(item)
+        if name is None:
+            members, names = self.catalog.members, self.catalog.categories[item]
+            name = min(names, key=lambda one: (len(members[one]), one), default="")
+            self._narrowest[item] = name
+        return name
 
     def shows(self, item: int) -> bool:
         """Return whether an item may be shown."""

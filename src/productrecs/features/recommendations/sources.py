@@ -1,7 +1,7 @@
 """Which engines answer which source, and what may fill? Policy as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -25,6 +25,7 @@ class Recipe:
 
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
+    is_varied: bool = False  # variants and one category must not fill the list
 
 
 # What looks alike comes before what merely is of a category: interface 4.1, rule 5.
@@ -51,15 +52,15 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchased only, never padded: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
-        Source.BROWSE: Recipe(blend=_everywhere({Engine.BROWSE: 1.0}), fill=_FILL),
+        Source.BROWSE: Recipe(_everywhere({Engine.BROWSE: 1.0}), _FILL, is_varied=True),
         # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
-        Source.MIX: Recipe(blend=_MIX, fill=_FILL),
+        Source.MIX: Recipe(blend=_MIX, fill=_FILL, is_varied=True),
     }
 )
 _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
-        source: Recipe(one.blend, tuple(e for e in one.fill if e is not Engine.SIMILAR))
+        source: replace(one, fill=tuple(e for e in one.fill if e is not Engine.SIMILAR))
         for source, one in _RECIPES.items()
     }
 )

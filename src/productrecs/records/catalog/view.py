@@ -24,6 +24,7 @@ from productrecs.records.catalog.availability import (
     can_be_bought,
     effective,
 )
+from productrecs.records.catalog.variants import variant_key
 from productrecs.storage.dialects import HotReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -71,6 +72,7 @@ class CatalogView:
         self.cards: list[bytes | None] = []
         self.categories: list[tuple[str, ...]] = []
         self.members: dict[str, array[int]] = {}
+        self.variants: array[int] = array("q")  # equal for variants of one; 0: no telling
         self.prices = np.zeros(0, dtype=np.float64)
         self.created = np.zeros(0, dtype=np.int64)
         self._state = np.zeros(0, dtype=np.uint8)
@@ -178,6 +180,7 @@ class CatalogView:
             self._state = _grown(self._state, capacity)
         self.cards.extend([None] * missing)
         self.categories.extend([()] * missing)
+        self.variants.extend([0] * missing)
         self.ids.extend([None] * missing)
 
     def _apply(self, row: Sequence[Any]) -> None:
@@ -190,6 +193,8 @@ class CatalogView:
         state = effective(given, row[9])
         self.cards[number] = self._make_card(fields)
         self.ids[number] = item_id
+        key = variant_key(row[4])
+        self.variants[number] = hash(key) if key else 0  # compared in this process only
         self._categorise(number, tuple(json.loads(row[10])))
         self.prices[number] = np.nan if row[7] is None else row[7]
         self.created[number] = row[13]

@@ -1,0 +1,69 @@
+"""Do variants and one category leave room for others, and come where there are none?"""
+
+from __future__ import annotations
+
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.request import RecommendationRequest, Source
+from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+
+
+def listed(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:
+    """Return the list on the page of the first, all others bought with it, in order."""
+    rows = Rows()
+    for title, category in names.items():
+        rows.add(title, [category, "all"])
+    others = range(1, len(names))
+    # The earlier stands with the first more often.
+    baskets = [[0, one] for one in others for _ in range(2 * (len(names) - one))]
+    rows.add("what most people buy", ["all"])
+    shop = small_shop(rows, [*baskets, *[[len(names)]] * 400], [], [])
+    request = RecommendationRequest(source, num, item_id=next(iter(names)))
+    titles = list(names)
+    return [titles[pick.item] for pick in recommend(shop, request, [], NOW)]
+
+
+SHIRTS = {
+    "belt": "belts",
+    "shirt red": "shirts",
+    "shirt blue": "shirts",
+    "shirt green": "shirts",
+    "scarf": "scarves",
+    "hat": "hats",
+}
+
+
+def test_one_of_a_products_variants_goes_first_and_the_others_wait() -> None:
+    short, long = listed(SHIRTS, 3), listed(SHIRTS, 5)
+
+    assert short[0] == "shirt red"
+    assert set(short) == {"shirt red", "scarf", "hat"}
+    assert long == [*short, "shirt blue", "shirt green"]
+
+
+def test_the_pages_own_variants_wait_too() -> None:
+    own = {"shirt black": "shirts", **SHIRTS}
+
+    assert set(listed(own, 3)) == {"belt", "scarf", "hat"}
+
+
+def test_one_category_does_not_fill_a_list() -> None:
+    mugs = {"kettle": "kettles", **{f"mug {n}": "mugs" for n in range(6)}, "pot": "pots"}
+
+    assert set(listed(mugs, 4)) == {"mug 0", "mug 1", "mug 2", "pot"}
+    assert set(listed(mugs, 7)) == {*mugs} - {"kettle"}  # there is nothing else
+
+
+def test_what_was_bought_together_is_told_as_it_was_bought() -> None:
+    assert listed(SHIRTS, 3, Source.BUY) == ["shirt red", "shirt blue", "shirt green"]
+
+
+def test_scores_fall_whoever_waited() -> None:
+    rows = Rows()
+    for title in SHIRTS:
+        rows.add(title, ["all"])
+    shop = small_shop(rows, [[0, one] for one in range(1, 6)], [], [])
+
+    picks = recommend(shop, RecommendationRequest(Source.MIX, 5, item_id="belt"), [], NOW)
+
+    scores = [pick.score for pick in picks]
+    assert scores == sorted(scores, reverse=True)
