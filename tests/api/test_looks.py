@@ -33,7 +33,14 @@ def shop(service: Service) -> Merchant:
     """Give a store whose pictures are known."""
     merchant = service.register()
     items = [
-        {"id": name, "title": name, "categories": [name.split("-")[1]]} for name in KINDS
+        {
+            "id": name,
+            "title": name,
+            "categories": [name.split("-")[1]],
+            # Without one, the service forgets the picture when the item changes.
+            "image_url": f"https://i.example/{name}",
+        }
+        for name in KINDS
     ]
     assert merchant.push(*items).status == 200
     with service.database() as database:
