@@ -45,7 +45,12 @@ ONLY_A: Final = "only-in-a"
 TYPES: Final = ("recs", "search")
 SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
 # What the machinery writes by itself, whoever calls: not what a store told us.
-BACKGROUND: Final = {"jobs", "duties", "models"}
+BACKGROUND: Final = {
+    *("jobs", "duties", "models", "pictures", "search_counts"),
+    *("attribution_marks", "credit_days", "touch_days", "event_hours", "outcomes"),
+    *("experiment_days", "outcome_days", "insights", "stock_outs"),
+    *("forecast_drafts", "forecast_runs", "item_forecasts"),
+}
 BY_ITSELF: Final = {"model_id"}
 Calls = Sequence[Call]
 
