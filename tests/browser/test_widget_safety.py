@@ -145,7 +145,7 @@ def test_a_page_with_a_strict_policy_shows_them_all(page: Page, front: Storefron
     page.goto(address)
     expect(page.locator(LINK)).to_have_count(4)
     expect(page.locator("product-recs >> ul")).to_have_css("display", "grid")
-    page.locator("input").click()
+    page.locator('input[name="q"]').click()
     expect(page.locator(".pr-search")).to_have_css("position", "absolute")
     front.pages.headers = {}
 

@@ -91,7 +91,7 @@ class SqliteBare:
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
         """Insert few rows with one statement, many with one that is run for each."""
         with _translated():
-            if len(rows) <= _TOGETHER:
+            if len(rows) <= _TOGETHER and not _holds_bytes(table):
                 self._driver.execute(_sqlite_insert_together(table), (as_json(rows),))
             else:
                 self._driver.executemany(_sqlite_insert(table), rows)
@@ -118,6 +118,12 @@ def as_json(rows: object) -> str:
 def names_of(table: sa.Table) -> str:
     """Return the table's columns as an INSERT names them."""
     return ", ".join(f'"{column.name}"' for column in table.columns)
+
+
+@functools.cache
+def _holds_bytes(table: sa.Table) -> bool:
+    """Return whether a column keeps bytes, which JSON has no form for."""
+    return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
 
 
 @functools.cache

@@ -75,6 +75,7 @@ async def connected(admissions: list[Admission]) -> list[int]:
             await asyncio.sleep(0.001)
         for one in both:
             one.close()
+            await one.settled()
         for each in (*clients, *accepted, *doors):
             each.close()
     return [one.count for one in admissions]

@@ -49,6 +49,10 @@ class Accepting:
         if self._away is not None:
             self._away.cancel()
 
+    async def settled(self) -> None:
+        """Return once all that were accepted have begun."""
+        await asyncio.gather(*self._beginning, return_exceptions=True)
+
     def _accept(self, owed: int = 0) -> None:
         for taken in range(TOGETHER):
             if taken >= owed and self._admission.has_more_than_others(taken):

@@ -191,6 +191,8 @@ class _Server(uvicorn.Server):
             accepting.close()
         for one in sockets:
             one.close()
+        for accepting in self._accepting:
+            await accepting.settled()
         loop = asyncio.get_running_loop()
         await asyncio.gather(
             *(loop.connect_accepted_socket(self._protocol, sock) for sock in late)
