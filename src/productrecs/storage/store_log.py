@@ -6,7 +6,7 @@ commits on both databases: whoever has read up to n misses nothing by reading on
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -22,6 +22,25 @@ _NUMBERS: Final = ("items", "item_id", "number")
 
 class StoreGoneError(ProductRecsError):
     """The store was deleted while it was being written to."""
+
+
+def next_of(transaction: sa.Connection, store_id: StoreId, counter: sa.Column[Any]) -> int:
+    """Lock a store's head and return the next number of one of its counters.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+    """
+    query = (
+        store_heads.update()
+        .where(store_heads.c.store_id == store_id)
+        .values({counter: counter + 1})
+        .returning(counter)
+    )
+    found = transaction.execute(query).scalar()
+    if found is None:
+        message = "this store was deleted"
+        raise StoreGoneError(message)
+    return int(found)
 
 
 class ItemNumbers:

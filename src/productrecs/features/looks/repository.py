@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import Hotspot, Look, LookContent, State
 from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.store_log import next_of
 from productrecs.storage.tables import looks, store_heads
 
 _PUBLISHED_SQL: Final = (
@@ -37,17 +37,7 @@ class LookRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self._store_id)
-            .values(looks_seq=store_heads.c.looks_seq + 1)
-            .returning(store_heads.c.looks_seq)
-        )
-        found = self._transaction.execute(query).scalar()
-        if found is None:
-            message = "this store was deleted"
-            raise StoreGoneError(message)
-        return int(found)
+        return next_of(self._transaction, self._store_id, store_heads.c.looks_seq)
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.search.rules import Action, SearchRule, Synonym
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.store_log import next_of
 from productrecs.storage.tables import events, search_rules, store_heads, synonyms
 
 _SYNONYMS_SQL: Final = (
@@ -109,17 +109,7 @@ class SearchRuleRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self._store_id)
-            .values(search_seq=store_heads.c.search_seq + 1)
-            .returning(store_heads.c.search_seq)
-        )
-        found = self._transaction.execute(query).scalar()
-        if found is None:
-            message = "this store was deleted"
-            raise StoreGoneError(message)
-        return int(found)
+        return next_of(self._transaction, self._store_id, store_heads.c.search_seq)
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""

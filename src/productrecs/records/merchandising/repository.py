@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     Target,
 )
 from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.store_log import next_of
 from productrecs.storage.tables import rule_changes, rules, store_heads
 
 KEPT_CHANGES: Final = 1_000
@@ -80,17 +80,7 @@ class RuleRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self._store_id)
-            .values(rules_seq=store_heads.c.rules_seq + 1)
-            .returning(store_heads.c.rules_seq)
-        )
-        seq = self._transaction.execute(query).scalar()
-        if seq is None:
-            message = "this store was deleted"
-            raise StoreGoneError(message)
-        return int(seq)
+        return next_of(self._transaction, self._store_id, store_heads.c.rules_seq)
 
     def all(self) -> list[Rule]:
         """Return every rule, the oldest first."""

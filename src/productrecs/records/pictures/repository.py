@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.types import Descriptor
 from productrecs.storage.dialects import upsert
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.store_log import StoreGoneError, next_of
 from productrecs.storage.tables import items, pictures, store_heads
 
 _PAGE: Final = 2_000
@@ -358,17 +358,7 @@ class PictureRepository:
 
     def _moved(self) -> int:
         """Return the number of one more change of the store's pictures."""
-        heads = store_heads.c
-        query = (
-            store_heads.update()
-            .where(heads.store_id == self._store_id)
-            .values(picture_seq=heads.picture_seq + 1)
-            .returning(heads.picture_seq)
-        )
-        found = self._transaction.execute(query).scalar()
-        if found is None:
-            raise _gone()
-        return int(found)
+        return next_of(self._transaction, self._store_id, store_heads.c.picture_seq)
 
     def _set_head(self, **values: object) -> None:
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)

@@ -181,14 +181,17 @@ class SharedDesk(asyncio.Protocol):
                 self._settle(*frames.read_result(frame))
             else:
                 number, name, words = frames.read_failure(frame)
-                future = self._waiting.pop(number, None)
-                if future is not None and not future.done():
-                    future.set_exception(_KNOWN.get(name, WritingFailedError)(words))
+                self._refuse(number, _KNOWN.get(name, WritingFailedError)(words))
 
     def _settle(self, number: int, result: object) -> None:
         future = self._waiting.pop(number, None)
         if future is not None and not future.done():
             future.set_result(result)
+
+    def _refuse(self, number: int, error: Exception) -> None:
+        future = self._waiting.pop(number, None)
+        if future is not None and not future.done():
+            future.set_exception(error)
 
     def _send(self) -> None:
         if self._transport is not None and self._unsent:
@@ -197,9 +200,7 @@ class SharedDesk(asyncio.Protocol):
 
     def _fail(self, numbers: list[int], message: str) -> None:
         for number in numbers:
-            future = self._waiting.pop(number)
-            if not future.done():
-                future.set_exception(StorageBusyError(message))
+            self._refuse(number, StorageBusyError(message))
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()

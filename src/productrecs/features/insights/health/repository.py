@@ -55,58 +55,44 @@ class HealthRepository:
 
     def unknown(self) -> Unknown:
         """Return how many of the newest live events name products of no catalog."""
-        newest = (
-            sa.select(events.c.item)
-            .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > self._since(),
-                events.c.item.is_not(None),
-                events.c.imported.is_(False),
-            )
-            .order_by(events.c.seq.desc())
-            .limit(_SAMPLE)
-            .subquery()
-        )
         query = sa.select(
             sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
-        ).select_from(
-            newest.join(
-                items,
-                (items.c.store_id == self._store_id) & (items.c.number == newest.c.item),
-            )
-        )
+        ).select_from(self._products(self._newest()))
         return Unknown(*map(int, self._connection.execute(query).one()))
 
     def unknown_items(self, most: int) -> list[tuple[str, int]]:
         """Return the products of no catalog that the newest live events name most."""
-        newest = (
-            sa.select(events.c.item)
-            .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > self._since(),
-                events.c.item.is_not(None),
-                events.c.imported.is_(False),
-            )
-            .order_by(events.c.seq.desc())
-            .limit(_SAMPLE)
-            .subquery()
-        )
         count = sa.func.count()
         query = (
             sa.select(items.c.item_id, count)
-            .select_from(
-                newest.join(
-                    items,
-                    (items.c.store_id == self._store_id)
-                    & (items.c.number == newest.c.item),
-                )
-            )
+            .select_from(self._products(self._newest()))
             .where(items.c.present.is_(False))
             .group_by(items.c.item_id)
             .order_by(count.desc(), items.c.item_id)
             .limit(most)
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+
+    def _newest(self) -> sa.Subquery:
+        """Return the product numbers of the newest live events, one row an event."""
+        return (
+            sa.select(events.c.item)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.item.is_not(None),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_SAMPLE)
+            .subquery()
+        )
+
+    def _products(self, named: sa.Subquery) -> sa.FromClause:
+        """Return the store's products whose numbers `named` holds."""
+        return named.join(
+            items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
+        )
 
     def unnamed_buys(self) -> tuple[int, int]:
         """Return how many live lines are the newest, and how many of them name no order."""
