@@ -27,6 +27,9 @@ class Crowd:
                     client.connect()
             except ConnectionRefusedError:
                 return
+            except OSError:  # taken from the queue by nobody
+                self.failed += 1
+                continue
             try:
                 client.request("GET", "/", headers={} if kept else {"Connection": "close"})
                 client.getresponse().read()

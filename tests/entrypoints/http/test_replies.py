@@ -67,19 +67,25 @@ def test_what_may_be_shown_counts_at_once(after: Moment) -> None:
 
 def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once() -> None:
     cache, first, second = ReplyCache(), moment(), moment(models="second")
-    for asked in range(1024):
+    for asked in range(8_192):
         cache.get(first, asked, 100.0, written("never"))
         cache.put(asked, LIST, b"old", 100.0)
 
     left = [
         sum(
             cache.get(second, asked, 100.0 + seconds, written("old")) is not None
-            for asked in range(1024)
+            for asked in range(8_192)
         )
         for seconds in (0.0, LAG_SECONDS / 4, LAG_SECONDS / 2, LAG_SECONDS)
     ]
 
     assert left[0] > left[1] > left[2] > left[3] == 0
+
+
+def test_where_few_lists_are_kept_new_models_reach_them_all_in_a_moment() -> None:
+    cache, second = kept_at(moment(), asked="page", now=100.0), moment(models="second")
+
+    assert cache.get(second, "page", 100.01, written("new")) is None
 
 
 def test_a_list_that_nobody_asked_for_lately_is_made_anew_at_once() -> None:

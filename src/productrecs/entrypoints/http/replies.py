@@ -12,7 +12,8 @@ from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.view import Mask
 
 LIMIT_BYTES: Final = 80 << 20
-LAG_SECONDS: Final = 5.0
+LAG_SECONDS: Final = 12.0
+_SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
 _BYTES_BESIDE: Final = 600  # of a kept reply: its key, its picks, its place
 _ENGINES: Final = tuple(Engine)
 
@@ -72,9 +73,9 @@ class ReplyCache:
 
     Changed settings and rules, and products that come, go or sell out, count at once:
     everything is forgotten. Changed prices and texts count at once too: lists are written
-    anew from live cards. When there are new models, lists in use are made anew within
-    `LAG_SECONDS`, each at a time of its own: made anew all at once, they would take the
-    process for a second.
+    anew from live cards. When there are new models, lists in use are made anew each at a
+    time of its own, a few at once and thousands within `LAG_SECONDS`: made anew all at
+    once, they would take the process for a second.
     """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -83,6 +84,7 @@ class ReplyCache:
         self._limit = limit_bytes
         self._moment: Moment | None = None
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._lag = 0.0  # within how many seconds all that is kept is made anew
 
     def get(
         self, moment: Moment, asked: Hashable, now: float, write: Writer
@@ -97,7 +99,7 @@ class ReplyCache:
             return None
         if kept.listed is current:
             kept.good_at = now
-        elif now - kept.good_at >= LAG_SECONDS * (hash(asked) & 1023) / 1024:
+        elif now - kept.good_at >= self._lag * (hash(asked) & 1023) / 1024:
             self._drop(asked)
             return None
         elif kept.written is not current:
@@ -133,6 +135,7 @@ class ReplyCache:
             self._kept.clear()
             self.size = 0
         self._moment = moment
+        self._lag = min(LAG_SECONDS, _SECONDS_EACH * len(self._kept))
         return moment
 
     def _drop(self, asked: Hashable) -> None:

@@ -141,8 +141,11 @@ def test_what_comes_before_the_writer_does_waits_for_it(
         sent = desk.submit(Fact.EVENTS, store, [[view("tent")]])
         await asyncio.sleep(0.05)
         assert not sent.done()
+        before = desk.is_staffed  # connected, for the door is there; but nobody behind it
         stack.enter_context(serving(services, door))
-        return await asyncio.wait_for(sent, 20)
+        done = await asyncio.wait_for(sent, 20)
+        assert (before, desk.is_staffed) == (False, True)
+        return done
 
     with contextlib.ExitStack() as stack:
         assert asyncio.run(with_desk(tmp_path / "office", send)) is None
@@ -173,6 +176,7 @@ def test_what_a_dying_writer_had_been_told_fails_and_what_it_had_not_waits(
             door.bind(str(path))
             door.listen()
             stack.enter_context(serving(services, door))
+            assert not desk.is_staffed
             return [await asyncio.wait_for(late, 20)]
 
         with contextlib.ExitStack() as stack:

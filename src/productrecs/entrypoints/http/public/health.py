@@ -33,6 +33,8 @@ def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> lis
         reasons.append("still reading the stores into memory")
     if not context.shops.is_current:
         reasons.append("the database cannot be read")
+    if not context.desk.is_staffed:
+        reasons.append("the process that writes is not there yet")
     if max(context.writer.depth, context.desk.depth) > _DEEP:
         reasons.append("too many writes are waiting")
     return reasons

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from productrecs.core.errors import (
@@ -60,6 +61,10 @@ class Desk(Protocol):
     def depth(self) -> int:
         """How many writes wait right now."""
 
+    @property
+    def is_staffed(self) -> bool:
+        """Whether somebody is there who writes what is handed over."""
+
     def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable.
 
@@ -86,6 +91,11 @@ class OwnDesk:
     def depth(self) -> int:
         """How many writes wait right now."""
         return self._writer.depth
+
+    @property
+    def is_staffed(self) -> bool:
+        """It is this process itself."""
+        return True
 
     def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
@@ -114,6 +124,8 @@ class SharedDesk(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._unsent: list[tuple[int, bytes]] = []
         self._next = 0
+        self._present = False
+        self._left_at = -math.inf
         self._closing = False
         self._lost_at = 0.0
         self._connecting: asyncio.Task[None] | None = None
@@ -122,6 +134,14 @@ class SharedDesk(asyncio.Protocol):
     def depth(self) -> int:
         """How many writes wait right now."""
         return len(self._waiting)
+
+    @property
+    def is_staffed(self) -> bool:
+        """Whether the other process said that it is there, or may be back in a moment."""
+        if self._present:
+            return True
+        gone = asyncio.get_running_loop().time() - self._left_at
+        return gone < PATIENCE_SECONDS
 
     def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
@@ -160,6 +180,9 @@ class SharedDesk(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """Fail what the other had been told, and look for its successor."""
         self._transport = None
+        if self._present:
+            self._present = False
+            self._left_at = asyncio.get_running_loop().time()
         unsent = {number for number, _ in self._unsent}
         message = (
             "the process that writes ended before it answered: perhaps this is stored; "
@@ -173,6 +196,7 @@ class SharedDesk(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer those who wait."""
+        self._present = True
         for frame in self._frames.feed(data):
             if frame[0] == frames.DONE:
                 for number in frames.read_numbers(frame):

@@ -7,6 +7,8 @@ enter. Everything is a frame: its length (4 bytes), then
   the payload as MessagePack;
 - an answer: `+` and the numbers (8 bytes each) of questions that are done and have no
   result; or `=`, a number and a result; or `!`, a number, an error's class and its words.
+
+Who writes speaks first, with a `+` and no numbers: it is there, and takes questions.
 """
 
 from __future__ import annotations

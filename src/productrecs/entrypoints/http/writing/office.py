@@ -75,8 +75,9 @@ class _Connection(asyncio.Protocol):
         return self._transport is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Greet: whoever connected while this process was starting learns that it is up."""
         self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport.write(frames.done([]))
 
     def connection_lost(self, _error: Exception | None) -> None:
         """End: what was taken is written all the same."""
