@@ -14,6 +14,7 @@ from productrecs.engines.visual.nearest import (
     Pictured,
     floor_of,
     nearest,
+    nearest_of_each,
     neighbours_of,
     with_new,
 )
@@ -56,6 +57,11 @@ def test_nearest_are_the_exact_nearest_of_those_that_may_be_shown() -> None:
     assert not len(nearest(pictured(known.vectors[:0]), known.vectors[0], 10).items)
     # An item that the catalog view has not read yet is passed over.
     assert (nearest(known, known.vectors[0], 99, visible[:10]).items < 10).all()
+    for row, one in enumerate(nearest_of_each(known, known.vectors[:5], 10, visible)):
+        assert (
+            one.items.tolist()
+            == nearest(known, known.vectors[row], 10, visible).items.tolist()
+        )
 
 
 def test_neighbours_known_beforehand_are_the_best_by_picture_kind_and_price() -> None:

@@ -9,8 +9,13 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from productrecs.engines.visual import describe, fit_space
-from productrecs.engines.visual.descriptor import BLOCKS, LENGTH
-from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.descriptor import (
+    BLOCKS,
+    LENGTH,
+    describe_parts,
+    describe_with_front,
+)
+from productrecs.engines.visual.foreground import find_foreground, front_of
 from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
@@ -109,6 +114,27 @@ def test_the_front_is_where_the_product_is() -> None:
     assert left > 90
     assert right < 195
     assert front.plainness > 0.8
+
+
+def test_the_front_of_a_photo_is_described_without_looking_twice() -> None:
+    for picture in (drawn("red", "ball"), drawn("black", "stripes").crop((0, 0, 60, 160))):
+        whole, front = describe_with_front(pixels(picture))
+
+        assert np.array_equal(whole, describe(pixels(picture)))
+        assert np.array_equal(front, describe(front_of(pixels(picture))))
+
+
+def test_a_part_is_described_as_a_picture_of_its_own() -> None:
+    picture = pixels(drawn("red", "ball", side=300))
+    window = (slice(40, 200), slice(30, 260))
+
+    part, whole = describe_parts(picture, [window, (slice(0, 300), slice(0, 300))])
+
+    cut = describe(np.ascontiguousarray(picture[window[0], 30:254]))
+    near, far = (np.abs(part.astype(int) - one).mean() for one in (cut, whole))
+    assert near < far / 2
+    with pytest.raises(ValueError, match="a side"):
+        describe_parts(picture, [(slice(0, 7), slice(0, 90))])
 
 
 def test_colours_are_those_of_the_standard() -> None:

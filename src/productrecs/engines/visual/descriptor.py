@@ -3,12 +3,17 @@
 Nothing here is learned, so that what is kept of a picture outlives every model of it.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from productrecs.engines.visual import colours, edges
-from productrecs.engines.visual.foreground import Foreground, find_foreground
+from productrecs.engines.visual.foreground import (
+    Foreground,
+    find_foreground,
+    window_of,
+)
 from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
@@ -61,11 +66,55 @@ def describe(pixels: Pixels) -> Descriptor:
     Raises:
         ValueError: when the picture is smaller, or no picture.
     """
+    lab = _lab(pixels)
+    return _packed(_parts(lab, find_foreground(lab)))
+
+
+def describe_with_front(pixels: Pixels) -> tuple[Descriptor, Descriptor]:
+    """Return the descriptors of an upright picture and of what stands in its front.
+
+    The same as `describe` of the picture and of its `front_of`, without looking twice.
+
+    Raises:
+        ValueError: as `describe`.
+    """
+    lab = _lab(pixels)
+    front = find_foreground(lab)
+    whole = _packed(_parts(lab, front))
+    part = np.ascontiguousarray(lab[window_of(front, *lab.shape[:2])])
+    if part.shape == lab.shape:
+        return whole, whole
+    return whole, _packed(_parts(part, find_foreground(part)))
+
+
+def describe_parts(
+    pixels: Pixels, windows: Sequence[tuple[slice, slice]]
+) -> list[Descriptor]:
+    """Return the descriptor of each part of an upright picture, rows and columns of it.
+
+    Raises:
+        ValueError: when the picture, or a part, has no `LEAST_SIDE` pixels a side.
+    """
+    lab, found = _lab(pixels), list[Descriptor]()
+    for window in windows:
+        part = lab[window]
+        if min(part.shape[:2]) < LEAST_SIDE:
+            message = f"a part needs {LEAST_SIDE} pixels a side"
+            raise ValueError(message)
+        most = max(part.shape[:2])
+        if most > PICTURE_SIDE:
+            size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
+            part = scaled(part, size[0], size[1])
+        part = np.ascontiguousarray(part)
+        found.append(_packed(_parts(part, find_foreground(part))))
+    return found
+
+
+def _lab(pixels: Pixels) -> Floats:
     if pixels.ndim != 3 or min(pixels.shape[:2]) < LEAST_SIDE:  # noqa: PLR2004 - h, w, c
         message = f"a picture needs {LEAST_SIDE} pixels a side"
         raise ValueError(message)
-    lab = lab_of(pixels)
-    return _packed(_parts(lab, find_foreground(lab)))
+    return lab_of(pixels)
 
 
 def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:

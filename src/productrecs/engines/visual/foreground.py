@@ -102,11 +102,15 @@ def _span(profile: Plane, length: int) -> tuple[int, int]:
 
 def front_of(pixels: Pixels) -> Pixels:
     """Return the part of a picture that holds what stands in front, with a margin."""
-    height, width = pixels.shape[:2]
-    top, bottom, left, right = find_foreground(lab_of(pixels)).box
+    return pixels[window_of(find_foreground(lab_of(pixels)), *pixels.shape[:2])]
+
+
+def window_of(front: Foreground, height: int, width: int) -> tuple[slice, slice]:
+    """Return the rows and columns of the front, with a margin; all where it is a speck."""
+    top, bottom, left, right = front.box
     down, across = (bottom - top) // 12, (right - left) // 12
-    front = pixels[
-        max(0, top - down) : min(height, bottom + down),
-        max(0, left - across) : min(width, right + across),
-    ]
-    return front if min(front.shape[:2]) >= _LEAST_FRONT else pixels
+    rows = slice(max(0, top - down), min(height, bottom + down))
+    columns = slice(max(0, left - across), min(width, right + across))
+    if min(rows.stop - rows.start, columns.stop - columns.start) < _LEAST_FRONT:
+        return slice(0, height), slice(0, width)
+    return rows, columns

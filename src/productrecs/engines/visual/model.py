@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.contract import NOTHING, Bools, Items, Ranked
-from productrecs.engines.visual.nearest import Neighbours, Pictured, nearest
+from productrecs.engines.visual.nearest import (
+    Neighbours,
+    Pictured,
+    nearest,
+    nearest_of_each,
+)
 from productrecs.engines.visual.types import Floats
 
 
@@ -63,6 +68,12 @@ class VisualModel:
     def like(self, query: Floats, limit: int, visible: Bools | None = None) -> Ranked:
         """Return the `limit` visible items whose pictures are most like a unit vector."""
         return nearest(self.pictured, query, limit, visible)
+
+    def like_each(
+        self, queries: Floats, limit: int, visible: Bools | None = None
+    ) -> list[Ranked]:
+        """Return what `like` says of each of `queries`, [n, d], in less time."""
+        return nearest_of_each(self.pictured, queries, limit, visible)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what `from_arrays` takes."""

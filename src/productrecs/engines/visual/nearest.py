@@ -13,6 +13,7 @@ KEPT: Final = 40
 
 _LOOKED_AT: Final = 120  # candidates by the picture alone, before kind and price count
 _BLOCK: Final = 128
+_NEVER: Final = -1.0  # a score of what may not be shown
 _PAIRS: Final = 4_000
 _FLOOR: Final = 0.6  # a likeness that this share of random pairs does not reach
 
@@ -42,17 +43,38 @@ def nearest(
 
     `visible` is by item number. Scores are cosines, cut at 0; equals stand by number.
     """
-    if not len(pictured.items):
-        return NOTHING
-    cosines = pictured.vectors @ query
-    scores = np.clip(cosines, 0.0, 1.0).astype(np.float32)
+    return nearest_of_each(pictured, query[None], limit, visible)[0]
+
+
+def nearest_of_each(
+    pictured: Pictured, queries: Floats, limit: int, visible: Bools | None = None
+) -> list[Ranked]:
+    """Return for each of `queries`, [n, d], what `nearest` would, in less time."""
     items = pictured.items
+    if not len(items):
+        return [NOTHING] * len(queries)
+    # In place and once through: with 100,000 pictures every copy is a millisecond.
+    likes = np.matmul(queries, pictured.vectors.T, dtype=np.float32)
+    np.clip(likes, 0.0, 1.0, out=likes)
     if visible is not None:
-        known = items < len(visible)
-        kept = np.flatnonzero(known)[visible[items[known]]]
-        items, scores = items[kept], scores[kept]
+        likes[:, ~_of(visible, items)] = _NEVER
+    return [_best(items, scores, limit) for scores in likes]
+
+
+def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
     places = places_of_best(items, scores, limit)
+    places = places[scores[places] > _NEVER]
     return Ranked(items[places], scores[places])
+
+
+def _of(visible: Bools, items: Items) -> Bools:
+    """Return which items are visible; one that came later than `visible` is not."""
+    if not len(items) or int(items[-1]) < len(visible):
+        return visible[items]
+    found = np.zeros(len(items), dtype=np.bool_)
+    known = int(np.searchsorted(items, len(visible)))
+    found[:known] = visible[items[:known]]
+    return found
 
 
 def floor_of(vectors: Floats) -> float:

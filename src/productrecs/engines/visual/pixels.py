@@ -28,8 +28,7 @@ def lab_of(pixels: Pixels) -> Floats:
         small[..., 1].astype(np.intp) << _BITS
     )
     codes |= small[..., 2]
-    found: Floats = _lab_table()[codes]
-    return found
+    return _lab_table().take(codes, axis=0)
 
 
 def scaled(plane: Floats, height: int, width: int) -> Floats:

@@ -1,5 +1,6 @@
 """`productrecs api`: the half of the service that answers, for replicas."""
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -65,6 +66,8 @@ def _serve(
     office: Path | None = None,
     storefront: str | None = None,
 ) -> None:
+    # Before numpy comes: its threads would take the cores that others are answered on.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here, since a supervisor of several processes needs none of it.
     from productrecs.entrypoints.cli.session import opened  # noqa: PLC0415
     from productrecs.entrypoints.http.admission import Limits  # noqa: PLC0415

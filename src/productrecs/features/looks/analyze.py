@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.contract import Bools
+from productrecs.engines.contract import Bools, Ranked
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.proposals import overlap
 from productrecs.engines.visual.types import Floats
@@ -58,10 +58,13 @@ def analyze(
     if not len(model) or not places:
         return []
     usual = usual_likeness(model)
+    alike = model.like_each(
+        np.stack([one.vector for one in places]), MOST_PRODUCTS, visible
+    )
     spots = [
         spot
-        for place in places
-        if (spot := _spot(model, catalog, visible, place, usual)) is not None
+        for place, found in zip(places, alike, strict=True)
+        if (spot := _spot(model, catalog, place, found, usual)) is not None
     ]
     spots.sort(key=lambda spot: (-spot.confidence, spot.box))
     kept: list[Spot] = []
@@ -84,9 +87,8 @@ def usual_likeness(model: VisualModel) -> float:
 
 
 def _spot(
-    model: VisualModel, catalog: CatalogView, visible: Bools, place: Seen, usual: float
+    model: VisualModel, catalog: CatalogView, place: Seen, found: Ranked, usual: float
 ) -> Spot | None:
-    found = model.like(place.vector, MOST_PRODUCTS, visible)
     if not len(found.items):
         return None
     items, scores = found.items.tolist(), found.scores.tolist()

@@ -16,7 +16,13 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.descriptor import LEAST_SIDE, PICTURE_SIDE, describe
+from productrecs.engines.visual.descriptor import (
+    LEAST_SIDE,
+    PICTURE_SIDE,
+    describe,
+    describe_parts,
+    describe_with_front,
+)
 from productrecs.engines.visual.foreground import front_of
 from productrecs.engines.visual.pixels import scaled
 from productrecs.engines.visual.proposals import propose
@@ -57,6 +63,7 @@ _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[Detecting]] = []  # the operator's, if there is one
 _EMBEDDERS: Final[list[Embedding]] = []
 _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
+_NICENESS: Final = 10  # whoever asks for a list goes before whoever shows a photo
 
 
 def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
@@ -78,6 +85,8 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 def _views(data: bytes) -> bytes:
     """Return the descriptors of a photo and of what stands in its front."""
     pixels = decode(data, _VIEW_SIDE)
+    if not _EMBEDDERS:
+        return b"".join(one.tobytes() for one in describe_with_front(pixels))
     return _told(pixels) + _told(np.ascontiguousarray(front_of(pixels)))
 
 
@@ -99,25 +108,32 @@ def _regions(data: bytes) -> bytes:
         found = _DETECTORS[0].detect(pixels)
     else:
         found = [(tuple(box), -1.0, "") for box in propose(pixels).tolist()]
+    windows = [_window(pixels, box) for box, _, _ in found]
+    if _EMBEDDERS:
+        seen = [_told(_shrunk(pixels[window])) for window in windows]
+    else:
+        seen = [one.tobytes() for one in describe_parts(pixels, windows)]
     parts = []
-    for box, score, label in found:
+    for (box, score, label), told in zip(found, seen, strict=True):
         name = label.encode()
-        told = _told(_cut(pixels, box))
         parts += [REGION.pack(*box, score, len(name), len(told)), name, told]
     return b"".join(parts)
 
 
-def _cut(pixels: Pixels, box: Sequence[float]) -> Pixels:
-    """Return what is in a box, scaled down; a speck with some of what is around it."""
+def _window(pixels: Pixels, box: Sequence[float]) -> tuple[slice, slice]:
+    """Return the rows and columns of a box; of a speck with some of what is around it."""
     height, width = pixels.shape[:2]
     x, y, across, down = box
     left, top = int(x * width), int(y * height)
     right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
     bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
-    part = pixels[
-        max(0, bottom - max(bottom - top, LEAST_SIDE)) : bottom,
-        max(0, right - max(right - left, LEAST_SIDE)) : right,
-    ]
+    return (
+        slice(max(0, bottom - max(bottom - top, LEAST_SIDE)), bottom),
+        slice(max(0, right - max(right - left, LEAST_SIDE)), right),
+    )
+
+
+def _shrunk(part: Pixels) -> Pixels:
     most = max(part.shape[:2])
     if most > PICTURE_SIDE:
         size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
@@ -149,7 +165,7 @@ def _load(detector: str = "", embedder: str = "") -> None:
 
 
 def _limit() -> None:
-    os.nice(5)
+    os.nice(_NICENESS)
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) if _HAS_PROC else 0
     room = used * resource.getpagesize() + ROOM_BYTES
     room += MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0

@@ -22,7 +22,8 @@ MOST: Final = 50
 DEFAULT: Final = 12
 
 _PREFIX: Final = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
-_BLANKS: Final = re.compile(r"[\r\n\t ]+")
+_BLANKS: Final = "\r\n\t "
+_WITHOUT_BLANKS: Final = str.maketrans("", "", _BLANKS)
 _SHORTEST: Final = 16
 
 
@@ -101,7 +102,11 @@ def _bytes_of(text: str) -> bytes:
         if not prefix[0].lower().endswith(";base64,"):
             raise _refused("a data: URL must be one of base64")
         text = text[prefix.end() :]
-    text = _BLANKS.sub("", text).replace("-", "+").replace("_", "/").rstrip("=")
+    if not text.isascii():
+        raise _refused("the image is not base64")
+    if any(blank in text for blank in _BLANKS):
+        text = text.translate(_WITHOUT_BLANKS)
+    text = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
