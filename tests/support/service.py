@@ -21,6 +21,7 @@ import time
 import uuid
 import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
@@ -37,7 +38,6 @@ from tests.support.project import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 HOST: Final = "127.0.0.1"
 METRICS_TOKEN: Final = "the-operators-token-of-the-tests"
@@ -305,6 +305,18 @@ class Service:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(STOP_SECONDS)
             self._process = None
+
+    def processes(self) -> dict[int, str]:
+        """Return the command line of each process of the service, by its id."""
+        assert self._process is not None
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            pid = int(folder.name)
+            with contextlib.suppress(OSError):
+                if os.getpgid(pid) == self._process.pid:
+                    words = (folder / "cmdline").read_bytes().split(b"\0")
+                    found[pid] = b" ".join(words).decode("utf-8", "replace").strip()
+        return found
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the first process, as an operator or an init system does."""
