@@ -13,6 +13,7 @@ from productrecs.records.orders import history as history_module
 from productrecs.records.orders.history import Histories, History
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.showings import SHOWN_LIMIT
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import items
 from productrecs.tenancy.accounts.registration import Registration, register
@@ -80,7 +81,15 @@ def told(history: History) -> tuple[object, ...]:
         sorted(history.bought),
         history.visitor if history.recent else 0,
         [(sign.kind, sign.term, history.done - sign.done) for sign in history.signs],
+        showings(history),
     )
+
+
+def showings(history: History) -> list[tuple[int, ...]]:
+    """Return what is remembered of impressions, by how much was done since."""
+    shown = history.shown
+    columns = zip(shown.items, shown.times, shown.done_by, strict=True)
+    return [(item, ts, shown.done - done) for item, ts, done in columns]
 
 
 def happening(rng: random.Random, at: int) -> NewEvent | NewOrder:
@@ -164,6 +173,27 @@ def test_after_more_news_than_one_reads_on_everything_is_read_anew(
     send(database, store_id, *[view("peg", user="anna") for _ in range(9)])
 
     assert len(histories.of("anna", reader).recent) == 10
+
+
+def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
+    database: Database, store_id: StoreId, reader: HotReader
+) -> None:
+    shown, seen = EventKind.REC_IMPRESSION, EventKind.DETAIL_PAGE_VIEW
+    kept = Histories(store_id)
+    held = []
+    for kind, count in ((shown, 90), (seen, 200), (shown, 30), (seen, 99), (seen, 202)):
+        many = [
+            NewEvent(kind, item_id=f"i{number % 9 + kind}", user_id="anna")
+            for number in range(count)
+        ]
+        send(database, store_id, *many)
+
+        now = showings(kept.of("anna", reader))
+        fresh = showings(Histories(store_id).of("anna", reader))
+
+        assert now == fresh
+        held.append(len(now))
+    assert held == [90, 90, SHOWN_LIMIT, SHOWN_LIMIT, 0]
 
 
 def test_only_so_many_people_are_kept(

@@ -87,6 +87,7 @@ class Product:
     trending_rank: int | None = None  # its place in what trends, from 1
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
+    tired: float | None = None  # what its score is multiplied by, shown so often
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,7 @@ class _Looking:
             trending_rank=_trending_rank(self._shop, pick.item),
             rules=_applied(about),
             pinned_by=_pinned_by(about),
+            tired=self._decision.situation.tired.get(pick.item),
         )
 
     def struck(self) -> Iterator[Struck]:

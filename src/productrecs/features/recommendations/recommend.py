@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.engines.repurchase import buy_again
+from productrecs.features.recommendations.fatigue import rested, tired_of
 from productrecs.features.recommendations.fill import FILLERS
 from productrecs.features.recommendations.likeness import answered_source, looks_like
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
@@ -44,6 +45,7 @@ class Situation:
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
+    tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
 
 
 class Ranking(NamedTuple):
@@ -86,11 +88,13 @@ def decide(
     """Return what `recommend` returns, with all that led to it."""
     recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation = understand(shop, request, histories, now_ms)
+    if recipe.tires and (tired := tired_of(histories, now_ms)):
+        situation = replace(situation, tired=tired)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
     proposals = tuple(_candidates(shop, one, situation, shelf, now_ms) for one in weights)
-    ranking = _weighted(_blended(weights, proposals), shelf.rules)
+    ranking = _weighted(_blended(weights, proposals), shelf.rules, situation.tired)
     picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
         picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
@@ -215,13 +219,21 @@ def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ra
     return Ranking(engines, *fused)
 
 
-def _weighted(ranking: Ranking, rules: ListRules | None) -> Ranking:
-    """Return the order as the store's rules boost and bury; equals keep their places."""
-    if rules is None or rules.factors is None:
+def _weighted(
+    ranking: Ranking, rules: ListRules | None, tired: Mapping[int, float]
+) -> Ranking:
+    """Return the order as rules boost and bury, and a shopper tires of what they saw.
+
+    Equals keep their places.
+    """
+    factors = None if rules is None else rules.factors
+    if factors is None and not tired:
         return ranking
-    engines, items, unweighted, leaders = ranking
-    scores = rules.factors.take(items, mode="clip")
-    scores *= unweighted
+    engines, items, scores, leaders = ranking
+    if factors is not None:
+        scores = factors.take(items, mode="clip") * scores
+    if tired:
+        scores = np.array([tired.get(item, 1.0) for item in items.tolist()]) * scores
     order = (-scores).argsort(kind="stable")
     return Ranking(engines, items[order], scores[order], leaders[order])
 
@@ -295,7 +307,8 @@ def _filled(
     score = min([FILL_SCORE] + [pick.score for pick in kept])
     added: list[Pick] = []
     for engine in recipe.fill:
-        for item in FILLERS[engine](shelf, anchors):
+        filler = FILLERS[engine](shelf, anchors)
+        for item in rested(filler, situation.tired, wanted + len(taken)):
             if len(kept) + len(added) == wanted:
                 return added
             if item not in taken:

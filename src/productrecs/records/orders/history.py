@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 from productrecs.core.ids import StoreId
 from productrecs.core.shopper import visitor_code
 from productrecs.records.events.event import EventKind
+from productrecs.records.orders.showings import DONE_LIMIT, SHOWN_LIMIT, Showings
 from productrecs.storage.dialects import HotReader
 
 RECENT_LIMIT: Final = 50
 PEOPLE_LIMIT: Final = 60_000
-PERSON_BYTES: Final = 1_000  # measured at 20 facts each
-_LOAD_LIMIT: Final = 300
+PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
 _BOUGHT_LIMIT: Final = 20_000
 _NEWS_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
@@ -53,7 +53,7 @@ _PAST_SQL: Final = f"""
     SELECT * FROM (
         SELECT kind, seq, ts, item, session FROM events
         WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
-        ORDER BY seq DESC LIMIT {_LOAD_LIMIT}
+        ORDER BY seq DESC LIMIT {DONE_LIMIT}
     ) AS done
     UNION ALL
     SELECT * FROM (
@@ -61,6 +61,15 @@ _PAST_SQL: Final = f"""
         WHERE store_id = ? AND person = ? AND NOT void
         ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}
     ) AS bought
+    UNION ALL
+    SELECT * FROM (
+        SELECT kind, seq, ts, item, session FROM (
+            SELECT kind, seq, ts, item, session FROM events
+            WHERE store_id = ? AND person = ?
+            ORDER BY seq DESC LIMIT {DONE_LIMIT + SHOWN_LIMIT}
+        ) AS lately
+        WHERE kind = {_SHOWN_ONLY} ORDER BY seq DESC LIMIT {SHOWN_LIMIT}
+    ) AS shown
 """  # noqa: S608 - own constants
 
 
@@ -95,6 +104,7 @@ class History:
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
     signs: tuple[Sign, ...] = ()  # the newest last, up to _SIGNS_LIMIT
     done: int = 0  # how many things they did with products, as far as read
+    shown: Showings = field(default_factory=Showings)
 
     @property
     def bought_recently(self) -> "array[int]":
@@ -108,11 +118,15 @@ class History:
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
 
-        A fact without an item is a sign if it has a term, else only read.
+        A fact without an item is a sign if it has a term, else only read. Impressions are
+        kept apart: they are nothing that the shopper did.
         """
         if not facts:
             return
         self.seq = max(self.seq, *[fact[1] for fact in facts])
+        facts = self._without_showings(facts)
+        if not facts:
+            return
         self.newest_ms = max(self.newest_ms, facts[-1][2])
         self.visitor = visitor_code(facts[-1][4] or self.person)
         if any(fact[3] is None for fact in facts):
@@ -122,6 +136,19 @@ class History:
         del self.recent[:-RECENT_LIMIT]
         self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
         self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
+
+    def _without_showings(
+        self, facts: Sequence[tuple[Any, ...]]
+    ) -> Sequence[tuple[Any, ...]]:
+        shown, done = self.shown, []
+        shown.newest_ms = max(shown.newest_ms, facts[-1][2])
+        for fact in facts:
+            if fact[0] == _SHOWN_ONLY:
+                shown.show(fact[3], fact[2])
+            else:
+                shown.take_up(fact[3], is_purchase=fact[0] == _BUY)
+                done.append(fact)
+        return done
 
     def _without_signs(self, facts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         about_items: list[tuple[Any, ...]] = []
@@ -182,11 +209,11 @@ class Histories:
                 self._people.pop(person, None)
                 continue
             history = self._people.get(person)
-            if history is None or seq <= history.seq or kind == _SHOWN_ONLY:
+            if history is None or seq <= history.seq:
                 continue
             if item is None and kind not in _SIGN_KINDS:
                 continue
-            if first_seq != seq or ts < history.newest_ms:
+            if first_seq != seq or ts < history.shown.newest_ms:
                 # It belongs further back. (Had another person's line become theirs, which
                 # takes an order id used twice, that other would keep it until read anew.)
                 del self._people[person]
@@ -210,7 +237,7 @@ class Histories:
         person = linked[0][0] if linked else shopper
         history = self._people.get(person)
         if history is None:
-            past = reader.all(_PAST_SQL, (store, person, store, person))
+            past = reader.all(_PAST_SQL, (store, person) * 3)
             history = self._people[person] = History(person, self._seen)
             history.take(self._with_terms(sorted(past, key=_BY_TIME), reader))
             if len(self._people) > self._limit:
