@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from productrecs.core.clock import DAY_MS
@@ -10,8 +12,10 @@ from productrecs.features.recommendations.fatigue import rested
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.history import History
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+
+if TYPE_CHECKING:
+    from productrecs.records.orders.history import History
 
 NAMES = [f"item {number}" for number in range(12)]
 SHOP_ROWS = Rows()
@@ -27,7 +31,10 @@ SHOP = small_shop(
 
 
 def listed(
-    *histories: History, source: Source = Source.MIX, item: str | None = "item 0", num: int = 4
+    *histories: History,
+    source: Source = Source.MIX,
+    item: str | None = "item 0",
+    num: int = 4,
 ) -> list[int]:
     request = RecommendationRequest(source, num, item_id=item)
     return [pick.item for pick in recommend(SHOP, request, histories, NOW)]

@@ -29,7 +29,7 @@ def tired_of(histories: Sequence[History], now_ms: int) -> Mapping[int, float]:
 
 
 def rested(items: Iterator[int], tired: Mapping[int, float], wanted: int) -> Iterator[int]:
-    """Give items as they stand, of about the first `wanted` those the shopper tired of further down.
+    """Give items as they stand, of about the first `wanted` the tiring ones further down.
 
     An order without scores is weighed by its places, as ranks are in a blend.
     """
