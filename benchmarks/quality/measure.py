@@ -12,6 +12,7 @@ from benchmarks.quality import (
     holdout,
     next_basket,
     next_item,
+    own_constants,
     pictures,
     search,
 )
@@ -28,6 +29,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
+    "own-constants": own_constants.measure,
     "search": search.measure,
     "pictures": pictures.measure,
     "holdout": holdout.measure,

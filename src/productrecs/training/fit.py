@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, Clock
-from productrecs.engines.browse import SessionOptions, fit_sessions, visits
 from productrecs.engines.choices import (
     CART,
     CLICK,
@@ -20,7 +19,6 @@ from productrecs.engines.choices import (
     ChoiceOptions,
     fit_choices,
 )
-from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.engines.text.language import Language
 from productrecs.records.events.event import EventKind
@@ -30,8 +28,11 @@ from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.choices.repository import SearchRepository
+from productrecs.training.constants.constants import Constants
+from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
+from productrecs.training.learned import companions_of, sessions_of
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
 
@@ -59,10 +60,10 @@ def train_store(
         StoreGoneError: when the store was deleted.
         OSError: when the model cannot be written; the last good one serves on.
     """
-    head = _read_on(workshop, store, inputs)
+    head, constants = _read_on(workshop, store, inputs)
     progress(0.5)
     now_ms = workshop.clock()
-    arrays = fit(inputs, head.numbers, store.settings, now_ms)
+    arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
     progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
     model_id = publish_arrays(folder, arrays, {"applied_seq": head.seq})
@@ -81,28 +82,19 @@ def train_store(
 
 
 def fit(
-    inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
+    inputs: TrainingInputs,
+    n_items: int,
+    settings: StoreSettings,
+    now_ms: int,
+    constants: Constants | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return every engine's arrays, named `engine.array`, for numbers below `n_items`."""
-    bought, behaviour = inputs.purchases, inputs.behaviour
-    sold = bought.standing & (bought.quantities > 0)
-    together = sold & (bought.baskets >= 0)
-    copurchase = fit_copurchase(
-        bought.baskets[together],
-        bought.items[together],
-        ((now_ms - bought.times[together]) / DAY_MS).clip(min=0).astype(np.float32),
-        n_items,
-        CopurchaseOptions(),
-        bought.buyers[together],
-    )
-    sessions = fit_sessions(
-        visits(behaviour.visitors, behaviour.times),
-        behaviour.items,
-        behaviour.times,
-        n_items,
-        SessionOptions(),
-        owners=behaviour.visitors,
-    )
+    """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
+
+    Engines learn by their defaults unless `constants` says otherwise.
+    """
+    learns = constants or Constants()
+    copurchase = companions_of(inputs.purchases, n_items, now_ms, learns.companions)
+    sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
     return {
         **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},
         **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
@@ -171,7 +163,9 @@ def _trending(
     return rank_trending(sales, carts, views, n_items, metric)
 
 
-def _read_on(workshop: Workshop, store: Store, inputs: TrainingInputs) -> Head:
+def _read_on(
+    workshop: Workshop, store: Store, inputs: TrainingInputs
+) -> tuple[Head, Constants]:
     with workshop.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.head()
@@ -181,7 +175,8 @@ def _read_on(workshop: Workshop, store: Store, inputs: TrainingInputs) -> Head:
         searches = SearchRepository(connection, store.store_id)
         inputs.read_searches(searches, head.seq)
         inputs.read_on(repository, head.seq)
-    return head
+        constants = ConstantsRepository(connection, store.store_id).constants()
+    return head, constants
 
 
 def _kept(head: Head, model_id: str) -> set[str]:

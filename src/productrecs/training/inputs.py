@@ -78,8 +78,8 @@ class TrainingInputs:
     def before(self, until_ms: int) -> "TrainingInputs":
         """Return what shoppers did and bought before a moment; not what they searched."""
         earlier = TrainingInputs()
-        earlier.behaviour = _chosen(self.behaviour, self.behaviour.times < until_ms)
-        earlier.purchases = _chosen(self.purchases, self.purchases.times < until_ms)
+        earlier.behaviour = chosen(self.behaviour, self.behaviour.times < until_ms)
+        earlier.purchases = chosen(self.purchases, self.purchases.times < until_ms)
         return earlier
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
@@ -143,7 +143,7 @@ def _joined(parts: Sequence[Behaviour]) -> Behaviour:
     )
 
 
-def _chosen(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
+def chosen(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
     """Return some of parallel arrays."""
     return replace(
         facts, **{name: getattr(facts, name)[chosen] for name in facts.__dataclass_fields__}

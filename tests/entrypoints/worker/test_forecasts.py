@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.worker.forecasts import (
-    ForecastFailedError,
-    Together,
-    run_forecast,
-)
+from productrecs.entrypoints.worker.child import ChildFailedError, run_child
+from productrecs.entrypoints.worker.forecasts import Together
 from productrecs.entrypoints.worker.loop import JobInterruptedError, Progress
 
 if TYPE_CHECKING:
@@ -22,8 +19,8 @@ if TYPE_CHECKING:
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
     words = ("forecast", "nobody.example", "--data", str(tmp_path), "--lines")
 
-    with pytest.raises(ForecastFailedError, match="no store has the domain"):
-        run_forecast(words, Progress(threading.Event()))
+    with pytest.raises(ChildFailedError, match="no store has the domain"):
+        run_child(words, Progress(threading.Event()))
 
 
 def test_a_run_is_ended_with_its_worker(tmp_path: Path) -> None:
@@ -33,7 +30,7 @@ def test_a_run_is_ended_with_its_worker(tmp_path: Path) -> None:
 
     began = time.monotonic()
     with pytest.raises(JobInterruptedError):
-        run_forecast(("worker", "--lane", "indexes", "--data", str(tmp_path)), progress)
+        run_child(("worker", "--lane", "indexes", "--data", str(tmp_path)), progress)
     assert time.monotonic() - began < 20
 
 

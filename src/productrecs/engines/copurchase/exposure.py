@@ -1,7 +1,7 @@
-"""Has every item a list in whose head it stands? Where it fits best, if it fits at all.
+"""Has every item lists in whose heads it stands? Where it fits best, if it fits at all.
 
 Ranking each list by itself shows the same best sellers everywhere and half of a catalog
-nowhere. One place in the list where an item fits best costs next to nothing.
+nowhere. One place in the lists where an item fits best costs next to nothing.
 """
 
 from __future__ import annotations
@@ -17,27 +17,39 @@ if TYPE_CHECKING:
 _ROUNDS = 8
 
 
+def ranks_of(owners: Ints) -> Ints:
+    """Return each entry's place in its owner's run, from 0; `owners` must be sorted."""
+    return np.arange(len(owners)) - np.searchsorted(owners, owners)
+
+
 def promoted(
     owners: Ints, companions: Items, scores: Scores, options: CopurchaseOptions
 ) -> Scores:
     """Return the scores, some raised to just above the last place of a list's head.
 
-    The three arrays [n] are parallel, by owner and best first. An item that stands in no
-    list's head is raised in the one list where it comes closest to it, if it has at least
-    `least_fit` of the score there; each list takes one such item.
+    The three arrays [n] are parallel, by owner and best first. An item that stands in the
+    heads of fewer than `heads` lists is raised in those where it comes closest to it, if it
+    has at least `least_fit` of the score there; each list takes one such item. Who stands
+    in none comes first.
     """
     if options.places < 1:
         return scores
-    heads = _ranks(owners) < options.places
-    last = np.flatnonzero(_ranks(owners) == options.places - 1)
+    ranks = ranks_of(owners)
+    last = np.flatnonzero(ranks == options.places - 1)
     bars = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.float32)
     bars[owners[last]] = scores[last]
-    shown = np.zeros(int(companions.max(initial=-1)) + 1, dtype=np.bool_)
-    shown[companions[heads]] = True
-    wish = ~heads & ~shown[companions] & (scores >= options.least_fit * bars[owners])
+    stands = np.bincount(
+        companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
+    )
+    gave = np.zeros(len(bars), dtype=np.bool_)  # lists that took one
+    below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
     raised = scores.copy()
-    for chosen in _matched(np.flatnonzero(wish), owners, companions, scores, bars):
-        raised[chosen] = np.nextafter(bars[owners[chosen]], np.float32(np.inf))
+    for wanted in range(1, options.heads + 1):
+        wish = below & (stands[companions] < wanted) & ~gave[owners] & (raised == scores)
+        for taken in _matched(np.flatnonzero(wish), owners, companions, scores, bars):
+            raised[taken] = np.nextafter(bars[owners[taken]], np.float32(np.inf))
+            gave[owners[taken]] = True
+            stands[companions[taken]] += 1
     return raised
 
 
@@ -66,7 +78,3 @@ def _firsts(codes: Ints | Items) -> Bools:
     first = np.zeros(len(codes), dtype=np.bool_)
     first[np.unique(codes, return_index=True)[1]] = True
     return first
-
-
-def _ranks(owners: Ints) -> Ints:
-    return np.arange(len(owners)) - np.searchsorted(owners, owners)

@@ -15,7 +15,7 @@ from productrecs.engines.copurchase.counting import (
     gather,
     without_repeats,
 )
-from productrecs.engines.copurchase.exposure import promoted
+from productrecs.engines.copurchase.exposure import promoted, ranks_of
 from productrecs.engines.copurchase.model import CopurchaseModel
 from productrecs.engines.copurchase.options import CopurchaseOptions
 
@@ -59,12 +59,15 @@ def fit_baskets(lines: Baskets, options: CopurchaseOptions) -> CopurchaseModel:
     for counted in count_pairs(lines, weights):
         pairs = believable(counted, lines, options)
         scores = strength(pairs, popularity, seasons, options)
-        chosen = strongest(pairs.owners, scores, options.neighbours)
+        chosen = strongest(
+            pairs.owners, scores, max(options.considered, options.neighbours)
+        )
         kept.append(pairs[chosen])
         kept_scores.append(scores[chosen])
     pairs, scores = Pairs.joined(kept), np.concatenate(kept_scores)
     scores = promoted(pairs.owners, pairs.companions, scores, options)
     order = np.lexsort((pairs.companions, -scores, pairs.owners))
+    order = order[ranks_of(pairs.owners[order]) < options.neighbours]
     pairs, scores = pairs[order], scores[order]
     return CopurchaseModel(
         offsets=offsets_of(pairs.owners, lines.n_items),

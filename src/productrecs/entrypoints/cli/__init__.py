@@ -36,6 +36,7 @@ VERBS: Final = {
     "store": "store:store",
     "synonyms": "search_rules:synonyms",
     "train": "train:train",
+    "tune": "tune:tune",
     "worker": "worker:worker",
 }
 

@@ -21,6 +21,7 @@ from productrecs.features.recommendations.warming import warm_up
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.repository import TrainingRepository
 
@@ -55,7 +56,8 @@ def evaluate(
 ) -> None:
     """Test the engines on a store's own past: learn what came before, ask what came after.
 
-    Each engine and their blend stand beside what trends, with 95 % intervals.
+    Each engine and their blend stand beside what trends, with 95 % intervals. They learn by
+    the defaults here: constants that this very past chose (tune) would flatter themselves.
 
     Example: productrecs evaluate shop.example.com
     """
@@ -63,14 +65,26 @@ def evaluate(
         store = find_store(services.database, domain)
         length = num or store.settings.rec_num
         outcomes = list(_outcomes(services, store, length, questions))
+        with services.database.reading() as connection:
+            constants = ConstantsRepository(connection, store.store_id).constants()
+    changes = constants.changes()
     if as_json:
         print_json(
-            {"domain": domain, "num": length, "tasks": msgspec.to_builtins(outcomes)}
+            {
+                "domain": domain,
+                "num": length,
+                "tasks": msgspec.to_builtins(outcomes),
+                "own_constants": changes,
+            }
         )
         return
     for outcome in outcomes:
         for line in _lines(outcome, length):
             click.echo(line)
+    own = {name: value for one in changes.values() for name, value in one.items()}
+    if own:
+        said = ", ".join(f"{name}={value:g}" for name, value in own.items())
+        click.echo(f"The store itself learns by constants of its own: {said}.")
 
 
 def _outcomes(

@@ -1,13 +1,13 @@
 """Can a store's demand be forecast right now?"""
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import click
 
+from productrecs.entrypoints.cli.parent import end_with_parent
 from productrecs.entrypoints.cli.session import (
     data_option,
     json_option,
@@ -22,8 +22,6 @@ from productrecs.training.demand.repository import StoredRun
 
 _STEPS: Final = 100
 _MOST_THREADS: Final = 4
-_PARENT_GONE: Final = 3
-_STDIN: Final = 0
 
 
 @click.command()
@@ -37,7 +35,7 @@ def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> N
     A store with the demand add-on (store enable-demand) is forecast each night by itself.
     """
     if lines:
-        _end_with_parent()
+        end_with_parent()
     with opened(data) as services:
         store = find_store(services.database, domain)
         if lines:
@@ -78,14 +76,3 @@ def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -
 
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     return forecast_store(services.database, store, services.clock, tell, threads)
-
-
-def _end_with_parent() -> None:
-    """End at once when the process that started this one is gone."""
-
-    def wait() -> None:
-        while os.read(_STDIN, 4096):  # not through sys.stdin, whose lock outlives us
-            pass
-        os._exit(_PARENT_GONE)
-
-    threading.Thread(target=wait, name="parent", daemon=True).start()

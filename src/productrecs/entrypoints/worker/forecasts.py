@@ -5,19 +5,16 @@ needs: it is started when a store's night has come, and tells how far it is line
 """
 
 import logging
-import os
-import selectors
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, Protocol
+from typing import Protocol
 
 from productrecs.core.clock import system_ms
-from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.child import run_child
+from productrecs.entrypoints.worker.constants import ConstantsDuties
 from productrecs.entrypoints.worker.loop import (
     Handler,
     JobRefusedError,
@@ -32,13 +29,6 @@ from productrecs.training.demand.due import stores_due
 from productrecs.training.demand.stock_watch import watch_stock
 
 _log = logging.getLogger(__name__)
-
-_LOOK_SECONDS: Final = 0.5
-_LAST_WORDS: Final = 4_000  # characters of what a failed run said
-
-
-class ForecastFailedError(ProductRecsError):
-    """The process that forecast a store ended without one; what it said is the message."""
 
 
 class ForecastDuties:
@@ -77,78 +67,23 @@ class ForecastDuties:
             raise JobRefusedError(message)
         watch_stock(self._services.database, job.store_id, self._services.clock())
         folder = str(self._services.settings.data)
-        run_forecast(("forecast", store.domain, "--data", folder, "--lines"), progress)
-
-
-def run_forecast(arguments: Sequence[str], progress: Progress) -> None:
-    """Run the command and report what it tells, until it has ended.
-
-    Raises:
-        JobInterruptedError: when the worker stops; the process is gone by then.
-        ForecastFailedError: when it ended in failure.
-    """
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "productrecs", *arguments],
-        stdin=subprocess.PIPE,  # its end tells the child that we are gone
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Threads that wait for one another must not take the shop's processors meanwhile.
-        env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
-    )
-    try:
-        said = _follow(process, progress)
-        status = process.wait()
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-    if status != 0:
-        raise ForecastFailedError(said.strip()[-_LAST_WORDS:] or f"it ended with {status}")
-
-
-def _follow(process: "subprocess.Popen[str]", progress: Progress) -> str:
-    """Report the shares that the process writes; return what it said of errors."""
-    said: list[str] = []
-    share = 0.0
-    with selectors.DefaultSelector() as selector:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                selector.register(stream, selectors.EVENT_READ)
-        while selector.get_map():
-            for key, _ in selector.select(_LOOK_SECONDS):
-                chunk = os.read(key.fd, 65_536).decode(errors="replace")
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                elif key.fileobj is process.stderr:
-                    said.append(chunk)
-                else:
-                    share = _newest(chunk, share)
-            progress.report(share)
-    return "".join(said)
-
-
-def _newest(chunk: str, before: float) -> float:
-    """Return the last whole share in a chunk of lines."""
-    for line in reversed(chunk.splitlines()):
-        try:
-            return max(before, min(1.0, float(line)))
-        except ValueError:
-            continue
-    return before
+        run_child(("forecast", store.domain, "--data", folder, "--lines"), progress)
 
 
 def build_forecaster(services: Services) -> Worker:
-    """Return the worker that has stores forecast, one after the other."""
-    stores = ForecastDuties(services)
+    """Return the worker that has children work: one store after the other."""
+    stores, constants = ForecastDuties(services), ConstantsDuties(services)
     handlers: dict[str, Handler] = {
+        "choose-constants": constants.choose,
         "forecast": stores.forecast,
         "watch-stock": stores.watch,
     }
     duties = (
+        Duty(
+            "choose-constants",
+            every=timedelta(hours=1),
+            stores=constants.stores_to_choose_for,
+        ),
         Duty("forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast),
         Duty("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple, Self
+from typing import Final
 
 import numpy as np
 
-from productrecs.engines.browse import visits
-from productrecs.engines.contract import Floats, Ints, Items, offsets_of
+from productrecs.engines.contract import Floats, Items
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import (
@@ -27,7 +26,8 @@ from productrecs.features.recommendations.scoring import (
 from productrecs.features.recommendations.sources import Placement, recipe_of
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.training.fit import fit
-from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.past import LARGEST, Groups, orders_of, visits_of
 from productrecs.training.trained_models import TrainedModels
 
 ENOUGH: Final = 50  # visits or orders asked, below which nothing is said
@@ -37,7 +37,6 @@ _SHARES: Final = (0.1, 0.2, 0.3)  # of visits or orders asked: the first that is
 _PLENTY: Final = 300
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
-_LARGEST: Final = 50  # distinct products of an order or a visit; beyond, it is no shopper's
 _OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
 
 Lists = Callable[[tuple[int, ...]], list[int]]
@@ -71,65 +70,13 @@ class Outcome:
     scores: tuple[Score, ...] = ()
 
 
-class Groups(NamedTuple):
-    """Visits or orders of two and more distinct items, by when they began.
-
-    Items of group g in the order of time: items[offsets[g]:offsets[g + 1]].
-    """
-
-    begins: Ints  # [G] rising, UTC ms
-    offsets: Ints  # [G + 1]
-    items: Items
-
-    @classmethod
-    def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
-        """Return the groups of parallel arrays [n], any order; an item counts once each."""
-        if not len(codes):
-            none = np.zeros(0, np.int64)
-            return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
-        names, where = np.unique(codes, return_inverse=True)
-        begins = np.full(len(names), np.iinfo(np.int64).max)
-        np.minimum.at(begins, where, times)
-        place = np.empty(len(names), dtype=np.int64)
-        place[np.argsort(begins, kind="stable")] = np.arange(len(names))
-        order = np.lexsort((times, place[where]))
-        group, item = place[where][order], items[order]
-        first = np.unique(group * (int(items.max()) + 1) + item, return_index=True)[1]
-        first.sort()
-        group, item = group[first], item[first]
-        sizes = np.bincount(group, minlength=len(names))
-        kept = (sizes > 1) & (sizes <= _LARGEST)
-        stays = kept[group]
-        renumbered = (np.cumsum(kept) - 1)[group[stays]]
-        return cls(
-            np.sort(begins)[kept], offsets_of(renumbered, int(kept.sum())), item[stays]
-        )
-
-    def first_asked(self) -> int:
-        """Return the number of the first group that is asked about."""
-        count = len(self.begins)
-        for share in _SHARES:
-            if count * share >= _PLENTY:
-                break
-        return count - int(count * share)
-
-    def contents(self, group: int) -> list[int]:
-        """Return the items of a group, in the order of time."""
-        begin, end = self.offsets[group : group + 2].tolist()
-        items: list[int] = self.items[begin:end].tolist()
-        return items
-
-
-def visits_of(behaviour: Behaviour) -> Groups:
-    """Return the visits of shoppers."""
-    codes = visits(behaviour.visitors, behaviour.times)
-    return Groups.of(codes, behaviour.items, behaviour.times)
-
-
-def orders_of(purchases: Purchases) -> Groups:
-    """Return the orders; returns and lines without an order are left out."""
-    kept = purchases.standing & (purchases.quantities > 0) & (purchases.baskets >= 0)
-    return Groups.of(purchases.baskets[kept], purchases.items[kept], purchases.times[kept])
+def first_asked(groups: Groups) -> int:
+    """Return the number of the first group that is asked about."""
+    count = len(groups.begins)
+    for share in _SHARES:
+        if count * share >= _PLENTY:
+            break
+    return count - int(count * share)
 
 
 def backtest(
@@ -140,7 +87,7 @@ def backtest(
         (visits_of(inputs.behaviour), (Task.VISIT,)),
         (orders_of(inputs.purchases), (Task.ORDER, Task.CART)),
     ):
-        first = groups.first_asked()
+        first = first_asked(groups)
         asked = {task: _questions(task, groups, first, most) for task in tasks}
         if not any(_is_enough(questions) for questions in asked.values()):
             for task, questions in asked.items():
@@ -243,7 +190,7 @@ def _methods(
         return set(given if place is Placement.CART else given[-1:])
 
     def popularity(given: tuple[int, ...]) -> list[int]:
-        return _first(models.trending[: num + _LARGEST], about(given), num)
+        return _first(models.trending[: num + LARGEST], about(given), num)
 
     def alone(engine: Engine) -> Lists:
         return lambda given: _first(proposed(engine, given), about(given), num)
@@ -260,7 +207,7 @@ def _methods(
         blended = fuse(proposals, tuple(weights.values())).items
         listed = _first(blended, about(given), num)
         taken = about(given).union(listed)
-        rest = _first(models.trending[: num + _LARGEST], taken, num - len(listed))
+        rest = _first(models.trending[: num + LARGEST], taken, num - len(listed))
         return listed + rest
 
     return {

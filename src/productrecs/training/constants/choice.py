@@ -1,0 +1,82 @@
+"""Which constants does a past speak for? The usual ones, unless others are clearly better.
+
+Each constant is tried by itself, in order, on the same questions. Many values are tried and
+one of them is always best by chance: a change must be better by more than that, in each
+stretch of the past by itself, and by enough to be worth having.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from productrecs.engines.contract import Floats
+from productrecs.training.constants.constants import Changes, Options, changed
+
+SURE: Final = 2.5  # standard errors
+WORTH: Final = 0.005  # of the score
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How some options did: each stretch's questions' scores, and the catalog they show."""
+
+    scores: tuple[Floats, ...]
+    shown: float = 0.0  # share of the products learned from
+
+    @property
+    def mean(self) -> float:
+        """The mean over all questions."""
+        return float(np.concatenate(self.scores).mean())
+
+
+Judge = Callable[[Options], Trial]
+
+
+def is_better(found: Trial, than: Trial) -> bool:
+    """Return whether a trial beats another one by more than chance, in each stretch."""
+    gains = [mine - theirs for mine, theirs in zip(found.scores, than.scores, strict=True)]
+    if any(float(gain.mean()) <= 0 for gain in gains):
+        return False
+    together = np.concatenate(gains)
+    error = float(together.std()) / math.sqrt(len(together))
+    gain = float(together.mean())
+    return gain > SURE * error and gain > WORTH * than.mean
+
+
+def improved(
+    options: Options, grid: Sequence[Sequence[Changes]], judge: Judge[Options]
+) -> tuple[Options, Trial]:
+    """Return the options with what is clearly better, and their trial.
+
+    `grid` has the values of one constant after those of another; the best of them is taken
+    before the next ones are tried.
+    """
+    best, trial = options, judge(options)
+    for values in grid:
+        tried = [changed(best, one) for one in values]
+        found = [(judge(one), one) for one in tried if one != best]
+        better = [(one, which) for one, which in found if is_better(one, trial)]
+        if better:
+            trial, best = max(better, key=lambda pair: pair[0].mean)
+    return best, trial
+
+
+def widest(
+    options: Options, values: Sequence[Changes], judge: Judge[Options], price: float
+) -> Options:
+    """Return the options whose lists show most of the catalog, for at most `price`.
+
+    `price` is the share of the best score that this may cost.
+    """
+    tried = [changed(options, one) for one in values]
+    found = [(judge(one), one) for one in tried]
+    bar = (1.0 - price) * max(trial.mean for trial, _ in found)
+    _, best = max(
+        ((trial, one) for trial, one in found if trial.mean >= bar),
+        key=lambda pair: pair[0].shown,
+    )
+    return best

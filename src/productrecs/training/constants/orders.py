@@ -1,0 +1,138 @@
+"""By which constants are a store's later orders best told from its earlier ones?
+
+Asked are the other products of an order, of up to ten of its products one by one, and one
+product of each order of three and more that is missing in the cart.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.contract import Floats
+from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
+from productrecs.training.constants.choice import Trial, improved, widest
+from productrecs.training.constants.constants import Changes
+from productrecs.training.constants.stretches import Stretch, stretches_of
+from productrecs.training.inputs import Purchases, chosen
+from productrecs.training.learned import companions_of
+from productrecs.training.past import Groups, orders_of
+
+MOST_LINES: Final = 400_000  # the newest: more would not change what is chosen
+_ANCHORS: Final = 10  # of an order
+_SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
+_LEAST_CART: Final = 3
+_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+_PRICE: Final = 0.01  # of all hits, that showing more of the catalog may cost
+
+PAGES: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"half_life_days": days} for days in (45.0, 90.0, 720.0)),
+    tuple({"large_basket": size} for size in (10, 100)),
+    tuple({"season": power} for power in (0.0, 0.6)),
+)
+CARTS: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"lean": share} for share in (0.15, 0.45)),
+    tuple({"doublings": times} for times in (0, 1, 3)),
+)
+EXPONENTS: Final[tuple[Changes, ...]] = tuple(
+    {"exponent": power} for power in (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+)
+
+
+class Learnable(NamedTuple):
+    """A stretch's orders, and the lines before it."""
+
+    stretch: Stretch
+    before: Purchases
+
+
+def choose_companions(
+    bought: Purchases,
+    n_items: int,
+    tell: Callable[[], None],
+    usual: CopurchaseOptions | None = None,
+) -> CopurchaseOptions | None:
+    """Return the constants of what is bought together; None where nothing can be said.
+
+    `tell` is called after each trial.
+    """
+    groups = orders_of(bought)
+    parts = [
+        Learnable(stretch, _before(bought, stretch.since_ms))
+        for stretch in stretches_of(groups)
+    ]
+    if not parts:
+        return None
+
+    def on_pages(options: CopurchaseOptions) -> Trial:
+        return _judged(groups, parts, n_items, options, _page_scores, tell)
+
+    def in_carts(options: CopurchaseOptions) -> Trial:
+        return _judged(groups, parts, n_items, options, _cart_scores, tell)
+
+    best, _ = improved(usual or CopurchaseOptions(), PAGES, on_pages)
+    best = widest(best, EXPONENTS, on_pages, _PRICE)
+    best, _ = improved(best, CARTS, in_carts)
+    return best
+
+
+def _before(bought: Purchases, until_ms: int) -> Purchases:
+    """Return the newest lines from before a moment."""
+    earlier = chosen(bought, bought.times < until_ms)
+    if len(earlier.times) <= MOST_LINES:
+        return earlier
+    since = np.partition(earlier.times, -MOST_LINES)[-MOST_LINES]
+    return chosen(earlier, earlier.times >= since)
+
+
+def _judged(
+    groups: Groups,
+    parts: list[Learnable],
+    n_items: int,
+    options: CopurchaseOptions,
+    scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
+    tell: Callable[[], None],
+) -> Trial:
+    scores, shown, known = [], 0, 0
+    for stretch, before in parts:
+        model = companions_of(before, n_items, stretch.since_ms, options)
+        asked = [groups.contents(order) for order in stretch.asked.tolist()]
+        met: set[int] = set()
+        scores.append(scores_of(model, asked, met))
+        shown += len(met)
+        known += len(np.unique(before.items))
+        tell()
+    return Trial(tuple(scores), shown / max(known, 1))
+
+
+def _page_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) -> Floats:
+    """Return each order's share of pages with a hit, in short lists and in long ones.
+
+    What stands in the short ones is added to `met`.
+    """
+    lists: dict[int, list[int]] = {}
+    scores = np.zeros(len(asked))
+    for number, order in enumerate(asked):
+        anchors, content = order[:_ANCHORS], set(order)
+        for anchor in anchors:
+            if anchor not in lists:
+                lists[anchor] = model.complete([anchor], _LONG).items.tolist()
+                met.update(lists[anchor][:_SHORT])
+            shown = lists[anchor]
+            hits = not content.isdisjoint(shown[:_SHORT])
+            scores[number] += hits + (hits or not content.isdisjoint(shown))
+        scores[number] /= 2 * len(anchors)
+    return scores
+
+
+def _cart_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) -> Floats:
+    """Return for each order of three and more whether its hidden product was told."""
+    scores = []
+    for number, order in enumerate(asked):
+        if len(order) < _LEAST_CART:
+            continue
+        hidden = order[number * _OTHER_ONE % len(order)]
+        shown = model.complete([item for item in order if item != hidden], _LONG).items
+        met.update(shown.tolist())
+        scores.append(float(hidden in shown))
+    return np.array(scores) if scores else np.zeros(1)

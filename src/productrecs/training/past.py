@@ -1,0 +1,65 @@
+"""What came after what in a store's past? Its visits and orders in the order of time."""
+
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.browse import visits
+from productrecs.engines.contract import Ints, Items, offsets_of
+from productrecs.training.inputs import Behaviour, Purchases
+from productrecs.training.learned import in_orders
+
+LARGEST: Final = 50  # distinct products of an order or a visit; beyond, it is no shopper's
+
+
+class Groups(NamedTuple):
+    """Visits or orders of two and more distinct items, by when they began.
+
+    Items of group g in the order of time: items[offsets[g]:offsets[g + 1]].
+    """
+
+    begins: Ints  # [G] rising, UTC ms
+    offsets: Ints  # [G + 1]
+    items: Items
+
+    @classmethod
+    def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
+        """Return the groups of parallel arrays [n], any order; an item counts once each."""
+        if not len(codes):
+            none = np.zeros(0, np.int64)
+            return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
+        names, where = np.unique(codes, return_inverse=True)
+        begins = np.full(len(names), np.iinfo(np.int64).max)
+        np.minimum.at(begins, where, times)
+        place = np.empty(len(names), dtype=np.int64)
+        place[np.argsort(begins, kind="stable")] = np.arange(len(names))
+        order = np.lexsort((times, place[where]))
+        group, item = place[where][order], items[order]
+        first = np.unique(group * (int(items.max()) + 1) + item, return_index=True)[1]
+        first.sort()
+        group, item = group[first], item[first]
+        sizes = np.bincount(group, minlength=len(names))
+        kept = (sizes > 1) & (sizes <= LARGEST)
+        stays = kept[group]
+        renumbered = (np.cumsum(kept) - 1)[group[stays]]
+        return cls(
+            np.sort(begins)[kept], offsets_of(renumbered, int(kept.sum())), item[stays]
+        )
+
+    def contents(self, group: int) -> list[int]:
+        """Return the items of a group, in the order of time."""
+        begin, end = self.offsets[group : group + 2].tolist()
+        items: list[int] = self.items[begin:end].tolist()
+        return items
+
+
+def visits_of(behaviour: Behaviour) -> Groups:
+    """Return the visits of shoppers."""
+    codes = visits(behaviour.visitors, behaviour.times)
+    return Groups.of(codes, behaviour.items, behaviour.times)
+
+
+def orders_of(purchases: Purchases) -> Groups:
+    """Return the orders; returns and lines without an order are left out."""
+    kept = in_orders(purchases)
+    return Groups.of(purchases.baskets[kept], purchases.items[kept], purchases.times[kept])

@@ -1,0 +1,242 @@
+"""Does a past choose a store's constants where it speaks, each time alike, not by luck?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from productrecs.engines.browse import SessionOptions
+from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.records.events.event import EventKind
+from productrecs.storage.model_files import open_arrays
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.training.constants import choice, orders, stretches, visits
+from productrecs.training.constants.choice import Trial, is_better
+from productrecs.training.constants.choose import AGAIN_MS, GROWN_MS, stores_to_choose_for
+from productrecs.training.constants.constants import Constants
+from productrecs.training.constants.orders import choose_companions
+from productrecs.training.constants.repository import Chosen, ConstantsRepository
+from productrecs.training.constants.visits import choose_visits
+from productrecs.training.fit import Workshop, train_store
+from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+from tests.records.orders.past import NOON, new_store
+from tests.training.test_incremental import Life
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+
+DAY: Final = 86_400_000
+N_ITEMS: Final = 120
+ORDERS: Final = 2_400
+
+
+def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
+    """Return orders one after the other."""
+    codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
+    items = np.array([item for one in contents for item in one], np.int32)
+    return Purchases(
+        line_seqs=np.arange(len(items)),
+        baskets=codes,
+        items=items,
+        quantities=np.ones(len(items), np.int64),
+        totals=np.ones(len(items)),
+        times=codes * hours_apart * 3_600_000,
+        standing=np.ones(len(items), np.bool_),
+        buyers=np.zeros(len(items), np.int64),
+    )
+
+
+def fashions(changing_every: int) -> list[list[int]]:
+    """Return orders of two products that go together until fashion changes."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(ORDERS):
+        era = number // changing_every
+        first = int(rng.integers(N_ITEMS))
+        step = 1 + (7 * era) % 50
+        made.append([first, (first + step) % N_ITEMS, int(rng.integers(N_ITEMS))])
+    return [list(dict.fromkeys(one)) for one in made]
+
+
+def looked_at(contents: list[list[int]]) -> Behaviour:
+    """Return visits one after the other, each of somebody else."""
+    codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
+    steps = np.concatenate([np.arange(len(one)) for one in contents])
+    return Behaviour(
+        times=codes * 3_600_000 + steps * 1_000,
+        kinds=np.full(len(codes), EventKind.DETAIL_PAGE_VIEW, np.int8),
+        items=np.concatenate(contents).astype(np.int32),
+        visitors=codes + 1,
+    )
+
+
+def strolls(rng: np.random.Generator, count: int) -> list[list[int]]:
+    """Return walks through a ring of products, which is left now and then."""
+    firsts = rng.integers(N_ITEMS, size=count)
+    steps = rng.choice([1, 1, 1, 17], size=(count, 4)).cumsum(axis=1)
+    walks: list[list[int]] = ((firsts[:, None] + steps) % N_ITEMS).tolist()
+    return walks
+
+
+def nothing() -> None:
+    """Take no note of progress."""
+
+
+@pytest.fixture
+def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try nothing but how soon orders are forgotten: the rest takes its time."""
+    monkeypatch.setattr(orders, "PAGES", orders.PAGES[:1])
+    monkeypatch.setattr(orders, "EXPONENTS", ({"exponent": 0.15},))
+    monkeypatch.setattr(orders, "CARTS", ())
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_whose_fashions_change_forgets_sooner() -> None:
+    found = choose_companions(bought(fashions(600)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days < CopurchaseOptions().half_life_days
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
+    found = choose_companions(bought(fashions(10**6)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days >= CopurchaseOptions().half_life_days
+
+
+def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "MOST_ASKED", 30)
+    seen = looked_at(strolls(np.random.default_rng(3), 2_100))
+
+    assert choose_visits(seen, N_ITEMS, nothing) == choose_visits(seen, N_ITEMS, nothing)
+
+
+def test_too_little_past_chooses_nothing() -> None:
+    few = strolls(np.random.default_rng(3), 1_500)
+
+    assert choose_visits(looked_at(few), N_ITEMS, nothing) is None
+    assert choose_companions(bought(few), N_ITEMS, nothing) is None
+
+
+def test_no_choice_makes_an_answer_slower() -> None:
+    usual = SessionOptions()
+
+    for values in visits.GRID:
+        for one in values:
+            assert one.get("neighbours", 0) <= usual.neighbours
+            assert "recent_sessions" not in one
+    assert not any("considered" in one for values in orders.PAGES for one in values)
+
+
+def tried(values: list[float]) -> Trial:
+    rng = np.random.default_rng(7)
+    noise = rng.normal(0.0, 0.3, size=(2, 400))
+    return Trial(tuple(0.5 + one + noise[at] for at, one in enumerate(values)))
+
+
+def test_better_is_better_in_each_stretch_by_more_than_chance() -> None:
+    usual = tried([0.0, 0.0])
+
+    assert is_better(tried([0.02, 0.02]), usual)
+    assert not is_better(tried([0.06, -0.01]), usual)  # in one stretch only
+    assert not is_better(tried([0.001, 0.001]), usual)  # not worth it
+
+
+def best_of_many(times: int) -> int:
+    """Return how often the best of fifteen equal options is taken for better."""
+    rng = np.random.default_rng(1)
+    taken = 0
+    for _ in range(times):
+        usual = rng.random((2, 300))
+        others = [Trial(tuple(rng.random((2, 300)))) for _ in range(15)]
+        taken += any(is_better(one, Trial(tuple(usual))) for one in others)
+    return taken
+
+
+def test_luck_is_not_taken_for_better() -> None:
+    assert best_of_many(60) <= 6
+
+
+def test_control_without_errors_luck_is_taken_for_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choice, "SURE", 0.0)
+
+    assert best_of_many(60) > 30
+
+
+def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
+    store = new_store(database)
+    constants = Constants(
+        CopurchaseOptions(half_life_days=45.0, large_basket=10), SessionOptions(rarity=2.0)
+    )
+
+    with database.transaction() as transaction:
+        ConstantsRepository(transaction, store).keep(Chosen(constants, ("visits",), 7, 9))
+    with database.reading() as connection:
+        found = ConstantsRepository(connection, store).last()
+
+    assert found == Chosen(constants, ("visits",), 7, 9)
+    assert found.constants.changes() == {
+        "companions": {"half_life_days": 45.0, "large_basket": 10},
+        "visits": {"rarity": 2.0},
+    }
+
+
+def test_names_of_another_release_are_passed_over() -> None:
+    kept = {"companions": {"forgotten": 3.0, "large_basket": 10.0}}
+
+    assert Constants.of(kept).companions == CopurchaseOptions(large_basket=10)
+
+
+def test_whose_turn_it_is(sqlite_database: Database) -> None:
+    store = new_store(sqlite_database)
+    assert stores_to_choose_for(sqlite_database, NOON) == []  # too little to ask
+
+    life = Life(sqlite_database, store, seed=1, n_items=20)
+    life.go_on(2_000)
+    assert stores_to_choose_for(sqlite_database, NOON) == [store]
+
+    note(sqlite_database, store, seq=1_000)
+    assert stores_to_choose_for(sqlite_database, NOON + GROWN_MS - 1) == []
+    assert stores_to_choose_for(sqlite_database, NOON + GROWN_MS) == [store]
+
+    note(sqlite_database, store, seq=10**6)
+    assert stores_to_choose_for(sqlite_database, NOON + GROWN_MS) == []
+    assert stores_to_choose_for(sqlite_database, NOON + AGAIN_MS) == [store]
+
+
+def note(database: Database, store: StoreId, seq: int) -> None:
+    chosen = Chosen(Constants(), (), NOON, seq)
+    with database.transaction() as transaction:
+        ConstantsRepository(transaction, store).keep(chosen)
+
+
+def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path) -> None:
+    store_id = new_store(database)
+    Life(database, store_id, seed=1, n_items=20).go_on(200)
+    store = AccountDirectory(database).by_id(store_id)
+    assert store is not None
+    workshop = Workshop(database, tmp_path, lambda: NOON + DAY)
+
+    def companions() -> list[int]:
+        model = train_store(workshop, store, TrainingInputs(), lambda _: None)
+        arrays, _ = open_arrays(tmp_path / store_id / model.model_id)
+        kept: list[int] = np.diff(arrays["copurchase.offsets"]).tolist()
+        return kept
+
+    usual = companions()
+    alone = Constants(companions=CopurchaseOptions(neighbours=1))
+    with database.transaction() as transaction:
+        repository = ConstantsRepository(transaction, store_id)
+        repository.keep(Chosen(alone, ("companions",), NOON, 1))
+
+    assert max(usual) > 1
+    assert max(companions()) == 1
