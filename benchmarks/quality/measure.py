@@ -10,6 +10,7 @@ from benchmarks.quality import (
     constants,
     demand,
     holdout,
+    libraries,
     next_basket,
     next_item,
     own_constants,
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "own-constants": own_constants.measure,
+    "libraries": libraries.measure,
     "search": search.measure,
     "pictures": pictures.measure,
     "holdout": holdout.measure,
@@ -37,7 +39,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "demand-earlier": demand.measure_earlier,
     "constants": constants.measure,
 }
-ON_REQUEST = {"constants", "demand-earlier"}
+ON_REQUEST = {"constants", "demand-earlier", "libraries"}
 
 
 def measure(report: Report, names: Sequence[str] = ()) -> None:

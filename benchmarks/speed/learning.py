@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
 
-TRAINING_SECONDS, FRESH_SECONDS = 10.0, 60.0
+TRAINING_SECONDS, FRESH_SECONDS, MEDIAN_SECONDS = 10.0, 60.0, 15.0
 NEIGHBOURS, NEWEST = 50, 1_000
-BELIEVERS = 30
+BELIEVERS = 10
+HABITS, HABIT_SECONDS = 12, 5.0
 NEVER_SECONDS = 150.0
 
 
@@ -120,20 +121,25 @@ def freshness(report: Report, shop: BigShop) -> None:
         ready_service(data, 2) as serving,
         background(serving, shop.publishable_key),
     ):
-        bought = _until_shown(serving, shop, _buy_together, "buy")
-        seen = _until_shown(serving, shop, _view_in_turn, "browse")
-    for what, seconds in (("bought together", bought), ("seen in turn", seen)):
-        report.add(
-            Figure(
-                f"freshness, {what}",
-                seconds,
-                "s",
-                target=f"<= {FRESH_SECONDS:.0f}",
-                ok=seconds <= FRESH_SECONDS,
-                note=f"{BELIEVERS} shoppers begin it; another shopper's list shows it, "
-                "with 500 requests/s beside",
-            )
-        )
+        for what, begin, source in (
+            ("bought together", _buy_together, "buy"),
+            ("seen in turn", _view_in_turn, "browse"),
+        ):
+            _add(report, what, _until_shown(serving, shop, begin, source))
+
+
+def _add(report: Report, what: str, seconds: list[float]) -> None:
+    note = (
+        f"{len(seconds)} new habits, {HABIT_SECONDS:.0f} s apart, of {BELIEVERS} shoppers "
+        "each; another shopper's list shows it; with 500 requests/s beside"
+    )
+    for title, value, most in (
+        ("p50", float(np.median(seconds)), MEDIAN_SECONDS),
+        ("worst", max(seconds), FRESH_SECONDS),
+    ):
+        name, good = f"freshness, {what}, {title}", value <= most
+        target = f"<= {most:.0f}"
+        report.add(Figure(name, value, "s", target=target, ok=good, note=note))
 
 
 @contextlib.contextmanager
@@ -159,28 +165,47 @@ def _until_shown(
     shop: BigShop,
     begin: Callable[[Server, BigShop, str, str, int], None],
     source: str,
-) -> float:
-    """Return the seconds from the last shopper's act until a stranger is shown it."""
-    # Two rare items, far apart: nobody has ever met both.
+) -> list[float]:
+    """Return the seconds from the last shopper's act until a stranger is shown it.
+
+    A habit begins every few seconds, so that they fall anywhere between two trainings.
+    """
+    # Pairs of rare items, far apart: nobody has ever met both.
     rare = np.setdiff1d(np.arange(traffic.ITEMS), _popular())
-    one, other = (traffic.item_id(int(rare[at])) for at in (1_000, -1_000))
-    for believer in range(BELIEVERS):
-        begin(serving, shop, one, other, believer)
-    began = time.monotonic()
-    asked: dict[str, Any] = {"key": shop.publishable_key, "source": source, "num": 20}
-    if source == "browse":
-        stranger = "fresh-stranger"
-        _view(serving, shop, one, stranger)
-        asked["user_id"] = stranger
-    else:
-        asked["item_id"] = one
-    path = "/v1/recommendations?" + urlencode(asked)
-    while time.monotonic() - began < NEVER_SECONDS:
-        status, reply = serving.get(path)
-        if status == 200 and other in {card["id"] for card in reply["recommendations"]}:
-            return time.monotonic() - began
+    begins: dict[int, float] = {}
+    shown: list[float] = []
+    started = time.monotonic()
+    while len(shown) < HABITS:
+        now = time.monotonic()
+        number = len(begins) + len(shown)
+        if number < HABITS and now >= started + number * HABIT_SECONDS:
+            one, other = _pair(rare, number, source)
+            for believer in range(BELIEVERS):
+                begin(serving, shop, one, other, number * BELIEVERS + believer)
+            begins[number] = time.monotonic()
+        for number, since in list(begins.items()):
+            one, other = _pair(rare, number, source)
+            waited = time.monotonic() - since
+            if _is_shown(serving, shop, one, other, source):
+                shown.append(waited)
+                del begins[number]
+            elif waited > NEVER_SECONDS:
+                shown.append(float("inf"))
+                del begins[number]
         time.sleep(0.25)
-    return float("inf")
+    return shown
+
+
+def _pair(rare: NDArray[np.int64], number: int, source: str) -> tuple[str, str]:
+    place = 1_000 + 10 * number + (5 if source == "buy" else 0)
+    return traffic.item_id(int(rare[place])), traffic.item_id(int(rare[-place]))
+
+
+def _is_shown(serving: Server, shop: BigShop, one: str, other: str, source: str) -> bool:
+    asked: dict[str, Any] = {"source": source, "num": 20, "item_id": one}
+    asked["key"] = shop.publishable_key
+    status, reply = serving.get("/v1/recommendations?" + urlencode(asked))
+    return status == 200 and other in {card["id"] for card in reply["recommendations"]}
 
 
 def _popular() -> NDArray[np.int64]:

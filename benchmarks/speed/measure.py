@@ -14,6 +14,7 @@ from benchmarks.speed import (
     learning,
     photos,
     reads,
+    rebuilding,
     searching,
 )
 from benchmarks.speed.servers import ServerError
@@ -39,6 +40,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "search": searching.search,
     "forecast": forecasting.forecasting,
     "photos": photos.photos,
+    "rebuild": rebuilding.rebuild,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 

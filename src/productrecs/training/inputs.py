@@ -87,14 +87,11 @@ class TrainingInputs:
         read, pages = 0, [self.behaviour]
         for page in repository.behaviour(self.applied_seq, up_to_seq):
             read += len(page)
-            self.signs.take(
-                [
-                    (row[0], row[1], row[4], row[3])
-                    for row in page
-                    if row[2] is None and row[4]
-                ]
-            )
-            pages.append(_behaviour([row[:4] for row in page if row[2] is not None]))
+            named = [row for row in page if row[2] is not None]
+            pages.append(_behaviour(named))
+            if len(named) < len(page):
+                told = [row for row in page if row[2] is None and row[4]]
+                self.signs.take([(row[0], row[1], row[4], row[3]) for row in told])
         self.behaviour = _joined(pages)
         changed = [
             row
@@ -127,7 +124,7 @@ class TrainingInputs:
 def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
     if not page:
         return Behaviour()
-    times, kinds, items, visitors = zip(*page, strict=True)
+    times, kinds, items, visitors, *_ = zip(*page, strict=True)
     return Behaviour(
         times=np.array(times, np.int64),
         kinds=np.array(kinds, np.int8),

@@ -11,7 +11,7 @@ from productrecs.training.inputs import TrainingInputs
 from productrecs.training.repository import TrainedModel
 
 FACTS_KEPT: Final = 20_000_000
-_REST_FACTOR: Final = 8.0
+_REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority
 _LONGEST_REST_SECONDS: Final = 30.0
 
 

@@ -59,6 +59,26 @@ def visits_of(behaviour: Behaviour) -> Groups:
     return Groups.of(codes, behaviour.items, behaviour.times)
 
 
+def walks_of(behaviour: Behaviour) -> Groups:
+    """Return the visits as they went: an item once for each time somebody came to it."""
+    codes = visits(behaviour.visitors, behaviour.times)
+    order = np.lexsort((behaviour.times, codes))
+    code, item = codes[order], behaviour.items[order]
+    came = np.ones(len(order), dtype=np.bool_)
+    came[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
+    order, code, item = order[came], code[came], item[came]
+    sizes = np.bincount(code)
+    kept = ((sizes > 1) & (sizes <= LARGEST))[code]
+    names, where = np.unique(code[kept], return_inverse=True)
+    begins = behaviour.times[order[kept]][offsets_of(where, len(names))[:-1]]
+    oldest_first = np.argsort(begins, kind="stable")
+    place = np.empty(len(names), dtype=np.int64)
+    place[oldest_first] = np.arange(len(names))
+    by_age = np.argsort(place[where], kind="stable")
+    offsets = offsets_of(place[where], len(names))
+    return Groups(begins[oldest_first], offsets, item[kept][by_age])
+
+
 def orders_of(purchases: Purchases) -> Groups:
     """Return the orders; returns and lines without an order are left out."""
     kept = in_orders(purchases)

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
+from productrecs.storage.bare import bare
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 
 _PAGE: Final = 50_000
@@ -21,6 +22,13 @@ TAUGHT_BY: Final = (
 )
 SIGNS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 """Kinds that name no product and teach what people who looked there go on to."""
+_KINDS: Final = ", ".join(str(int(kind)) for kind in (*TAUGHT_BY, *SIGNS))
+# To the driver itself: ten million rows are read in the time that a third would take.
+_LOG: Final = (
+    "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
+    f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
+    "ORDER BY seq LIMIT ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +119,14 @@ class TrainingRepository:
         return None if row is None else Head(*row)
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (ts, kind, item, visitor, term) of what teaches, in log order.
+        """Give pages of (ts, kind, item, visitor, term, seq) of what teaches, in log order.
 
         Signs have a term and no item, all else an item.
         """
-        log = events.c
-        visitor = sa.func.coalesce(log.session, log.shopper)
-        kinds = [int(kind) for kind in (*TAUGHT_BY, *SIGNS)]
-        query = (
-            sa.select(log.ts, log.kind, log.item, visitor, log.term)
-            .where(
-                log.store_id == self._store_id,
-                log.seq > after_seq,
-                log.seq <= up_to_seq,
-                log.kind.in_(kinds),
-            )
-            .order_by(events.c.seq)
-        )
-        yield from self._pages(query)
+        reader, after = bare(self._transaction), after_seq
+        while page := reader.all(_LOG, (self._store_id, after, up_to_seq, _PAGE)):
+            yield page
+            after = page[-1][-1]
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give pages of (line_seq, basket, item, quantity, total, ts, void, shopper)."""

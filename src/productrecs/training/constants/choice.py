@@ -65,18 +65,23 @@ def improved(
     return best, trial
 
 
-def widest(
-    options: Options, values: Sequence[Changes], judge: Judge[Options], price: float
+def wide_enough(
+    options: Options,
+    values: Sequence[Changes],
+    judge: Judge[Options],
+    enough: float,
+    price: float,
 ) -> Options:
-    """Return the options whose lists show most of the catalog, for at most `price`.
+    """Return the first options whose lists show at least `enough` of the catalog.
 
-    `price` is the share of the best score that this may cost.
+    None may cost more than the share `price` of the best score: where no other does it, the
+    one that shows most is taken.
     """
     tried = [changed(options, one) for one in values]
     found = [(judge(one), one) for one in tried]
     bar = (1.0 - price) * max(trial.mean for trial, _ in found)
-    _, best = max(
-        ((trial, one) for trial, one in found if trial.mean >= bar),
-        key=lambda pair: pair[0].shown,
-    )
-    return best
+    affordable = [(trial, one) for trial, one in found if trial.mean >= bar]
+    for trial, one in affordable:
+        if trial.shown >= enough:
+            return one
+    return max(affordable, key=lambda pair: pair[0].shown)[1]

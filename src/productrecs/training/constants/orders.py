@@ -11,7 +11,7 @@ import numpy as np
 
 from productrecs.engines.contract import Floats
 from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
-from productrecs.training.constants.choice import Trial, improved, widest
+from productrecs.training.constants.choice import Trial, improved, wide_enough
 from productrecs.training.constants.constants import Changes
 from productrecs.training.constants.stretches import Stretch, stretches_of
 from productrecs.training.inputs import Purchases, chosen
@@ -23,7 +23,8 @@ _ANCHORS: Final = 10  # of an order
 _SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
 _LEAST_CART: Final = 3
 _OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
-_PRICE: Final = 0.01  # of all hits, that showing more of the catalog may cost
+_WIDER: Final = 1.3  # beside what plain counting shows of the catalog, that is enough
+_PRICE: Final = 0.015  # of all hits, the most that this may cost
 
 PAGES: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"half_life_days": days} for days in (45.0, 90.0, 720.0)),
@@ -35,7 +36,19 @@ CARTS: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"doublings": times} for times in (0, 1, 3)),
 )
 EXPONENTS: Final[tuple[Changes, ...]] = tuple(
-    {"exponent": power} for power in (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+    {"exponent": power} for power in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+)
+_LARGEST_COUNTED: Final = 100  # lines of an order that plain counting would take
+_COUNTING: Final = CopurchaseOptions(
+    exponent=0.0,
+    shrink=0.0,
+    half_life_days=1e9,
+    large_basket=10**9,
+    season=0.0,
+    alike=0.0,
+    few_orders=10**9,
+    common_share=1.0,
+    places=0,
 )
 
 
@@ -71,7 +84,9 @@ def choose_companions(
         return _judged(groups, parts, n_items, options, _cart_scores, tell)
 
     best, _ = improved(usual or CopurchaseOptions(), PAGES, on_pages)
-    best = widest(best, EXPONENTS, on_pages, _PRICE)
+    enough = _WIDER * _shown_by_counting(groups, parts, n_items)
+    tell()
+    best = wide_enough(best, EXPONENTS, on_pages, enough, _PRICE)
     best, _ = improved(best, CARTS, in_carts)
     return best
 
@@ -83,6 +98,20 @@ def _before(bought: Purchases, until_ms: int) -> Purchases:
         return earlier
     since = np.partition(earlier.times, -MOST_LINES)[-MOST_LINES]
     return chosen(earlier, earlier.times >= since)
+
+
+def _shown_by_counting(groups: Groups, parts: list[Learnable], n_items: int) -> float:
+    """Return which share of the catalog counts of orders, none of them large, show."""
+    small = [part._replace(before=_without_large(part.before)) for part in parts]
+    trial = _judged(groups, small, n_items, _COUNTING, _page_scores, lambda: None)
+    known = sum(len(np.unique(part.before.items)) for part in parts)
+    counted = sum(len(np.unique(part.before.items)) for part in small)
+    return trial.shown * counted / max(known, 1)
+
+
+def _without_large(bought: Purchases) -> Purchases:
+    _, where = np.unique(bought.baskets, return_inverse=True)
+    return chosen(bought, np.bincount(where)[where] <= _LARGEST_COUNTED)
 
 
 def _judged(

@@ -1,6 +1,6 @@
 """By which constants is a store's later visit best told from its earlier ones?
 
-Asked is the next product, after each step of a visit.
+Asked is the next product after each step of a visit, which may be one seen before.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from productrecs.training.constants.constants import Changes
 from productrecs.training.constants.stretches import Stretch, stretches_of
 from productrecs.training.inputs import Behaviour, chosen
 from productrecs.training.learned import sessions_of
-from productrecs.training.past import Groups, visits_of
+from productrecs.training.past import Groups, walks_of
 
 MOST_EVENTS: Final = 1_000_000  # the newest
 _STEPS: Final = 5  # of a visit, the newest
@@ -49,7 +49,7 @@ def choose_visits(
     `tell` is called after each trial.
     """
     newest = _newest(done)
-    groups = visits_of(newest)
+    groups = walks_of(newest)
     parts = [
         Learnable(stretch, chosen(newest, newest.times < stretch.since_ms))
         for stretch in stretches_of(groups)
@@ -75,11 +75,11 @@ def _newest(done: Behaviour) -> Behaviour:
     return chosen(done, done.times >= since)
 
 
-def _scores(index: SessionIndex, groups: Groups, stretch: Stretch) -> Floats:
+def _scores(index: SessionIndex, walks: Groups, stretch: Stretch) -> Floats:
     """Return each visit's mean of whether the next product was told, and how early."""
     scores = np.zeros(len(stretch.asked))
     for number, visit in enumerate(stretch.asked.tolist()):
-        seen = groups.contents(visit)
+        seen = walks.contents(visit)
         steps = range(max(1, len(seen) - _STEPS), len(seen))
         for step in steps:
             shown = index.next_items(seen[:step], stretch.since_ms, _SHOWN).items

@@ -1,0 +1,227 @@
+"""How do we stand beside libraries that others use: implicit, recommenders, lenskit?
+
+They are no part of the benchmarks' environment. Whoever wants them beside ours installs
+them, and what is not there is skipped aloud:
+
+    .venv/bin/pip install implicit pandas
+    .venv/bin/pip install --no-deps recommenders   # its SAR needs pandas alone
+
+`lenskit` does not fit: from 2025 on it wants torch with its three gigabytes of libraries,
+before that numba 0.58 and numpy 1, which our engines do not run with.
+
+The questions are those of `bought_together` (one anchor), `basket_completion` (3 to 50) and
+`next_item`. Libraries of users and items take an order or a visit for a user; a product's
+list is that of the nearest items, a cart's or visit's the library's own way of answering
+for a user it has not met. ALS and BPR have 64 factors; the rest is as the library has it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.quality import basket_completion, bought_together, next_item
+from benchmarks.quality.datasets import online_retail, retailrocket, serenade_bol
+from benchmarks.quality.statistics import difference
+from benchmarks.report import Figure
+from productrecs.engines.browse import SessionOptions
+from productrecs.engines.copurchase import CopurchaseOptions, warm_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.quality.datasets import Split
+    from benchmarks.report import Report
+    from productrecs.engines.contract import Floats, Ints, Items
+
+    Lists = Callable[[Sequence[int]], Items]  # of what is given, the newest last
+
+SHOWN: Final = 20
+FACTORS: Final = 64
+SEED: Final = 11
+CART: Final = 10
+
+
+def measure(report: Report) -> None:
+    """Add each library's figures beside ours, also where it wins."""
+    warm_up()
+    _orders(report)
+    for name, split in (("RetailRocket", retailrocket()), ("serenade_bol", serenade_bol())):
+        _visits(report, name, split)
+
+
+def implicit_lists(groups: Ints, items: Items, n_items: int) -> dict[str, Lists]:
+    """Return the lists of implicit's item neighbours, ALS and BPR.
+
+    Raises:
+        ImportError: when it is not installed.
+    """
+    near = importlib.import_module("implicit.nearest_neighbours")
+    als = importlib.import_module("implicit.als").AlternatingLeastSquares
+    bpr = importlib.import_module("implicit.bpr").BayesianPersonalizedRanking
+    models = {
+        "implicit, item-kNN cosine": near.CosineRecommender(K=100),
+        "implicit, item-kNN BM25": near.BM25Recommender(K=100),
+        "implicit, ALS": als(factors=FACTORS, random_state=SEED),
+        "implicit, BPR": bpr(factors=FACTORS, random_state=SEED),
+    }
+    matrix = _matrix(groups, items, n_items)
+    lists: dict[str, Lists] = {}
+    for name, model in models.items():
+        model.fit(matrix, show_progress=False)
+        lists[name] = _of_factors(model) if name.endswith("BPR") else _implicit(model)
+    return lists
+
+
+def _implicit(model: Any) -> Lists:
+    n_items = (model.item_factors if _has_factors(model) else model.similarity).shape[0]
+
+    def lists(given: Sequence[int]) -> Items:
+        most = SHOWN + len(given)
+        if len(given) == 1 and _has_factors(model):
+            return model.similar_items(given[0], N=most)[0].astype(np.int32)
+        places = np.zeros(len(given), np.int64), np.array(given, np.int64)
+        mine = sparse.csr_matrix((np.ones(len(given)), places), shape=(1, n_items))
+        options = {"filter_already_liked_items": False, "recalculate_user": True}
+        items, scores = model.recommend(0, mine, N=most, **options)
+        return items[scores > 0].astype(np.int32)
+
+    return lists
+
+
+def _has_factors(model: Any) -> bool:
+    return hasattr(model, "item_factors")
+
+
+def _of_factors(model: Any) -> Lists:
+    """Return lists of who answers nobody it has not met: the mean of the given asks."""
+    factors = model.item_factors
+
+    def lists(given: Sequence[int]) -> Items:
+        scores = factors @ factors[list(given)].mean(axis=0)
+        best = np.argpartition(-scores, SHOWN + len(given))[: SHOWN + len(given)]
+        return best[np.lexsort((best, -scores[best]))].astype(np.int32)
+
+    return lists
+
+
+def sar_lists(groups: Ints, items: Items, times: Ints, n_items: int) -> dict[str, Lists]:
+    """Return the lists of recommenders' SAR, by its own item similarity (Jaccard).
+
+    Raises:
+        ImportError: when it is not installed.
+    """
+    pandas = importlib.import_module("pandas")
+    model = importlib.import_module("recommenders.models.sar").SAR(
+        col_user="user",
+        col_item="item",
+        col_rating="rating",
+        col_timestamp="time",
+        similarity_type="jaccard",
+        timedecay_formula=False,
+    )
+    facts = {"user": groups, "item": items, "rating": 1.0, "time": times // 1000}
+    if not hasattr(np, "NaN"):
+        np.NaN = np.nan  # SAR names it so; numpy 2 no longer does
+    model.fit(pandas.DataFrame(facts).drop_duplicates(["user", "item"]))
+    places = np.full(n_items, -1)
+    for item, place in model.item2index.items():
+        places[item] = place
+    names = np.array([model.index2item[at] for at in range(len(model.item2index))])
+    similar = sparse.csr_array(model.item_similarity)
+
+    def lists(given: Sequence[int]) -> Items:
+        known = places[list(given)]
+        known = known[known >= 0]
+        if not len(known):
+            return np.zeros(0, np.int32)
+        summed = sparse.csr_array(similar[known].sum(axis=0).reshape(1, -1))
+        found, scores = summed.indices, summed.data
+        best = np.lexsort((names[found], -scores))[: SHOWN + len(given)]
+        return names[found[best]].astype(np.int32)
+
+    return {"recommenders, SAR": lists}
+
+
+def _without(items: Items, given: Sequence[int], most: int) -> Items:
+    return items[~np.isin(items, given)][:most]
+
+
+def _others(
+    report: Report, what: str, groups: Ints, items: Items, times: Ints, n_items: int
+) -> dict[str, Lists]:
+    found: dict[str, Lists] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, make in (
+            ("implicit", lambda: implicit_lists(groups, items, n_items)),
+            ("recommenders", lambda: sar_lists(groups, items, times, n_items)),
+        ):
+            try:
+                found |= make()
+            except ImportError as error:
+                report.skip(f"{name} on {what}", f"not installed: {error}")
+    return found
+
+
+def _orders(report: Report) -> None:
+    test = bought_together.trial(online_retail(), bought_together.CUT)
+    orders, items, times = test.orders.lines_of(test.learned)
+    others = _others(report, "Online Retail", orders, items, times, test.orders.n_items)
+    mine = bought_together.ask(test, bought_together.ours(test, CopurchaseOptions()))
+    largest = bought_together.LARGEST_ASKED
+    asked = basket_completion.questions(test, test.now_ms, largest=largest)
+    cart = basket_completion.ask(asked, basket_completion.ours(test, CopurchaseOptions()))[
+        0
+    ]
+    groups = np.repeat(np.arange(len(test.asked)), [len(order) for order in test.asked])
+    for name, lists in others.items():
+        found = bought_together.ask(
+            test, lambda anchor, of=lists: _without(of([anchor]), [anchor], CART)
+        )
+        shown = f"its catalog coverage {found.coverage:.3f}, ours {mine.coverage:.3f}"
+        for length in (4, 10):
+            title = f"beside {name}, bought together, hit@{length}"
+            _add(report, title, mine.hits[length], found.hits[length], groups, shown)
+        hits = basket_completion.ask(
+            asked, lambda given, of=lists: _without(of(given.tolist()), given, CART)
+        )[0]
+        title = f"beside {name}, basket completion, HR@10"
+        _add(report, title, cart, hits, np.arange(len(asked)))
+
+
+def _visits(report: Report, name: str, split: Split) -> None:
+    sessions, items, times = split.train.events()
+    others = _others(report, name, sessions, items, times, split.n_items)
+    mine = next_item.ask(split, next_item.ours(split, SessionOptions()))
+    for other, lists in others.items():
+        found = next_item.ask(
+            split, lambda visit, _, of=lists: _without(of(visit[-9:]), visit[-1:], SHOWN)
+        )
+        for metric in ("HR@20", "MRR@20"):
+            title = f"beside {other}, next item, {name}, {metric}"
+            scores = mine.scores(metric), found.scores(metric)
+            _add(report, title, *scores, mine.groups)
+
+
+def _matrix(groups: Ints, items: Items, n_items: int) -> sparse.csr_matrix:
+    pairs = np.unique(groups * np.int64(n_items) + items)
+    rows = np.unique(pairs // n_items, return_inverse=True)[1]
+    ones = np.ones(len(pairs), np.float32)
+    return sparse.csr_matrix(
+        (ones, (rows, pairs % n_items)), shape=(int(rows.max()) + 1, n_items)
+    )
+
+
+def _add(
+    report: Report, title: str, mine: Floats, theirs: Floats, groups: Ints, note: str = ""
+) -> None:
+    value, floor = float(mine.mean()), float(theirs.mean())
+    gain = difference(mine, theirs, groups)
+    ratio = value / floor if floor else float("inf")
+    said = f"difference {gain}" + (f"; {note}" if note else "")
+    report.add(Figure(title, value, "share", floor, ratio, note=said))

@@ -1,0 +1,142 @@
+"""How long, and with how much memory, does a store learn ten million facts from nothing?"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.report import Figure
+from benchmarks.speed import traffic
+from benchmarks.speed.shop import walks
+from benchmarks.speed.stores import DOMAIN, scratch, timed
+from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.storage.bare import bare
+from productrecs.storage.database import Database
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.report import Report
+    from productrecs.core.ids import StoreId
+
+FACTS = int(os.environ.get("BENCH_REBUILD_FACTS", "10000000"))
+SHOPPERS, DAYS = 500_000, 180
+STEPS, CARTS = 7, 0.08  # a visit's products, and how many go into the cart
+ORDER = 3  # products of an order; every sixth visit ends in one
+VISITS_AN_ORDER = 6
+VISITS = 12_000  # in a transaction
+SECONDS, MEGABYTES = 90.0, 3_000
+
+Rows = list[tuple[object, ...]]
+
+
+def rebuild(report: Report) -> None:
+    """Measure `productrecs train` on a log of ten million, beside reading its rows."""
+    with scratch() as folder:
+        data = folder / "data"
+        data.mkdir()
+        database = Database.open(None, data)
+        migrate(database)
+        store, _ = register(database, Registration(DOMAIN), system_ms)
+        filled = _fill(database, store.store_id)
+        floor = _bare(database, store.store_id)
+        database.close()
+        run = timed(data, "train", DOMAIN)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
+    of = f"{filled:,} facts, {traffic.ITEMS:,} products"
+    report.add(
+        Figure(
+            "rebuild from nothing",
+            run.seconds,
+            "s",
+            floor,
+            run.seconds / floor,
+            f"<= {SECONDS:.0f}",
+            run.seconds <= SECONDS,
+            f"{of}; {run.told()}; floor: reading the rows",
+        )
+    )
+    good = peak <= MEGABYTES
+    target = f"<= {MEGABYTES}"
+    report.add(Figure("rebuild, memory", peak, "MB", target=target, ok=good, note=of))
+
+
+def _fill(database: Database, store_id: StoreId) -> int:
+    """Write items and facts straight into the tables; return how many facts."""
+    with database.transaction(synced=False) as transaction:
+        # Training does not look at it, and to fill it takes longer than all the rest.
+        bare(transaction).run("DROP INDEX IF EXISTS ix_events_store_id_person", ())
+        stock = (
+            {
+                "store_id": store_id,
+                "number": number,
+                "item_id": f"i{number}",
+                "present": True,
+                "change_seq": 0,
+                "created_at": 0,
+                "updated_at": 0,
+            }
+            for number in range(traffic.ITEMS)
+        )
+        transaction.execute(items.insert(), list(stock))
+    with database.transaction(synced=False) as transaction:
+        bare(transaction).run(
+            "UPDATE store_heads SET next_number = ? WHERE store_id = ?",
+            (traffic.ITEMS, store_id),
+        )
+    count = 0
+    for made, bought in _rows(store_id):
+        with database.transaction(synced=False) as transaction:
+            StoreLog(database, transaction, store_id).take(len(made) + len(bought))
+            database.insert_rows(transaction, events, made)
+            database.insert_rows(transaction, purchase_lines, bought)
+        count += len(made) + len(bought)
+    return count
+
+
+def _rows(store_id: StoreId) -> Iterator[tuple[Rows, Rows]]:
+    rng = np.random.default_rng(23)
+    popularity = traffic.Popularity()
+    begins, seq, order = system_ms() - DAYS * DAY_MS, 0, 0
+    while seq < FACTS:
+        walked = walks(popularity, popularity.draw(VISITS, rng), STEPS, rng).tolist()
+        kinds = np.where(rng.random((VISITS, STEPS)) < CARTS, 2, 1).tolist()
+        people = rng.integers(SHOPPERS, size=VISITS).tolist()
+        made: Rows = []
+        bought: Rows = []
+        for number, visit in enumerate(walked):
+            who = f"s_{people[number]:08d}"
+            for item, kind in zip(visit, kinds[number], strict=True):
+                seq += 1
+                ts = begins + seq * (DAYS * DAY_MS // FACTS)
+                told = (None, None, None, None, None, None, None, False)
+                made.append((store_id, seq, ts, kind, item, who, who, who, *told))
+            if number % VISITS_AN_ORDER == 0:
+                order += 1
+                for line, item in enumerate(visit[:ORDER]):
+                    seq += 1
+                    ts = begins + seq * (DAYS * DAY_MS // FACTS)
+                    where = (store_id, seq, seq, order, f"A-{order}", 0, item, line, 1)
+                    told = (False, ts, 1, 19.9, 19.9, None, who, who, who, False)
+                    bought.append((*where, *told))
+        yield made, bought
+
+
+def _bare(database: Database, store_id: StoreId) -> float:
+    began, after = time.perf_counter(), 0
+    with database.reading() as connection:
+        while page := bare(connection).all(
+            "SELECT seq, ts, kind, item, session FROM events "
+            "WHERE store_id = ? AND seq > ? ORDER BY seq LIMIT 100000",
+            (store_id, after),
+        ):
+            after = page[-1][0]
+    return time.perf_counter() - began
