@@ -121,6 +121,7 @@ def next_items(
         vote = similar[session] * math.exp(-place / options.vote_scale)
         for at, item in enumerate(kept[session]):
             near = math.exp(-abs(at - star) / options.distance_scale)
+            near *= options.backward if at < star else 1.0
             rare = 1 + options.rarity * math.log(len(kept) / len(holders[item]))
             scores[item] += vote * near * rare
     scores.pop(visit[-1], None)

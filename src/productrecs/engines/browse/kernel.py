@@ -160,6 +160,7 @@ def vote(
 ) -> int:
     """Let the kept sessions vote for their items; return how many items got a vote."""
     found = 0
+    longest = len(weights.distance) // 2
     for place in range(count):
         slot = work.slots[place]
         matched = work.matched[place]
@@ -174,7 +175,7 @@ def vote(
             if work.votes[item] == 0.0:
                 work.touched[found] = item
                 found += 1
-            work.votes[item] += weight * weights.distance[abs(at - where)]
+            work.votes[item] += weight * weights.distance[longest + at - where]
     return found
 
 

@@ -33,7 +33,7 @@ class Weights(NamedTuple):
 
     match: Floats  # [prefix] by place in the visit, newest first
     vote: Floats  # [prefix] by place in the visit of the item that matched newest
-    distance: Floats  # [longest + 1] by distance inside the neighbouring session
+    distance: Floats  # [2 * longest + 1] by place beside the match in the neighbour
 
 
 class Question(NamedTuple):
@@ -50,10 +50,12 @@ class Question(NamedTuple):
 def weights_of(options: SessionOptions) -> Weights:
     """Return the tables of `options`."""
     places = np.arange(options.prefix)
+    beside = np.arange(-options.longest, options.longest + 1)
+    near = np.exp(-np.abs(beside) / options.distance_scale)
     return Weights(
         match=np.exp(-places / options.match_scale),
         vote=np.exp(-places / options.vote_scale),
-        distance=np.exp(-np.arange(options.longest + 1) / options.distance_scale),
+        distance=np.where(beside < 0, options.backward, 1.0) * near,
     )
 
 

@@ -32,6 +32,7 @@ class SessionOptions:
     distance_scale: float = 1.0
     days_scale: float = 50.0
     rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
+    backward: float = 1.0  # of its vote, for what a neighbour saw before the item in common
 
     def to_array(self) -> Floats:
         """Return the constants in their order."""
@@ -39,14 +40,15 @@ class SessionOptions:
 
     @classmethod
     def from_array(cls, constants: Iterable[float]) -> Self:
-        """Return the options that gave `constants`.
+        """Return the options that gave `constants`; an older release gave fewer.
 
         Raises:
-            ValueError: when there are too many or too few.
+            ValueError: when there are too many.
         """
-        fields = cls.__dataclass_fields__.values()
+        given = list(constants)
+        fields = list(cls.__dataclass_fields__.values())[: len(given)]
         values: dict[str, Any] = {
             field.name: int(value) if field.type == "int" else float(value)
-            for field, value in zip(fields, constants, strict=True)
+            for field, value in zip(fields, given, strict=True)
         }
         return cls(**values)

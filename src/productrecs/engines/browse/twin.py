@@ -71,6 +71,6 @@ def _votes(
     inside = np.arange(len(whose)) - firsts[whose]
     items = layout.items[begins[whose] + inside]
     star = np.flatnonzero(items == question.items[matched][whose]) - firsts
-    distance = np.abs(inside - star[whose])
-    votes = (similar * weights.vote[matched])[whose] * weights.distance[distance]
+    beside = len(weights.distance) // 2 + inside - star[whose]
+    votes = (similar * weights.vote[matched])[whose] * weights.distance[beside]
     return items.astype(np.int64), votes
