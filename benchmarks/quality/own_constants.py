@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 def measure(report: Report) -> None:
     """Add what the chosen constants reach beside the defaults, on all three sets."""
-    _orders(report)
     for name, split in (("RetailRocket", retailrocket()), ("serenade_bol", serenade_bol())):
         _visits(report, name, split)
+    _orders(report)
 
 
 def _orders(report: Report) -> None:
