@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
@@ -59,8 +60,22 @@ _FETCHING: Final = 8
 _BATCH: Final = 32
 _PAUSE_SECONDS: Final = 0.05
 _REST_FACTOR: Final = 8.0
+_READ_FACTOR: Final = 20.0  # what is due is read again after so many times what that took
 _LONGEST_REST_SECONDS: Final = 60.0
 _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What of a store is due, in order, as it was read."""
+
+    due: list[Due]
+    good_until: float
+
+    def drop(self, asked: Sequence[Due]) -> None:
+        """Take out what was asked for."""
+        numbers = {one.number for one in asked}
+        self.due = [one for one in self.due if one.number not in numbers]
 
 
 class PictureDuties:
@@ -76,6 +91,7 @@ class PictureDuties:
         self._pace = Pace()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}
+        self._waiting: dict[StoreId, _Waiting] = {}
         self._looked_at: set[StoreId] = set()  # for pictures of another embedding
 
     def stores_to_see(self) -> Sequence[StoreId]:
@@ -124,19 +140,32 @@ class PictureDuties:
 
     def _fetch_some(self, store_id: StoreId) -> int:
         """Fetch and look at some of what is due; return how many, 0 when none is."""
-        now_ms = system_ms()
-        with self._services.database.reading() as connection:
-            due = PictureRepository(connection, store_id).due(now_ms, _BATCH * 8)
-        if not due:
+        waiting = self._read_due(store_id)
+        if not waiting.due:
+            self._waiting.pop(store_id, None)
             return 0
-        asked = self._ask(due)
+        asked = self._ask(waiting.due)
+        waiting.drop([one for one, _ in asked])
         outcomes = [self._outcome(one, answer) for one, answer in asked]
         with self._services.database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).store(outcomes, system_ms())
         if not outcomes:
-            hosts = {_host(one.url) for one in due}
+            hosts = {_host(one.url) for one in waiting.due}
             time.sleep(max(_PAUSE_SECONDS, min(1.0, self._pace.soonest(hosts))))
         return max(1, len(outcomes))
+
+    def _read_due(self, store_id: StoreId) -> _Waiting:
+        """Return what is due, read lately: of a large catalog all of it must be sorted."""
+        began = time.monotonic()
+        waiting = self._waiting.get(store_id)
+        if waiting is not None and waiting.due and began < waiting.good_until:
+            return waiting
+        with self._services.database.reading() as connection:
+            due = PictureRepository(connection, store_id).due(system_ms(), _BATCH * 8)
+        ended = time.monotonic()
+        read = _Waiting(due, ended + _READ_FACTOR * (ended - began))
+        self._waiting[store_id] = read
+        return read
 
     def _ask(self, due: Sequence[Due]) -> list[tuple[Due, "Future[Fetched]"]]:
         """Ask hosts for some pictures, each host at its pace; wait for all answers."""
