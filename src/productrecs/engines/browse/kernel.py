@@ -66,16 +66,6 @@ _QUESTION = _named(Question, _NUMBERS, _I8, _I8, types.boolean, _I8, _I8)
 _WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _FLOATS, _NUMBERS)
 
 
-@compiled(_I8(_LAYOUT, _INTS, _INTS))
-def newest_head(layout: Layout, heads: Ints, ends: Ints) -> int:
-    """Return the newest session any posting list has next; -1 when all are read."""
-    slot = -1
-    for place in range(len(heads)):
-        if heads[place] < ends[place] and layout.postings[heads[place]] > slot:
-            slot = layout.postings[heads[place]]
-    return slot
-
-
 @compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
 def recent_sessions(
     layout: Layout, weights: Weights, question: Question, work: Work
@@ -83,25 +73,33 @@ def recent_sessions(
     """Merge the items' postings, newest session first; return how many were kept."""
     asked = len(question.items)
     heads, ends = np.empty(asked, dtype=np.int64), np.empty(asked, dtype=np.int64)
+    newest = np.empty(asked, dtype=np.int64)  # the session at each head; -1 at the end
     for place in range(asked):
-        heads[place] = layout.posting_offsets[question.items[place]]
+        head = layout.posting_offsets[question.items[place]]
         ends[place] = layout.posting_offsets[question.items[place] + 1]
+        newest[place] = layout.postings[head] if head < ends[place] else -1
+        heads[place] = head
     kept = 0
-    slot = newest_head(layout, heads, ends)
-    while slot >= 0 and kept < question.recent_sessions:
+    while kept < question.recent_sessions:
+        slot = -1
+        for place in range(asked):
+            slot = max(slot, newest[place])
+        if slot < 0:
+            break
         similar = 0.0
         matched = -1
         for place in range(asked):
-            if heads[place] < ends[place] and layout.postings[heads[place]] == slot:
+            if newest[place] == slot:
                 similar += weights.match[place]
                 matched = place if matched < 0 else matched
-                heads[place] += 1
+                head = heads[place] + 1
+                newest[place] = layout.postings[head] if head < ends[place] else -1
+                heads[place] = head
         if not (question.excludes and layout.owners[slot] == question.excluded):
             work.slots[kept] = slot
             work.similar[kept] = similar * layout.freshness[slot]
             work.matched[kept] = matched
             kept += 1
-        slot = newest_head(layout, heads, ends)
     return kept
 
 
