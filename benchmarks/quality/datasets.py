@@ -160,6 +160,28 @@ def online_retail_demand() -> tuple[npt.NDArray[np.float32], int]:
     return amounts, _EPOCH_ORDINAL + first
 
 
+def online_retail_sales() -> tuple[npt.NDArray[np.float32], int]:
+    """Return units by product and day as they were sold, and the first day's ordinal.
+
+    No cancellation, no non-product and no line without a price; shape [products, days].
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    table = pq.read_table(
+        _present("online_retail/daily_demand.parquet"),
+        columns=["date", "stock_code", "units"],
+    )
+    codes = table["stock_code"].to_numpy().astype(str)
+    kept = ~np.isin(codes, NO_PRODUCTS)
+    products, items = np.unique(codes[kept], return_inverse=True)
+    days = table["date"].to_numpy().astype("datetime64[D]").astype(np.int64)[kept]
+    first = int(days.min())
+    amounts = np.zeros((len(products), int(days.max()) - first + 1), np.float32)
+    np.add.at(amounts, (items, days - first), table["units"].to_numpy()[kept])
+    return amounts, _EPOCH_ORDINAL + first
+
+
 def retailrocket() -> Split:
     """Return the COTREC cut; train has no times: spread over the 28 days before the test.
 

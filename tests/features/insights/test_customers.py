@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.core.clock import DAY_MS
+from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.report import Asked, ReportError
+from productrecs.features.insights.customers.due import stores_to_work_out
 from productrecs.features.insights.customers.report import (
     customers_report,
     people_report,
@@ -180,7 +181,25 @@ def test_before_the_first_night_it_says_so(shop: Shop) -> None:
     for make in (customers_report, people_report):
         made = make(shop.database, shop.store, asked())
         assert made.rows == ()
-        assert "every night" in made.notes[-1]
+        assert "Not worked out yet" in made.notes[-1]
+
+
+def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop) -> None:
+    def is_due(hours: float) -> bool:
+        return bool(
+            stores_to_work_out(
+                shop.database, [shop.store], NOON + round(hours * 60 * MINUTE_MS)
+            )
+        )
+
+    assert is_due(0)
+    work_out(shop.database, shop.store, NOON)
+    assert not is_due(5)
+    shop.order("A-1", NewLine("tent", 1, 30.0), user="anna")
+    assert is_due(5)
+    work_out(shop.database, shop.store, NOON)
+    assert not is_due(13.9)  # 01:54, their time
+    assert is_due(14)
 
 
 def test_other_groups_are_refused(shop: Shop) -> None:

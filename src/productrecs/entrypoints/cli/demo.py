@@ -45,12 +45,17 @@ from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 
 DOMAIN: Final = "demo.localhost"
-SETTINGS: Final = {"currency": "EUR", "timezone": "Europe/Berlin", "language": "en"}
+SETTINGS: Final = {
+    "currency": "EUR",
+    "timezone": "Europe/Berlin",
+    "language": "en",
+    "demand_forecast": "true",
+}
 SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
-_EDITION: Final = 3
+_EDITION: Final = 4
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
 _STEPS: Final = 6
 

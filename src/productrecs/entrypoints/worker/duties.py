@@ -13,6 +13,7 @@ from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
+from productrecs.features.insights.customers.due import stores_to_work_out
 from productrecs.features.insights.customers.report import work_out
 from productrecs.features.insights.experiments.measure import measure
 from productrecs.records.catalog.repository import CatalogRepository
@@ -86,6 +87,14 @@ class StoreDuties:
         """Work out what the store's holdout test says by now."""
         store, services = self._store(job), self._services
         measure(services.database, store, store.settings.holdout_test, services.clock())
+
+    def stores_to_work_out(self) -> Sequence[StoreId]:
+        """Return the stores whose night has come, or that have grown much since."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_to_work_out(
+            services.database, self._accounts.all(), services.clock()
+        )
 
     def work_out_customers(self, job: Job, _progress: Progress) -> None:
         """Work out who the store's customers are."""

@@ -31,7 +31,11 @@ def build_worker(services: Services) -> Worker:
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
         Duty("measure-tests", every=timedelta(hours=1), stores=stores.stores_in_tests),
-        Duty("work-out-customers", every=timedelta(hours=24), stores=stores.all_stores),
+        Duty(
+            "work-out-customers",
+            every=timedelta(minutes=10),
+            stores=stores.stores_to_work_out,
+        ),
         # Everybody's lists follow within a minute: the wait, the rest and the training.
         Duty("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )

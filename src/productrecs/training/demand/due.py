@@ -1,15 +1,12 @@
 """Whose night is it? Stores whose forecast is of an earlier day, from 2 o'clock on."""
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.night import night_has_come
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import last_runs
-
-NIGHT_HOUR: Final = 2
 
 
 def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list[StoreId]:
@@ -25,15 +22,6 @@ def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list
     return [
         store.store_id
         for store in wanting
-        if is_due(store, newest.get(store.store_id), now_ms)
+        if store.store_id not in newest
+        or night_has_come(store.settings.zone, newest[store.store_id], now_ms)
     ]
-
-
-def is_due(store: Store, generated_at: int | None, now_ms: int) -> bool:
-    """Return whether a store that was last forecast then wants it again now."""
-    if generated_at is None:
-        return True
-    zone = store.settings.zone
-    then = datetime.fromtimestamp(generated_at / 1000, tz=zone)
-    now = datetime.fromtimestamp(now_ms / 1000, tz=zone)
-    return now.date() > then.date() and now.hour >= NIGHT_HOUR

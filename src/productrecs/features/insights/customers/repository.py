@@ -32,6 +32,27 @@ class WorkedOut(NamedTuple):
     result: dict[str, Any]
 
 
+class LastWorkedOut(NamedTuple):
+    """How far a store's log goes; when its customers were worked out, and of how much."""
+
+    store_id: StoreId
+    head: int
+    computed_at: int | None
+    applied_seq: int
+
+
+def last_worked_out(connection: sa.Connection) -> list[LastWorkedOut]:
+    """Return that of every store of the installation."""
+    heads, own = store_heads.c, insights.c
+    query = sa.select(heads.store_id, heads.seq, own.computed_at, own.applied_seq)
+    same = sa.and_(own.store_id == heads.store_id, own.name == CUSTOMERS)
+    rows = connection.execute(query.select_from(store_heads.outerjoin(insights, same)))
+    return [
+        LastWorkedOut(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
+        for row in rows
+    ]
+
+
 class CustomerRepository:
     """One store's customers, inside one transaction; never commits."""
 
