@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from productrecs.core.clock import iso
@@ -56,6 +58,11 @@ MEASURES: Final = (
 )
 
 
+_COMPARED: Final = frozenset(
+    {"shown", "click_rate", "conversion", "carts", "orders", "revenue", "revenue_share"}
+)
+
+
 class Impact(NamedTuple):
     """One group in one currency; what is shown has none, and stands with the store's."""
 
@@ -82,20 +89,53 @@ def attribution_report(database: Database, store: Store, period: Asked) -> Repor
         raise ReportError(message)
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        touches, credited = repository.touches(period, by), repository.credits(period, by)
-        whole, behind = repository.whole(period), repository.behind()
-    currency = store.settings.currency
-    groups = joined(touches, credited, currency)
+        behind, currency = repository.behind(), store.settings.currency
+        groups = _groups(repository, period, by, currency)
+        figures = list(_figures(groups, repository.whole(period), currency))
+        earlier = _just_before(period)
+        if earlier is not None:
+            before = _groups(repository, earlier, by, currency)
+            figures += _told_before(_figures(before, repository.whole(earlier), currency))
     rows = tuple(_row(one) for one in _ordered(groups, by)[: period.limit])
     return Report(
         name="attribution",
         title=f"Carts and sales after recommendations, {period.first_day} to "
         f"{period.last_day}",
-        figures=tuple(_figures(groups, whole, currency)),
+        figures=tuple(figures),
         columns=(*(GROUPS[name] for name in by), CURRENCY, *MEASURES),
         rows=rows,
         notes=(RULE, *notes_on(len(groups) - len(rows), behind)),
     )
+
+
+def _groups(
+    repository: ImpactRepository, period: Asked, by: Sequence[str], currency: str
+) -> list[Impact]:
+    return joined(
+        repository.touches(period, by), repository.credits(period, by), currency
+    )
+
+
+def _just_before(period: Asked) -> Asked | None:
+    """Return as many days as `period` has, right before it."""
+    first, last = (date.fromisoformat(day) for day in (period.first_day, period.last_day))
+    days = (last - first).days + 1
+    if (first - date.min).days < days:
+        return None
+    return replace(
+        period,
+        first_day=(first - timedelta(days=days)).isoformat(),
+        last_day=(first - timedelta(days=1)).isoformat(),
+    )
+
+
+def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
+    """Give the figures that are worth comparing, as those of the days before."""
+    for one in figures:
+        named = one.definition
+        if named.name in _COMPARED:
+            meaning = f"{named.meaning}: in as many days right before"
+            yield _figure(f"{named.name}_before", named.unit, one.value, meaning)
 
 
 def sales_report(database: Database, store: Store, period: Asked) -> Report:
@@ -268,6 +308,10 @@ def _figures(
     yield _figure("shown", "count", shown, "recommended products shown, live")
     yield _figure("clicked", "count", clicked, "clicks on them")
     yield _figure("click_rate", "share", share(clicked, shown), "clicked / shown")
+    bought = sum(one.credits.lines_clicked for one in groups)
+    yield _figure(
+        "conversion", "share", share(bought, clicked), "lines bought after a click / clicked"
+    )
     by_currency: dict[str, list[Credits]] = defaultdict(list)
     for one in groups:
         by_currency[one.currency].append(one.credits)
@@ -303,6 +347,12 @@ def _in_currency(
         "share",
         share(revenue, all_of_it.revenue),
         f"credited revenue / all live revenue in {currency}",
+    )
+    yield _figure(
+        f"order_value{suffix}",
+        "money",
+        share(all_of_it.revenue, all_of_it.orders),
+        f"all live revenue / all live orders in {currency}",
     )
 
 
