@@ -22,6 +22,14 @@ from productrecs.engines.demand.calibration import (
     sale_classes,
 )
 from productrecs.engines.demand.features import levels, means, own_quantiles, store_totals
+from productrecs.engines.demand.mixing import (
+    Came,
+    Mixture,
+    Ways,
+    mixture_of,
+    pinball,
+    the_ladder,
+)
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
 from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.statistical import expect, standing
@@ -33,13 +41,16 @@ if TYPE_CHECKING:
     from productrecs.engines.contract import Bools, Floats, Ints, Items
     from productrecs.engines.demand.series import Amounts, Demand
 
-_SHARES: Final = (0.0, 0.5, 1.0)
 _FIRST_ORIGIN: Final = 56
 _MOST_JUDGED: Final = 4_000
 _SALE_DAYS: Final = 112
 _FEWEST_JUDGED_BY: Final = 28  # days with a sale, for an item's figures to mean anything
 _LEARNED_FROM: Final = 5  # sales in the last 112 days, for the model to know an item
 _LEAST_FACTOR, _MOST_FACTOR = 0.75, 4 / 3
+_TOTALS_PART: Final = 0.5
+"""Of the way from what items say together to what the store's total says. Both are wrong
+by themselves; in between was better than either on earlier origins."""
+
 _MISSING_WEIGHT: Final = 4.0
 _SUM_DAYS: Final = 14
 _NORMAL_P90: Final = 1.2816
@@ -49,16 +60,10 @@ _NORMAL_P90: Final = 1.2816
 class Verdict:
     """What the past says of how to forecast now; by class of items."""
 
-    shares: Floats  # [CLASSES] of the model, the rest is the ladder's
-    moving: Bools  # [CLASSES] where a moving average did better than both
+    mixture: Mixture
     calibration: Calibration
     sums: Floats  # [CLASSES] by how much sums of days spread wider than chance alone
     judged: Judged | None
-
-    @property
-    def wants_model(self) -> bool:
-        """Whether the model is worth being learned."""
-        return bool((self.shares > 0).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,13 @@ class Judged:
 
 @dataclass(slots=True, eq=False)
 class _Candidates:
-    """The candidates of all origins, joined: the model's, the ladder's, the moving's."""
+    """The ways of all origins, what came, and what that is held against."""
 
-    model: list[Paths]
-    ladder: list[Paths]
-    moving: list[Paths]
+    ways: list[Ways]
     actual: list[Amounts]
     on_sale: list[Bools]
     levels: list[Floats]
+    jumps: list[Floats]
     classes: list[Ints]
     origins: list[Ints]
 
@@ -98,15 +102,14 @@ def judge(
     origins = origins_of(demand.days, options)
     judged = _judged_items(demand)
     if not origins or not len(judged):
-        nothing = np.zeros(CLASSES)
-        return Verdict(nothing, nothing > 0, no_calibration(), nothing + 1.5, None)
+        return Verdict(the_ladder(), no_calibration(), np.full(CLASSES, 1.5), None)
     model = None
     if is_enough(demand.until(origins[-1]), options, demand.days):
         try:
             model = learn(demand.until(origins[-1]), options, lambda s: progress(0.6 * s))
         except ModelMissingError:
             model = None
-    found = _Candidates([], [], [], [], [], [], [], [])
+    found = _Candidates([], [], [], [], [], [], [])
     for place, origin in enumerate(origins):
         _add(found, demand, origin, judged, model, options)
         progress(0.6 + 0.35 * (place + 1) / len(origins))
@@ -149,7 +152,7 @@ def reconciled(paths: Paths, total: Floats, trust: float) -> Paths:
     sums = paths.mean.sum(axis=0, dtype=np.float64).reshape(-1, WEEK).sum(axis=1)
     wanted = total.reshape(-1, WEEK).sum(axis=1)
     factors = np.where(sums > 0, wanted / np.maximum(sums, 1e-9), 1.0)
-    factors = np.clip(factors, _LEAST_FACTOR, _MOST_FACTOR) ** trust
+    factors = np.clip(factors, _LEAST_FACTOR, _MOST_FACTOR) ** (_TOTALS_PART * trust)
     return paths.times(np.repeat(factors, WEEK))
 
 
@@ -187,6 +190,26 @@ def _judged_items(demand: Demand) -> Ints:
     return often[::step]
 
 
+def ways_ahead(
+    demand: Demand, options: DemandOptions, model: BoostedModel | None
+) -> tuple[Ways, Items]:
+    """Return what each way tells of the days after `demand`, and the items of the model."""
+    origin = demand.days
+    total, shut = total_mean(store_totals(demand), demand.first_day)
+    closed, trust = shut[None], trust_in_total(demand)
+    ladder = expect(demand, origin, options).closed_on(closed)
+    modelled, items = ladder, np.zeros(0, np.int32)
+    if model is not None:
+        items = learned_items(demand, origin, options)
+        theirs = model.expect(demand, origin, items).closed_on(closed)
+        modelled = reconciled(_replaced(ladder, items, theirs), total, trust)
+    ladder = reconciled(ladder, total, trust)
+    idle = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
+    moving = moving_average(demand, origin).closed_on(closed)
+    moving = _replaced(moving, idle, ladder.of(idle))
+    return Ways(ladder, ladder if model is None else modelled, moving), items
+
+
 def _add(
     found: _Candidates,
     demand: Demand,
@@ -196,20 +219,15 @@ def _add(
     options: DemandOptions,
 ) -> None:
     known = demand.until(origin)
-    total, shut = total_mean(store_totals(known), known.first_day)
-    ladder = expect(known, origin, options).closed_on(shut[None])
-    modelled, trust = ladder, trust_in_total(known)
-    if model is not None:
-        items = learned_items(known, origin, options)
-        modelled = _replaced(ladder, items, model.expect(known, origin, items))
-        modelled = reconciled(modelled.closed_on(shut[None]), total, trust)
-    found.ladder.append(reconciled(ladder, total, trust).of(judged))
-    found.model.append(modelled.of(judged))
-    found.moving.append(moving_average(known, origin).closed_on(shut[None]).of(judged))
+    ways, _ = ways_ahead(known, options, model)
+    found.ways.append(ways.of(judged))
     span = slice(origin, origin + HORIZON)
     found.actual.append(demand.amounts[judged, span])
     found.on_sale.append(demand.on_sale[judged, span])
     found.levels.append(levels(known, origin)[judged])
+    steps = np.diff(known.amounts[judged], axis=1)
+    jumps = np.sqrt((steps**2).mean(axis=1, dtype=np.float64))
+    found.jumps.append(np.where(jumps > 0, jumps, np.inf))
     found.classes.append(sale_classes(known, origin)[judged])
     found.origins.append(np.full(len(judged), len(found.origins)))
 
@@ -230,50 +248,23 @@ def _joined(paths: list[Paths]) -> Paths:
 def _verdict(
     found: _Candidates, *, has_model: bool, demand: Demand, judged: Ints
 ) -> Verdict:
-    model, ladder, moving = map(_joined, (found.model, found.ladder, found.moving))
+    ways = Ways(
+        _joined([one.ladder for one in found.ways]),
+        _joined([one.model for one in found.ways]),
+        _joined([one.moving for one in found.ways]),
+    )
     actual, on_sale = np.concatenate(found.actual), np.concatenate(found.on_sale)
     scale, classes = np.concatenate(found.levels), np.concatenate(found.classes)
-    shares, by_moving = np.zeros(CLASSES), np.zeros(CLASSES, np.bool_)
-    mixtures = [
-        (share, ladder.mixed(model, np.full(len(scale), share)))
-        for share in (_SHARES if has_model else _SHARES[:1])
-    ]
-    losses = [_losses(paths, actual, on_sale, scale) for _, paths in mixtures]
-    loss_of_moving = _losses(moving, actual, on_sale, scale)
-    served = ladder
-    for one in range(CLASSES):
-        members = classes == one
-        if not members.any():
-            continue
-        sums = [float(loss[members].sum()) for loss in losses]
-        best = int(np.argmin(sums))
-        shares[one] = mixtures[best][0]
-        by_moving[one] = float(loss_of_moving[members].sum()) < sums[best]
-        chosen = moving if by_moving[one] else mixtures[best][1]
-        rows = np.flatnonzero(members)
-        served = _replaced(served, rows.astype(np.int32), chosen.of(rows))
+    came = Came(actual, on_sale, scale, np.concatenate(found.jumps))
+    mixture, served = mixture_of(ways, came, classes, has_model=has_model)
     past = Past(served, actual, on_sale, scale, classes)
     origins = np.concatenate(found.origins)
     return Verdict(
-        shares,
-        by_moving,
+        mixture,
         calibrate(past),
         _sum_spread(past),
         _figures(past, origins, demand, judged),
     )
-
-
-def _losses(paths: Paths, actual: Amounts, on_sale: Bools, scale: Floats) -> Floats:
-    """Return the mean pinball loss of each row, in levels: [rows]."""
-    total = np.zeros(len(scale))
-    for share, quantile in zip(QUANTILES, paths.quantiles, strict=True):
-        total += (_pinball(actual, quantile, share) * on_sale).sum(axis=1)
-    return np.asarray(total / scale / np.maximum(on_sale.sum(axis=1), 1))
-
-
-def _pinball(actual: Amounts, quantile: Amounts, share: float) -> Amounts:
-    missed = actual - quantile
-    return np.asarray(np.maximum(share * missed, (share - 1) * missed), np.float32)
 
 
 def day_spread(paths: Paths) -> Floats:
@@ -326,7 +317,7 @@ def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
 
     def pinballs(bands: Amounts) -> tuple[float, float, float]:
         of = [
-            float((_pinball(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean())
+            float((pinball(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean())
             if fair.any()
             else 0.0
             for share, band in zip(QUANTILES, bands, strict=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.demand.calibration import sale_classes, shared_out
 from productrecs.engines.demand.features import OriginFeatures
+from productrecs.engines.demand.huge import growth
 from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
 from productrecs.engines.demand.paths import Paths
 
@@ -28,13 +28,9 @@ _FIRST_ORIGIN: Final = 56
 _STEP: Final = 5  # days between origins, so that they fall on every weekday
 _MOST_ORIGINS: Final = 100
 _FEWEST_SALES: Final = 5
-_HUGE: Final = 8.0  # levels; beyond, an amount says nothing more to the mean
-_MEAN: Final[dict[str, Any]] = {
-    "objective": "tweedie",
-    "tweedie_variance_power": 1.5,
-    "num_leaves": 15,
-    "min_data_in_leaf": 1000,
-}
+_MEAN: Final[dict[str, Any]] = {"objective": "poisson", "num_leaves": 15}
+_MEAN_LEAST_ROWS: Final = 1000
+_LEAST_CAP: Final = 1.0
 _ITEMS_AT_ONCE: Final = 4_000
 
 
@@ -45,10 +41,9 @@ class ModelMissingError(ProductRecsError):
 class BoostedModel:
     """Trees for the mean and for each quantile, learned from all items together."""
 
-    def __init__(self, boosters: list[Booster], shared: Floats, threads: int) -> None:
-        """Hold boosters for the mean and QUANTILES; `shared` [CLASSES] is for the mean."""
+    def __init__(self, boosters: list[Booster], threads: int) -> None:
+        """Hold boosters for the mean, in paces, and for QUANTILES, in levels."""
         self._boosters = boosters
-        self._shared = shared
         self._threads = threads
 
     def expect(self, demand: Demand, origin: int, items: Items) -> Paths:
@@ -59,15 +54,21 @@ class BoostedModel:
         for start in range(0, len(items), _ITEMS_AT_ONCE):
             some = items[start : start + _ITEMS_AT_ONCE]
             rows = features.of(np.repeat(some, HORIZON), np.tile(ahead, len(some)))
-            level = features.levels[some][:, None]
-            parts.append([self._predict(one, rows, level) for one in self._boosters])
+            pace, level = features.paces[some][:, None], features.levels[some][:, None]
+            mean, *quantiles = self._boosters
+            parts.append(
+                [
+                    self._predict(mean, rows, pace),
+                    *(self._predict(one, rows, level) for one in quantiles),
+                ]
+            )
         if not parts:
             nothing = np.zeros((0, HORIZON), np.float32)
             return Paths(nothing, np.zeros((len(QUANTILES), 0, HORIZON), np.float32))
-        mean, *quantiles = (np.concatenate(column) for column in zip(*parts, strict=True))
-        shared = self._shared[sale_classes(demand, origin)[items]]
-        mean = mean * shared[:, None].astype(np.float32)
-        return Paths(mean, np.stack(quantiles)).in_order()
+        usual, *bands = (np.concatenate(column) for column in zip(*parts, strict=True))
+        more = growth(features.paces[items], features.added[items])
+        found = Paths(usual * more[:, None].astype(np.float32), np.stack(bands))
+        return found.in_order()
 
     def _predict(self, booster: Booster, rows: Amounts, level: Floats) -> Amounts:
         values = np.asarray(booster.predict(rows, num_threads=self._threads))
@@ -87,8 +88,7 @@ def learn(
     except (ImportError, OSError) as error:
         message = f"boosted trees cannot be loaded ({error}); on Debian install libgomp1"
         raise ModelMissingError(message) from error
-    rows, targets, levels, classes = _examples(demand, options)
-    capped = np.minimum(targets, _HUGE)
+    rows, usual, targets = _examples(demand, options)
     base: dict[str, Any] = {
         "verbose": -1,
         "seed": options.seed,
@@ -109,23 +109,24 @@ def learn(
     for place, kind in enumerate(kinds):
         wanted = base | kind
         if kind is _MEAN:
-            wanted["min_data_in_leaf"] = min(1000, max(20, len(targets) // 300))
-        goal = capped if kind is _MEAN else targets
+            least = min(_MEAN_LEAST_ROWS, max(20, len(targets) // 300))
+            wanted["min_data_in_leaf"] = least
+        goal = usual if kind is _MEAN else targets
         data = lightgbm.Dataset(rows, goal, params=wanted)
         boosters.append(lightgbm.train(wanted, data, options.trees))
         progress((place + 1) / len(kinds))
-    shared = shared_out(targets * levels, capped * levels, classes)
-    return BoostedModel(boosters, shared, options.threads)
+    return BoostedModel(boosters, options.threads)
 
 
-def _examples(
-    demand: Demand, options: DemandOptions
-) -> tuple[Amounts, Amounts, Floats, Ints]:
-    """Return features, amounts in levels, the levels and classes: a sample of [rows]."""
+def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts, Amounts]:
+    """Return a sample of [rows]: features, amounts in paces and in levels.
+
+    Those in paces are without huge orders.
+    """
     rng = np.random.default_rng(options.seed)
     origins = list(range(demand.days - 7, _FIRST_ORIGIN, -_STEP))[:_MOST_ORIGINS]
     each = max(1, options.training_rows // max(1, len(origins)))
-    rows, targets, levels, classes = [], [], [], []
+    rows, usual, targets = [], [], []
     for origin in origins:
         items, ahead = _sampled(demand, origin, each, rng)
         if not len(items):
@@ -133,16 +134,15 @@ def _examples(
         chosen, places = np.unique(items, return_inverse=True)
         some = demand.of(chosen)
         features = OriginFeatures(some, origin, whole=demand)
-        level = features.levels[places]
         rows.append(features.of(places.astype(np.int32), ahead))
-        targets.append(demand.amounts[items, origin - 1 + ahead] / level)
-        levels.append(level)
-        classes.append(sale_classes(some, origin)[places])
+        came = demand.amounts[items, origin - 1 + ahead]
+        most = np.maximum(features.most, _LEAST_CAP)[places]
+        usual.append(np.minimum(came, most) / features.paces[places])
+        targets.append(came / features.levels[places])
     return (
         np.concatenate(rows),
+        np.concatenate(usual).astype(np.float32),
         np.concatenate(targets).astype(np.float32),
-        np.concatenate(levels),
-        np.concatenate(classes),
     )
 
 

@@ -23,12 +23,14 @@ CLASSES: Final = 5
 _ENDS: Final = np.array([0.1, 0.3, 0.6, 0.85])
 """Where classes end, in the share of its open days on which an item sells."""
 
+OFTEN: Final = 2
+"""The class from which on an item's last weeks tell its pace: it sells often enough."""
+
 _LOOK_BACK: Final = 112
-_MOST_SHARED: Final = 1.6
 _FEWEST: Final = 200  # misses, before a class has ends of its own
 _OUTSIDE: Final = 0.1  # of the days lie beyond each end
-_OUTSIDE_TOGETHER: Final = 0.16
-_MOST_ABOVE: Final = 0.14
+_OUTSIDE_TOGETHER: Final = 0.2
+_MOST_ABOVE: Final = 0.13
 """Where days without a sale keep p10 at 0, none lies below the band, and p90 comes down to
 where this share is above: a band that holds nine days in ten tells nobody anything."""
 
@@ -77,19 +79,6 @@ def sale_classes(demand: Demand, origin: int) -> Ints:
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)
     held = demand.on_sale[:, start:origin].sum(axis=1)
     return np.asarray(np.searchsorted(_ENDS, sold / np.maximum(held, 1)), np.int64)
-
-
-def shared_out(full: Floats, kept: Floats, classes: Ints) -> Floats:
-    """Return by what each class's amounts grow when huge orders are shared out: [CLASSES].
-
-    Huge orders come again, but nobody knows for which item: what was taken off (`full` is
-    more than `kept`, [n]) is shared by the items that sell about as often.
-    """
-    sums = np.bincount(classes, full, minlength=CLASSES)
-    less = np.bincount(classes, kept, minlength=CLASSES)
-    return np.clip(
-        np.where(less > 0, sums / np.maximum(less, 1e-9), 1.0), 1.0, _MOST_SHARED
-    )
 
 
 def no_calibration() -> Calibration:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from productrecs.engines.demand.huge import added, caps, ordinary
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
 from productrecs.engines.demand.series import Amounts, Demand, weekdays
 
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items
 
 YEAR: Final = 52 * WEEK
+PACE_HALF_LIFE: Final = 14.0
+"""In days, of the recent pace: of 7 to 56 the one that forecast best on earlier origins."""
+
 _WINDOWS: Final = (7, 28, 56, 112)
 _LEVEL_DAYS: Final = 56
 _LEVEL_FLOOR: Final = 0.1
-_CAP_DAYS: Final = 112
-_HUGE: Final = 2  # so many days of these may hold a huge order,
-_SALES_A_HUGE: Final = 10  # and so many with a sale go to each
 _LONGEST: Final = 365.0
+_HALF_LIVES: Final = (7.0, PACE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
 _HELD_DOWN: Final = 0.97
 _USUAL_SHARE: Final = 0.75  # of the weeks, in which a weekday brings sales
@@ -46,25 +48,24 @@ def means(demand: Demand, origin: int, window: int, most: Floats | None = None) 
         return np.asarray(sums / on_sale.sum(axis=1), dtype=np.float64)
 
 
-def caps(demand: Demand, origin: int) -> Floats:
-    """Return above which amount a day of an item is a single huge order: [items].
+def levels(demand: Demand, origin: int, most: Floats | None = None) -> Floats:
+    """Return what each item's amounts are measured in: above 0, [items].
 
-    Of its last 112 days the largest but two is the largest ordinary one; in an item that
-    seldom sells the largest but one, or the largest.
+    `most` are its `caps`, where they are known already.
     """
-    part = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
-    if part.shape[1] <= _HUGE:
-        return np.full(demand.items, np.inf)
-    largest = -np.sort(-np.partition(part, -_HUGE - 1, axis=1)[:, -_HUGE - 1 :], axis=1)
-    beyond = np.minimum((part > 0).sum(axis=1) // _SALES_A_HUGE, _HUGE)
-    return np.asarray(largest[np.arange(demand.items), beyond], np.float64)
-
-
-def levels(demand: Demand, origin: int) -> Floats:
-    """Return what each item's amounts are measured in: above 0, [items]."""
-    recent = means(demand, origin, _LEVEL_DAYS, caps(demand, origin))
+    held = caps(demand, origin) if most is None else most
+    recent = means(demand, origin, _LEVEL_DAYS, held)
     longer = means(demand, origin, origin)
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
+
+
+def paces(ordinary_days: Demand, profile: Floats, half_life: float) -> Floats:
+    """Return what each item sells on an average open day of late: [items].
+
+    `ordinary_days` hold no huge orders; `profile` [7] are the store's weekdays.
+    """
+    days = profile[weekdays(ordinary_days.ordinals(0, ordinary_days.days))]
+    return recent_weighted(ordinary_days, ordinary_days.days, half_life, days)
 
 
 class OriginFeatures:
@@ -78,11 +79,16 @@ class OriginFeatures:
         everything = self._whole = whole or demand
         self._demand = demand
         self._origin = origin
-        self.levels = levels(demand, origin)
-        self._item = self._of_items()
+        self.most = caps(demand, origin)
+        self.levels = levels(demand, origin, self.most)
+        self._store_profile = store_profile(everything, origin)
+        usual = ordinary(demand, origin, self.most)
+        quick = [paces(usual, self._store_profile, one) for one in _HALF_LIVES]
+        self.paces = quick[1] + _LEVEL_FLOOR
+        self.added = added(demand, origin, self.most)
+        self._item = np.concatenate((self._of_items(), self._of_paces(quick)), axis=1)
         self._store = _store_features(everything, origin)
         self._profile, self._last = self._of_weekdays()
-        self._store_profile = store_profile(everything, origin)
         known = everything.until(origin)
         self._last_year = _year_ratio(store_totals(known), origin)
 
@@ -134,6 +140,14 @@ class OriginFeatures:
         columns.append(self._of_categories())
         columns.append(_lag_year(demand, origin) / self.levels)
         return np.stack(columns, axis=1).astype(np.float32)
+
+    def _of_paces(self, quick: list[Floats]) -> Amounts:
+        """Return how the pace moved, and how far days lie from it, in paces."""
+        known = self._demand.amounts[:, : self._origin]
+        jumps = np.sqrt((np.diff(known, axis=1) ** 2).mean(axis=1, dtype=np.float64))
+        largest = np.minimum(self.most, known.max(axis=1))
+        columns = [*quick, self.added, largest, jumps]
+        return np.stack([one / self.paces for one in columns], axis=1).astype(np.float32)
 
     def _of_categories(self) -> Floats:
         """Return how each item's category moves: [items], NaN without one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,13 @@ import numpy as np
 from productrecs.engines.demand.backtest import (
     Judged,
     Verdict,
-    learned_items,
-    moving_average,
-    reconciled,
-    trust_in_total,
+    ways_ahead,
 )
 from productrecs.engines.demand.boosted import ModelMissingError, learn
 from productrecs.engines.demand.calibration import sale_classes
 from productrecs.engines.demand.features import levels, store_totals
 from productrecs.engines.demand.options import HORIZON, WEEK, DemandOptions
 from productrecs.engines.demand.paths import Paths
-from productrecs.engines.demand.statistical import expect
 from productrecs.engines.demand.total import (
     TotalForecast,
     TotalPast,
@@ -28,7 +25,6 @@ from productrecs.engines.demand.total import (
     forecast_total,
     later,
     past_totals,
-    total_mean,
 )
 
 if TYPE_CHECKING:
@@ -107,30 +103,15 @@ def _items(
     progress: Callable[[float], None],
 ) -> tuple[Paths, Bools]:
     """Return the paths before calibration, and which of them the model had a part in."""
-    total, shut = total_mean(store_totals(demand), demand.first_day)
-    closed = shut[None]
-    paths = expect(demand, demand.days, options).closed_on(closed)
-    learned = np.zeros(demand.items, np.bool_)
-    classes = sale_classes(demand, demand.days)
-    if verdict.wants_model:
-        try:
+    mixture, model = verdict.mixture, None
+    if mixture.wants_model:
+        with suppress(ModelMissingError):
             model = learn(demand, options, progress)
-        except ModelMissingError:
-            return reconciled(paths, total, trust_in_total(demand)), learned
-        items = learned_items(demand, demand.days, options)
-        share = verdict.shares[classes[items]]
-        theirs = model.expect(demand, demand.days, items).closed_on(closed)
-        mixed = paths.of(items).mixed(theirs, share)
-        paths.mean[items], paths.quantiles[:, items] = mixed.mean, mixed.quantiles
-        learned[items] = share > 0
-    paths = reconciled(paths, total, trust_in_total(demand))
-    lately = demand.on_sale[:, -HORIZON:].any(axis=1)
-    simple = np.flatnonzero(verdict.moving[classes] & lately)
-    if len(simple):
-        plain = moving_average(demand, demand.days).closed_on(closed).of(simple)
-        paths.mean[simple], paths.quantiles[:, simple] = plain.mean, plain.quantiles
-        learned[simple] = False
-    return paths, learned
+    ways, items = ways_ahead(demand, options, model)
+    classes = sale_classes(demand, demand.days)
+    learned = np.zeros(demand.items, np.bool_)
+    learned[items] = mixture.uses_model(classes[items])
+    return mixture.of(ways, classes), learned
 
 
 def _weeks_on(paths: Paths, lead: int) -> Paths:

@@ -34,14 +34,6 @@ class Paths:
         scale = factors.astype(np.float32)
         return Paths(self.mean * scale, self.quantiles * scale)
 
-    def mixed(self, other: Paths, share: Floats) -> Paths:
-        """Return a mixture that holds `share` [n] of `other`, number by number."""
-        weight = share.astype(np.float32)[:, None]
-        return Paths(
-            self.mean + weight * (other.mean - self.mean),
-            self.quantiles + weight * (other.quantiles - self.quantiles),
-        )
-
     def in_order(self) -> Paths:
         """Return the same with nothing below 0 and no quantile above the next one."""
         quantiles = np.sort(np.maximum(self.quantiles, 0), axis=0)

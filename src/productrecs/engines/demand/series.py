@@ -55,6 +55,10 @@ class Demand:
             self.amounts[items], self.on_sale[items], self.categories[items], self.first_day
         )
 
+    def with_amounts(self, amounts: Amounts) -> Demand:
+        """Return the same with other `amounts` [items, days]."""
+        return Demand(amounts, self.on_sale, self.categories, self.first_day)
+
     def ordinals(self, start: int, count: int) -> Ints:
         """Return the date ordinals of `count` days from the day number `start` on."""
         return self.first_day + start + np.arange(count, dtype=np.int64)

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from productrecs.engines.demand.calibration import sale_classes, shared_out
+from productrecs.engines.demand.calibration import OFTEN, sale_classes
 from productrecs.engines.demand.features import (
-    caps,
+    PACE_HALF_LIFE,
     own_quantiles,
-    recent_weighted,
+    paces,
     store_profile,
     year_factors,
 )
+from productrecs.engines.demand.huge import added, caps, growth, ordinary
 from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
 from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.series import Demand, weekdays
@@ -28,7 +29,6 @@ from productrecs.engines.demand.series import Demand, weekdays
 if TYPE_CHECKING:
     from productrecs.engines.contract import Bools, Floats
 
-_REGULAR_HALF_LIFE: Final = 21.0
 _SPARSE_HALF_LIFE: Final = 56.0
 _LOOK_BACK: Final = 112
 _PRIOR_DAYS: Final = 14.0
@@ -73,10 +73,12 @@ def expect(demand: Demand, origin: int, options: DemandOptions) -> Paths:
     ahead = demand.ordinals(origin, HORIZON)
     rungs = standing(demand, origin, options)
     profile = store_profile(demand, origin)
-    levels = _levels(demand, origin, profile, rungs)
+    most = caps(demand, origin)
+    usual = ordinary(demand, origin, most)
+    levels, grown = _levels(usual, added(demand, origin, most), profile, rungs)
     shape = profile[weekdays(ahead)] * year_factors(demand, origin)
-    mean = (levels[:, None] * shape).astype(np.float32)
-    quantiles = _by_own_days(demand, origin, mean)
+    quantiles = _by_own_days(usual, demand, levels[:, None] * shape)
+    mean = ((levels * grown)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
     strange = np.flatnonzero(rungs.young | (open_days < _SPREAD_DAYS))
     if len(strange):
@@ -85,39 +87,29 @@ def expect(demand: Demand, origin: int, options: DemandOptions) -> Paths:
     return Paths(mean, quantiles.astype(np.float32)).in_order()
 
 
-def _levels(demand: Demand, origin: int, profile: Floats, rungs: Standing) -> Floats:
-    """Return each item's amount on an average open day: [items].
+def _levels(
+    usual: Demand, additions: Floats, profile: Floats, rungs: Standing
+) -> tuple[Floats, Floats]:
+    """Return each item's amount on an average open day, and by what huge orders raise it.
 
-    Single huge orders are taken off and shared out over items that sell as often.
+    `usual` is without these; [items] each.
     """
-    most = caps(demand, origin)
-    held = Demand(
-        np.minimum(demand.amounts[:, :origin], most[:, None]).astype(np.float32),
-        demand.on_sale[:, :origin],
-        demand.categories,
-        demand.first_day,
-    )
-    days = profile[weekdays(demand.ordinals(0, origin))]
-    quick = recent_weighted(held, origin, _REGULAR_HALF_LIFE, days)
-    slow = recent_weighted(held, origin, _SPARSE_HALF_LIFE, days)
-    start = max(0, origin - _LOOK_BACK)
-    full = demand.amounts[:, start:origin].sum(axis=1, dtype=np.float64)
-    kept = held.amounts[:, start:].sum(axis=1, dtype=np.float64)
-    classes = sale_classes(demand, origin)
-    shared = shared_out(full, kept, classes)[classes]
-    levels = np.where(rungs.regular, quick, slow) * shared
-    levels = np.where(rungs.young, _young_levels(demand, origin, rungs), levels)
-    return np.where(rungs.obsolete, 0.0, levels)
+    classes = sale_classes(usual, usual.days)
+    quick = paces(usual, profile, PACE_HALF_LIFE)
+    levels = np.where(classes >= OFTEN, quick, paces(usual, profile, _SPARSE_HALF_LIFE))
+    grown = growth(levels, additions)
+    levels = np.where(rungs.young, _young_levels(usual, rungs), levels)
+    return np.where(rungs.obsolete, 0.0, levels), grown
 
 
-def _young_levels(demand: Demand, origin: int, rungs: Standing) -> Floats:
+def _young_levels(demand: Demand, rungs: Standing) -> Floats:
     """Return (sold + 14 days of the category's rate) / (days on sale + 14): [items].
 
     The category's rate is that of its items that are known well, at the median; the whole
     store's where it has none.
     """
-    start = max(0, origin - _LOOK_BACK)
-    amounts, on_sale = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
+    amounts = demand.amounts[:, -_LOOK_BACK:]
+    on_sale = demand.on_sale[:, -_LOOK_BACK:]
     sums, days = amounts.sum(axis=1, dtype=np.float64), on_sale.sum(axis=1)
     rates = sums / np.maximum(days, 1)
     known = ~rungs.obsolete & (days > 0) & (sums > 0)
@@ -131,14 +123,12 @@ def _young_levels(demand: Demand, origin: int, rungs: Standing) -> Floats:
     return levels
 
 
-def _by_own_days(demand: Demand, origin: int, mean: Floats | np.ndarray) -> Floats:
-    """Return the quantiles of an item's own days, moved to its mean: [3, items, h]."""
-    recent = own_quantiles(demand, origin, _LOOK_BACK)
-    start = max(0, origin - _LOOK_BACK)
-    held = demand.on_sale[:, start:origin]
-    average = (demand.amounts[:, start:origin] * held).sum(axis=1) / np.maximum(
-        held.sum(axis=1), 1
-    )
+def _by_own_days(usual: Demand, demand: Demand, mean: Floats | np.ndarray) -> Floats:
+    """Return the quantiles of an item's own days, moved to its usual `mean` [items, h]."""
+    recent = own_quantiles(demand, usual.days, _LOOK_BACK)
+    held = usual.on_sale[:, -_LOOK_BACK:]
+    sums = (usual.amounts[:, -_LOOK_BACK:] * held).sum(axis=1)
+    average = sums / np.maximum(held.sum(axis=1), 1)
     ratios = [np.nan_to_num(one) / np.maximum(average, 1e-6) for one in recent]
     return np.stack([ratio[:, None] * mean for ratio in ratios])
 

@@ -92,9 +92,7 @@ class StoreDuties:
         """Return the stores whose night has come, or that have grown much since."""
         self._accounts.refresh()
         services = self._services
-        return stores_to_work_out(
-            services.database, self._accounts.all(), services.clock()
-        )
+        return stores_to_work_out(services.database, self._accounts.all(), services.clock())
 
     def work_out_customers(self, job: Job, _progress: Progress) -> None:
         """Work out who the store's customers are."""

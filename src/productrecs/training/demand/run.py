@@ -18,6 +18,7 @@ from productrecs.engines.demand.backtest import Judged, Verdict, judge
 from productrecs.engines.demand.calibration import Calibration
 from productrecs.engines.demand.features import store_totals
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
+from productrecs.engines.demand.mixing import Mixture
 from productrecs.engines.demand.options import DemandOptions
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreGoneError
@@ -92,7 +93,7 @@ def _verdict(
 
 def _fingerprint(inputs: DemandInputs) -> str:
     """Return a text that differs when the backtest would see anything else."""
-    digest = hashlib.sha256(f"1 {inputs.days.first} {inputs.target_mode}".encode())
+    digest = hashlib.sha256(f"2 {inputs.days.first} {inputs.target_mode}".encode())
     demand = inputs.demand
     for array in (demand.amounts, demand.on_sale, demand.categories):
         digest.update(np.ascontiguousarray(array).data)
@@ -101,8 +102,8 @@ def _fingerprint(inputs: DemandInputs) -> str:
 
 def _written_verdict(verdict: Verdict) -> dict[str, object]:
     return {
-        "shares": verdict.shares.tolist(),
-        "moving": verdict.moving.tolist(),
+        "means": verdict.mixture.means.tolist(),
+        "bands": verdict.mixture.bands.tolist(),
         "lower": verdict.calibration.lower.tolist(),
         "upper": verdict.calibration.upper.tolist(),
         "sums": verdict.sums.tolist(),
@@ -113,8 +114,7 @@ def _written_verdict(verdict: Verdict) -> dict[str, object]:
 def _read_verdict(draft: Mapping[str, Any]) -> Verdict:
     judged = draft["judged"]
     return Verdict(
-        shares=np.array(draft["shares"]),
-        moving=np.array(draft["moving"], np.bool_),
+        mixture=Mixture(np.array(draft["means"]), np.array(draft["bands"])),
         calibration=Calibration(np.array(draft["lower"]), np.array(draft["upper"])),
         sums=np.array(draft["sums"]),
         judged=None if judged is None else Judged(**judged),

@@ -1,10 +1,14 @@
 """Whose customers are to be worked out? At night, and when a store has grown at once."""
 
 from collections.abc import Iterable
+from datetime import tzinfo
 from typing import Final
 
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.customers.repository import last_worked_out
+from productrecs.features.insights.customers.repository import (
+    LastWorkedOut,
+    last_worked_out,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.night import night_has_come
 from productrecs.tenancy.accounts.store import Store
@@ -22,13 +26,15 @@ def stores_to_work_out(
     """
     with database.reading() as connection:
         found = {row.store_id: row for row in last_worked_out(connection)}
-    due = []
-    for store in stores:
-        row = found.get(store.store_id)
-        if row is None or row.computed_at is None:
-            due.append(store.store_id)
-        elif row.head >= max(1, _GROWN * row.applied_seq) or night_has_come(
-            store.settings.zone, row.computed_at, now_ms
-        ):
-            due.append(store.store_id)
-    return due
+    return [
+        store.store_id
+        for store in stores
+        if _is_due(found.get(store.store_id), store.settings.zone, now_ms)
+    ]
+
+
+def _is_due(row: LastWorkedOut | None, zone: tzinfo, now_ms: int) -> bool:
+    if row is None or row.computed_at is None:
+        return True
+    has_grown = row.head >= max(1, _GROWN * row.applied_seq)
+    return has_grown or night_has_come(zone, row.computed_at, now_ms)

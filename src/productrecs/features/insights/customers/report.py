@@ -152,7 +152,13 @@ def _last(database: Database, store: Store) -> WorkedOut | None:
 
 
 def _unfinished(found: WorkedOut | None) -> list[str]:
-    return [] if found else ["Not worked out yet: the background does so within minutes of the first orders."]
+    return (
+        []
+        if found
+        else [
+            "Not worked out yet: the background does so within minutes of the first orders."
+        ]
+    )
 
 
 def _order(group: tuple[tuple[str, ...], Any]) -> list[int]:

@@ -111,9 +111,7 @@ def attribution_report(database: Database, store: Store, period: Asked) -> Repor
 def _groups(
     repository: ImpactRepository, period: Asked, by: Sequence[str], currency: str
 ) -> list[Impact]:
-    return joined(
-        repository.touches(period, by), repository.credits(period, by), currency
-    )
+    return joined(repository.touches(period, by), repository.credits(period, by), currency)
 
 
 def _just_before(period: Asked) -> Asked | None:
@@ -310,7 +308,10 @@ def _figures(
     yield _figure("click_rate", "share", share(clicked, shown), "clicked / shown")
     bought = sum(one.credits.lines_clicked for one in groups)
     yield _figure(
-        "conversion", "share", share(bought, clicked), "lines bought after a click / clicked"
+        "conversion",
+        "share",
+        share(bought, clicked),
+        "lines bought after a click / clicked",
     )
     by_currency: dict[str, list[Credits]] = defaultdict(list)
     for one in groups:
