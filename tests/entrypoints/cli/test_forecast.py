@@ -53,6 +53,7 @@ def test_what_to_do_is_told_by_money(shell: CommandLine, selling: str) -> None:
 
     alerts = {row["item_id"]: row["alert"] for row in told["rows"]}
     assert alerts == {"lamp": "overstock", "tent": "runs_out"}
+    assert [told["rows"][0][f"sold_{days}_days"] for days in (30, 60, 90)] == [90, 180, 270]
     assert [row["money"] for row in told["rows"]] == sorted(
         (row["money"] for row in told["rows"]), reverse=True
     )

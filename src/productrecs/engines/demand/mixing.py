@@ -126,7 +126,7 @@ class Came:
 
     @property
     def _days(self) -> Ints:
-        return np.maximum(self.on_sale.sum(axis=1), 1)
+        return np.asarray(np.maximum(self.on_sale.sum(axis=1), 1))
 
 
 def pinball(actual: Amounts, quantile: Amounts, share: float) -> Amounts:

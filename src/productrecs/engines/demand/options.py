@@ -25,7 +25,7 @@ class DemandOptions:
     regular_interval: float = 1.32  # days from sale to sale; above, it is intermittent
     obsolete_days: int = 180  # without a sale: nothing is expected any more
     backtest_origins: int = 8  # a week apart, the newest a horizon before today
-    training_rows: int = 600_000
+    training_rows: int = 300_000
     trees: int = 200
     leaves: int = 31
     learning_rate: float = 0.05

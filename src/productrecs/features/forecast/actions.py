@@ -49,6 +49,9 @@ class Action:
     alert: Alert | None
     money: float | None  # at risk, or bound in too much; None where no price is known
     stock_qty: int | None
+    sold_30_days: float | None  # before the run, returns taken off
+    sold_60_days: float | None
+    sold_90_days: float | None
     expected_28_days: float
     days_of_cover: float | None
     stockout_date: date | None
@@ -121,6 +124,7 @@ def _action(
     item: ItemForecast, path: list[DayAhead], plan: StockPlan, row: int, today: date
 ) -> Action:
     means = [day.mean for day in path]
+    sold = (None, None, None) if item.sold is None else item.sold
     units = _units(item)
     stock = None if np.isnan(units) else int(units)
     cover = cover_of(stock, means)
@@ -137,6 +141,9 @@ def _action(
         alert=alert,
         money=bound if alert is Alert.OVERSTOCK else at_risk,
         stock_qty=item.stock_qty,
+        sold_30_days=sold[0],
+        sold_60_days=sold[1],
+        sold_90_days=sold[2],
         expected_28_days=round(sum(means), 1),
         days_of_cover=None if cover is None else round(cover, 1),
         stockout_date=None if cover is None else runs_out(today, cover),

@@ -37,6 +37,10 @@ COLUMNS: Final = (
         "money", "money", "at risk; of overstock, what is bound in what is too much"
     ),
     Definition("stock_qty", "count", "units in stock"),
+    *(
+        Definition(f"sold_{days}_days", "number", f"sold in the {days} days before the run")
+        for days in (30, 60, 90)
+    ),
     Definition("expected_28_days", "number", "what the next 28 days are expected to sell"),
     Definition("days_of_cover", "number", "days from tomorrow on until stock is sold"),
     Definition("stockout_date", "day", "the day on which it runs out, at that pace"),
@@ -150,6 +154,10 @@ def _sums(actions: Sequence[Action]) -> tuple[Figure, ...]:
         )
         for alert in Alert
     ]
+    healthy = sum(one.alert is None and one.stock_qty is not None for one in actions)
+    figures.append(
+        Figure(Definition("healthy", "count", "products in stock without alert"), healthy)
+    )
     at_risk = sum(one.revenue_at_risk or 0.0 for one in actions)
     too_much = sum(one.overstock_value or 0.0 for one in actions)
     return (

@@ -57,6 +57,7 @@ class ItemForecast:
     method: str | None
     days: Sequence[DayAhead]
     spread: float
+    sold: Sequence[float] | None = None  # in the last 30, 60 and 90 days before the run
 
 
 class ForecastRepository:
@@ -119,6 +120,7 @@ class ForecastRepository:
                 item_forecasts.c.method,
                 item_forecasts.c.days,
                 item_forecasts.c.spread,
+                item_forecasts.c.sold,
             )
             .select_from(joined)
             .where(items.c.store_id == self._store_id, items.c.present.is_(True))
@@ -141,4 +143,5 @@ def _read(row: sa.RowMapping) -> ItemForecast:
         method=row["method"],
         days=() if days is None else [DayAhead(*day) for day in json.loads(days)],
         spread=1.0 if row["spread"] is None else row["spread"],
+        sold=None if row["sold"] is None else json.loads(row["sold"]),
     )

@@ -30,6 +30,7 @@ item_forecasts = sa.Table(
     sa.Column("days", sa.Text, nullable=False),  # JSON: [mean, p10, p50, p90] of each day
     sa.Column("expected", sa.Double, nullable=False),  # the sum of the means
     sa.Column("spread", sa.Double, nullable=False),  # of sums, beside chance alone
+    sa.Column("sold", sa.Text),  # JSON: in the last 30, 60 and 90 days
     sqlite_with_rowid=False,
 )
 

@@ -35,6 +35,7 @@ _READ: Final = 0.1
 _JUDGED: Final = 0.55
 _FORECAST: Final = 0.95
 _DIGITS: Final = 3
+_SOLD_DAYS: Final = (30, 60, 90)
 
 
 def forecast_store(
@@ -156,12 +157,14 @@ def _rounded(values: Any) -> list[float]:
 
 
 def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
-    """Return (number, method, days, expected, spread) of each item."""
+    """Return (number, method, days, expected, spread, sold) of each item."""
     days = np.round(
         np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
     )
     by_item = np.moveaxis(days, 0, 2)  # [items, days, 4]
     expected = found.paths.mean.sum(axis=1, dtype=np.float64)
+    amounts = inputs.demand.amounts
+    sold = [amounts[:, -days:].sum(axis=1, dtype=np.float64) for days in _SOLD_DAYS]
     return [
         (
             number,
@@ -169,13 +172,15 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
             json.dumps(_short(path)),
             round(float(amount), _DIGITS),
             round(float(spread), _DIGITS),
+            json.dumps(_rounded(recent)),
         )
-        for number, learned, path, amount, spread in zip(
+        for number, learned, path, amount, spread, recent in zip(
             inputs.numbers.tolist(),
             found.learned.tolist(),
             by_item,
             expected,
             found.spreads,
+            np.stack(sold, axis=1),
             strict=True,
         )
     ]
