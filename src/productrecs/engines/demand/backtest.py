@@ -144,7 +144,7 @@ def learned_items(demand: Demand, origin: int, options: DemandOptions) -> Items:
 
 
 def reconciled(paths: Paths, total: Floats, trust: float) -> Paths:
-    """Return `paths` in proportion to the store's `total` [28], week by week.
+    """Return `paths` moved half way towards the store's `total` [28], week by week.
 
     Within bounds: a total that is far from what its items say is not believed to the end;
     and by `trust` from 0 to 1.

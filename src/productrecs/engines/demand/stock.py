@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NORMAL: Final = NormalDist()
 _NORMAL_P90: Final = 1.2816
 _FARTHEST: Final = 365  # days until an order that are worth telling
+_NO_PACE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,12 @@ class Outlook:
     def by(self, day: Floats | float) -> Floats:
         """Return what is expected to be sold up to the end of `day` ([items] or one)."""
         known = self.means.shape[1]
-        ends = np.broadcast_to(np.asarray(day, np.float64), (len(self.means),))
-        summed = np.concatenate(
-            (np.zeros((len(self.means), 1)), np.cumsum(self.means, axis=1)), axis=1
-        )
-        whole = np.minimum(ends, known).astype(np.int64)
-        inside = summed[np.arange(len(ends)), whole]
-        return np.asarray(inside + self.pace * np.maximum(ends - known, 0))
+        if not isinstance(day, np.ndarray):
+            summed = self.means[:, : min(int(day), known)].sum(axis=1)
+            return np.asarray(summed + self.pace * max(day - known, 0.0))
+        held = np.arange(known) < np.minimum(day, known)[:, None]
+        summed = (self.means * held).sum(axis=1)
+        return np.asarray(summed + self.pace * np.maximum(day - known, 0))
 
     @property
     def pace(self) -> Floats:
@@ -103,14 +103,15 @@ def plan_stock(stock: Floats, outlook: Outlook, supply: Supply) -> StockPlan:
 
 def _first_day(left: Floats, outlook: Outlook, lead_days: int) -> Ints:
     """Return the first day whose lead time `left` does not outlast; -1 within no year."""
-    found = np.full(len(left), -1, np.int64)
-    sells = outlook.pace > 0
-    for day in range(_FARTHEST + 1):
-        due = sells & (found < 0) & (left <= outlook.by(float(day + lead_days)))
-        found[due] = day
-        if not (sells & (found < 0)).any():
-            break
-    return found
+    known = outlook.means.shape[1]
+    summed = np.cumsum(outlook.means, axis=1)
+    reached = summed >= left[:, None]
+    pace = np.maximum(outlook.pace, _NO_PACE)
+    beyond = known + np.ceil((left - summed[:, -1]) / pace)
+    ends = np.where(reached.any(axis=1), np.argmax(reached, axis=1) + 1, beyond)
+    days = np.maximum(np.where(left <= 0, 0, ends) - lead_days, 0)
+    told = (outlook.pace > 0) & (days <= _FARTHEST)
+    return np.asarray(np.where(told, days, -1), np.int64)
 
 
 def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:

@@ -75,18 +75,21 @@ def plan_actions(
     """
     zone = settings.zone
     today = today_of(now_ms, zone)
-    if not items or dates_from(run.first_day)[-1] <= today:
+    dates = dates_from(run.first_day)
+    if not items or dates[-1] <= today:
         return []
-    paths = [_ahead(item, run, zone, today) for item in items]
+    begun = sum(one <= today for one in dates)
+    paths = [_ahead(item, run, zone, begun) for item in items]
     supply = Supply(
         lead_days=settings.lead_time_days,
         service=settings.service_level / 100,
         order_days=settings.order_every_days,
         overstock_days=settings.overstock_days,
     )
-    days = np.array([[(day.mean, day.p90) for day in path] for path in paths], np.float64)
     outlook = Outlook(
-        days[:, :, 0], days[:, :, 1], np.array([item.spread for item in items])
+        np.array([[day.mean for day in path] for path in paths], np.float64),
+        np.array([[day.p90 for day in path] for path in paths], np.float64),
+        np.array([item.spread for item in items]),
     )
     stock = np.array([_units(item) for item in items], np.float64)
     plan = plan_stock(stock, outlook, supply)
@@ -96,11 +99,11 @@ def plan_actions(
     return sorted(actions, key=_by_money)
 
 
-def _ahead(item: ItemForecast, run: Run, zone: tzinfo, today: date) -> list[DayAhead]:
-    """Return the days from tomorrow on."""
+def _ahead(item: ItemForecast, run: Run, zone: tzinfo, begun: int) -> list[DayAhead]:
+    """Return the days from tomorrow on; `begun` of the run's have passed."""
     days = days_as_offered(item, run.first_day, zone)
-    dates = dates_from(run.first_day, len(days))
-    begun = sum(one <= today for one in dates)
+    if not begun:
+        return days
     later = days[begun:]
     # All paths have one length; what is missing at the end is the average of the rest.
     return [*later, *([_average(later)] * (len(days) - len(later)))]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
@@ -38,6 +39,7 @@ class DayAhead(NamedTuple):
 
 
 NOTHING: Final = DayAhead(0.0, 0.0, 0.0, 0.0)
+_DAYS: Final = msgspec.json.Decoder(list[DayAhead])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def _read(row: sa.RowMapping) -> ItemForecast:
         available_until=row["available_until"],
         created_at=row["created_at"],
         method=row["method"],
-        days=() if days is None else [DayAhead(*day) for day in json.loads(days)],
+        days=() if days is None else _DAYS.decode(days),
         spread=1.0 if row["spread"] is None else row["spread"],
         sold=None if row["sold"] is None else json.loads(row["sold"]),
     )
