@@ -108,11 +108,11 @@ def create_store(data: Path) -> dict[str, str]:
 
 def big_shop() -> BigShop:
     """Return the big shop, making what is not kept yet (a minute or two)."""
-    folder = BENCH / f"shop-{_digest(*SHAPES, HERE / 'shop.py', HERE / 'traffic.py')}"
+    folder = BENCH / f"shop-{digest(*SHAPES, HERE / 'shop.py', HERE / 'traffic.py')}"
     keys = folder / "keys.json"
     if not keys.exists() or time.time() - keys.stat().st_mtime > WEEK_SECONDS:
         _import(folder, keys)
-    trained = folder / f"trained-{_digest(*MODELS)}"
+    trained = folder / f"trained-{digest(*MODELS)}"
     if not trained.exists():
         _train(folder / "untrained", trained)
     known = json.loads(keys.read_text())
@@ -192,7 +192,8 @@ def _make_bench() -> None:
     (BENCH / ".gitignore").write_text("*\n")
 
 
-def _digest(*paths: Path) -> str:
+def digest(*paths: Path) -> str:
+    """Return a short text that differs when a file below `paths` does."""
     digest = hashlib.sha256()
     for path in paths:
         for file in [path] if path.is_file() else sorted(path.rglob("*.py")):

@@ -10,12 +10,14 @@ import numpy as np
 from productrecs.engines.browse import twin
 from productrecs.engines.browse.layout import Layout, Question, sealed, weights_of
 from productrecs.engines.browse.options import SessionOptions
-from productrecs.engines.contract import NOTHING, Arrays, Items, Ranked
+from productrecs.engines.contract import NOTHING, Arrays, Floats, Items, Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _DAY_MS: Final = 86_400_000.0
+_ONWARD: Final = 5  # items found that are asked what comes next after them
+_BELOW: Final = 0.5  # of the last score of what was found: the first that follows
 _evaluators = [twin.answer]  # the last one answers: the compiled one, once warm
 
 
@@ -98,7 +100,9 @@ class SessionIndex:
         `recent` is the visit so far, oldest to newest; its newest item is never returned,
         earlier ones may be. Unknown numbers are passed over; a visit that no session
         shares an item with gives an empty list. Sessions owned by `exclude_session` (see
-        `fit_sessions`) do not answer: a live visit would only repeat itself.
+        `fit_sessions`) do not answer: a live visit would only repeat itself. Where the rest
+        knows fewer than `SessionOptions.enough` items, what comes next after the best of
+        those follows, below all of them.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
@@ -108,9 +112,26 @@ class SessionIndex:
             return NOTHING
         answer = _evaluators[-1]
         items, scores = answer(self._layout, self._weights, question, limit)
+        if 0 < len(items) < min(limit, self._options.enough):
+            items, scores = self._onward(question, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
         return Ranked(items, (scores * fading).astype(np.float32))
+
+    def _onward(
+        self, question: Question, items: Items, scores: Floats, limit: int
+    ) -> tuple[Items, Floats]:
+        """Return the items found, and after them what comes next after the best of them."""
+        best = items[: min(_ONWARD, self._options.prefix)].copy()
+        answer = _evaluators[-1]
+        asked = question._replace(items=best)
+        more, votes = answer(self._layout, self._weights, asked, limit + len(items))
+        new = np.isin(more, items, invert=True)
+        more, votes = more[new][: limit - len(items)], votes[new][: limit - len(items)]
+        if not len(more):
+            return items, scores
+        below = votes * (_BELOW * scores[-1] / votes[0])
+        return np.concatenate((items, more)), np.concatenate((scores, below))
 
     def witnesses(
         self, recent: Sequence[int] | Items, exclude_session: int | None = None

@@ -32,6 +32,7 @@ class SessionOptions:
     distance_scale: float = 1.0
     days_scale: float = 50.0
     rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
+    enough: int = 20  # items: where fewer are found, what comes next after those follows
     backward: float = 1.0  # of its vote, for what a neighbour saw before the item in common
 
     def to_array(self) -> Floats:

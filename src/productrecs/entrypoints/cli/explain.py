@@ -141,7 +141,9 @@ def _reasons(product: Product) -> Iterator[str]:
     yield from map(_voice, product.voices)
     for one in product.bought_with[:3]:
         yield f"in {one.baskets} baskets with {one.item_id}"
-    if product.seen_by is not None:
+    if product.seen_by is not None and not product.seen_by.visits:
+        yield "comes next after what such visits see next"
+    elif product.seen_by is not None:
         yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
     if product.category is not None:
         yield f"of the category {product.category}"

@@ -28,6 +28,7 @@ GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"match_scale": one, "vote_scale": one} for one in (1.5, 2.5, 6.0)),
     tuple({"rarity": power} for power in (0.3, 2.0)),
     tuple({"neighbours": most} for most in (100, 250)),
+    ({"backward": 0.5},),
 )
 
 
