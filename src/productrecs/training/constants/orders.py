@@ -18,7 +18,7 @@ from productrecs.training.inputs import Purchases, chosen
 from productrecs.training.learned import companions_of
 from productrecs.training.past import Groups, orders_of
 
-MOST_LINES: Final = 200_000  # the newest: more would not change what is chosen
+MOST_LINES: Final = 300_000  # the newest: more would not change what is chosen
 _ANCHORS: Final = 10  # of an order
 _SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
 _LEAST_CART: Final = 3
@@ -38,7 +38,7 @@ CARTS: Final[tuple[tuple[Changes, ...], ...]] = (
 EXPONENTS: Final[tuple[Changes, ...]] = tuple(
     {"exponent": power} for power in (0.05, 0.1, 0.15, 0.2, 0.3)
 )
-_LARGEST_COUNTED: Final = 100  # lines of an order that plain counting would take
+_LARGEST_COUNTED: Final = 100  # lines of an order: larger ones take most of the time
 _COUNTING: Final = CopurchaseOptions(
     exponent=0.0,
     shrink=0.0,
@@ -84,34 +84,21 @@ def choose_companions(
         return _judged(groups, parts, n_items, options, _cart_scores, tell)
 
     best, _ = improved(usual or CopurchaseOptions(), PAGES, on_pages)
-    enough = _WIDER * _shown_by_counting(groups, parts, n_items)
-    tell()
+    enough = _WIDER * on_pages(_COUNTING).shown
     best = wide_enough(best, EXPONENTS, on_pages, enough, _PRICE)
     best, _ = improved(best, CARTS, in_carts)
     return best
 
 
 def _before(bought: Purchases, until_ms: int) -> Purchases:
-    """Return the newest lines from before a moment."""
+    """Return the newest lines from before a moment, but those of very large orders."""
     earlier = chosen(bought, bought.times < until_ms)
+    _, where = np.unique(earlier.baskets, return_inverse=True)
+    earlier = chosen(earlier, np.bincount(where)[where] <= _LARGEST_COUNTED)
     if len(earlier.times) <= MOST_LINES:
         return earlier
     since = np.partition(earlier.times, -MOST_LINES)[-MOST_LINES]
     return chosen(earlier, earlier.times >= since)
-
-
-def _shown_by_counting(groups: Groups, parts: list[Learnable], n_items: int) -> float:
-    """Return which share of the catalog counts of orders, none of them large, show."""
-    small = [part._replace(before=_without_large(part.before)) for part in parts]
-    trial = _judged(groups, small, n_items, _COUNTING, _page_scores, lambda: None)
-    known = sum(len(np.unique(part.before.items)) for part in parts)
-    counted = sum(len(np.unique(part.before.items)) for part in small)
-    return trial.shown * counted / max(known, 1)
-
-
-def _without_large(bought: Purchases) -> Purchases:
-    _, where = np.unique(bought.baskets, return_inverse=True)
-    return chosen(bought, np.bincount(where)[where] <= _LARGEST_COUNTED)
 
 
 def _judged(
