@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from productrecs.engines.contract import Ranked
+
 Event = tuple[int, int, int]
 HOUR = 3_600_000
 SMALL = SessionOptions(
@@ -35,7 +37,6 @@ SMALL = SessionOptions(
     sessions_per_item=9,
     longest=6,
     backward=0.6,
-    enough=0,
 )
 
 
@@ -92,7 +93,7 @@ def random_question(
     )
 
 
-@pytest.mark.parametrize("options", [SMALL, SessionOptions(enough=0)])
+@pytest.mark.parametrize("options", [SMALL, SessionOptions()])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_answer_is_what_the_formula_says(seed: int, options: SessionOptions) -> None:
     rng = np.random.default_rng(seed + 100)
@@ -222,19 +223,18 @@ def test_of_a_popular_item_only_the_newest_sessions_count() -> None:
     assert set(index.next_items([0], 0, 10).items.tolist()) == {5, 6, 7}
 
 
-def test_a_short_list_goes_on_with_what_comes_after_what_was_found() -> None:
+def test_a_short_list_may_go_on_with_what_comes_after_what_was_found() -> None:
     events = walks([0, 1], [1, 2], [2, 3], [0, 4])
     index = fitted(events, 5, owners=[5, 5, 6, 6, 7, 7, 8, 8])
 
-    ranked = index.next_items([0], 4 * HOUR, 10)
+    def asked(limit: int, without: int | None = None) -> Ranked:
+        return index.next_items([0], 4 * HOUR, limit, without, goes_on=True)
 
-    assert ranked.items.tolist() == [4, 1, 2]  # 3 comes only after what follows
-    assert all(np.diff(ranked.scores) < 0)
-    shorter = index.next_items([0], 4 * HOUR, 2)
-    assert shorter.items.tolist() == [4, 1]
-    assert index.next_items([0], 4 * HOUR, 10, exclude_session=6).items.tolist() == [4, 1]
-    only_found = fitted(events, 5, SessionOptions(enough=0))
-    assert only_found.next_items([0], 4 * HOUR, 10).items.tolist() == [4, 1]
+    assert asked(10).items.tolist() == [4, 1, 2]  # 3 comes only after what follows
+    assert all(np.diff(asked(10).scores) < 0)
+    assert asked(2).items.tolist() == [4, 1]
+    assert asked(10, without=6).items.tolist() == [4, 1]
+    assert index.next_items([0], 4 * HOUR, 10).items.tolist() == [4, 1]
 
 
 def test_newer_sessions_weigh_more() -> None:

@@ -94,6 +94,8 @@ class SessionIndex:
         now_ms: int,
         limit: int,
         exclude_session: int | None = None,
+        *,
+        goes_on: bool = False,
     ) -> Ranked:
         """Return up to `limit` items that similar sessions looked at, best first.
 
@@ -101,8 +103,8 @@ class SessionIndex:
         earlier ones may be. Unknown numbers are passed over; a visit that no session
         shares an item with gives an empty list. Sessions owned by `exclude_session` (see
         `fit_sessions`) do not answer: a live visit would only repeat itself. Where the rest
-        knows fewer than `SessionOptions.enough` items, what comes next after the best of
-        those follows, below all of them.
+        knows fewer than `SessionOptions.enough` items and the answer `goes_on`, what comes
+        next after the best of those follows, below all of them.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
@@ -112,7 +114,7 @@ class SessionIndex:
             return NOTHING
         answer = _evaluators[-1]
         items, scores = answer(self._layout, self._weights, question, limit)
-        if 0 < len(items) < min(limit, self._options.enough):
+        if goes_on and 0 < len(items) < min(limit, self._options.enough):
             items, scores = self._onward(question, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         fading = math.exp(-min(age_days / self._options.days_scale, 60.0))

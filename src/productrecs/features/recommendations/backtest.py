@@ -180,11 +180,15 @@ def _methods(
 ) -> dict[str, Lists]:
     """Return who makes lists: popularity, each engine by itself, and their blend."""
 
-    def proposed(engine: Engine, given: tuple[int, ...]) -> Items:
+    def proposed(
+        engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
+    ) -> Items:
         if engine is Engine.BUY:
             basket = given if place is Placement.CART else given[-1:]
             return models.copurchase.complete(basket, _CANDIDATES).items
-        return models.sessions.next_items(given[-_PREFIX:], now_ms, _CANDIDATES).items
+        visit = given[-_PREFIX:]
+        sessions = models.sessions
+        return sessions.next_items(visit, now_ms, _CANDIDATES, goes_on=is_alone).items
 
     def about(given: tuple[int, ...]) -> set[int]:
         return set(given if place is Placement.CART else given[-1:])
@@ -193,7 +197,9 @@ def _methods(
         return _first(models.trending[: num + LARGEST], about(given), num)
 
     def alone(engine: Engine) -> Lists:
-        return lambda given: _first(proposed(engine, given), about(given), num)
+        return lambda given: _first(
+            proposed(engine, given, is_alone=True), about(given), num
+        )
 
     recipe = recipe_of(Source.MIX, settings).blend[place]
     weights = {

@@ -93,7 +93,11 @@ def decide(
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
-    proposals = tuple(_candidates(shop, one, situation, shelf, now_ms) for one in weights)
+    is_alone = len(weights) == 1  # nobody else has better to say than what comes later
+    proposals = tuple(
+        _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
+        for one in weights
+    )
     ranking = _weighted(_blended(weights, proposals), shelf.rules, situation.tired)
     picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
@@ -267,7 +271,13 @@ def _shown(
 
 
 def _candidates(
-    shop: Shop, engine: Engine, situation: Situation, shelf: Shelf, now_ms: int
+    shop: Shop,
+    engine: Engine,
+    situation: Situation,
+    shelf: Shelf,
+    now_ms: int,
+    *,
+    is_alone: bool,
 ) -> Ranked:
     if engine is Engine.SIMILAR:
         return looks_like(shelf, situation.anchors)
@@ -276,7 +286,7 @@ def _candidates(
     visit, found = visit_of(situation), NOTHING
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
-        found = sessions.next_items(visit, now_ms, _CANDIDATES, visitor)
+        found = sessions.next_items(visit, now_ms, _CANDIDATES, visitor, goes_on=is_alone)
     if not situation.looks:
         return found
     return with_signs(found, situation.looks, shelf, shop.settings.language)
