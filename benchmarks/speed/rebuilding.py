@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ from benchmarks.speed.stores import (
     DOMAIN,
     SHAPES,
     digest,
-    scratch,
     timed,
 )
 from productrecs.core.clock import DAY_MS, system_ms
@@ -31,8 +29,6 @@ from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.registration import Registration, register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from benchmarks.report import Report
     from productrecs.core.ids import StoreId
 
@@ -78,79 +74,82 @@ def rebuild(report: Report) -> None:
 
 
 def _log() -> Path:
-    """Return the data folder with the log, which is made once: it takes minutes."""
+    """Return the data folder with the log; a broken-off beginning is gone on with."""
     made = BENCH / f"log-{FACTS}-{digest(*SHAPES, Path(__file__))}"
-    if not made.exists():
-        for old in BENCH.glob("log-*"):
-            shutil.rmtree(old)
-        with scratch() as folder:
-            data = folder / "data"
-            data.mkdir()
-            database = Database.open(None, data)
-            migrate(database)
-            store, _ = register(database, Registration(DOMAIN), system_ms)
-            _fill(database, store.store_id)
-            database.close()
-            data.rename(made)
+    if made.exists():
+        return made
+    half_made = made.with_name(f"half-{made.name}")
+    begun = half_made.exists()
+    half_made.mkdir(parents=True, exist_ok=True)
+    database = Database.open(None, half_made)
+    migrate(database)
+    if not begun:
+        _begin(database)
+    _fill(database)
+    database.close()
+    half_made.rename(made)
     return made
 
 
-def _fill(database: Database, store_id: StoreId) -> None:
-    """Write items and facts straight into the tables."""
+def _begin(database: Database) -> None:
+    """Register the store and write its items straight into their table."""
+    store, _ = register(database, Registration(DOMAIN), system_ms)
+    columns = {"present": True, "change_seq": 0, "created_at": 0, "updated_at": 0}
     with database.transaction(synced=False) as transaction:
         # Training does not look at it, and to fill it takes longer than all the rest.
         bare(transaction).run("DROP INDEX IF EXISTS ix_events_store_id_person", ())
-        stock = (
-            {
-                "store_id": store_id,
-                "number": number,
-                "item_id": f"i{number}",
-                "present": True,
-                "change_seq": 0,
-                "created_at": 0,
-                "updated_at": 0,
-            }
-            for number in range(traffic.ITEMS)
-        )
-        transaction.execute(items.insert(), list(stock))
-    with database.transaction(synced=False) as transaction:
-        bare(transaction).run(
-            "UPDATE store_heads SET next_number = ? WHERE store_id = ?",
-            (traffic.ITEMS, store_id),
-        )
-    for made, bought in _rows(store_id):
+        stock = [
+            {"store_id": store.store_id, "number": at, "item_id": f"i{at}", **columns}
+            for at in range(traffic.ITEMS)
+        ]
+        transaction.execute(items.insert(), stock)
+        bare(transaction).run("UPDATE store_heads SET next_number = ?", (traffic.ITEMS,))
+
+
+def _fill(database: Database) -> None:
+    """Write facts straight into their tables, from where the log ends."""
+    popularity = traffic.Popularity()
+    store_id, seq = _head(database)
+    while seq < FACTS:
+        made, bought = _rows(store_id, seq, popularity)
         with database.transaction(synced=False) as transaction:
             StoreLog(database, transaction, store_id).take(len(made) + len(bought))
             database.insert_rows(transaction, events, made)
             database.insert_rows(transaction, purchase_lines, bought)
+        seq += len(made) + len(bought)
 
 
-def _rows(store_id: StoreId) -> Iterator[tuple[Rows, Rows]]:
-    rng = np.random.default_rng(23)
-    popularity = traffic.Popularity()
-    begins, seq, order = system_ms() - DAYS * DAY_MS, 0, 0
-    while seq < FACTS:
-        walked = walks(popularity, popularity.draw(VISITS, rng), STEPS, rng).tolist()
-        kinds = np.where(rng.random((VISITS, STEPS)) < CARTS, 2, 1).tolist()
-        people = rng.integers(SHOPPERS, size=VISITS).tolist()
-        made: Rows = []
-        bought: Rows = []
-        for number, visit in enumerate(walked):
-            who = f"s_{people[number]:08d}"
-            for item, kind in zip(visit, kinds[number], strict=True):
+def _head(database: Database) -> tuple[StoreId, int]:
+    """Return the only store, and how far its log goes."""
+    with database.reading() as connection:
+        found = bare(connection).all("SELECT store_id, seq FROM store_heads", ())
+    return found[0][0], int(found[0][1])
+
+
+def _rows(store_id: StoreId, seq: int, popularity: traffic.Popularity) -> tuple[Rows, Rows]:
+    """Return the events and the order lines that follow `seq`, the same each time."""
+    rng = np.random.default_rng((23, seq))
+    begins, every = system_ms() - DAYS * DAY_MS, DAYS * DAY_MS // FACTS
+    walked = walks(popularity, popularity.draw(VISITS, rng), STEPS, rng).tolist()
+    kinds = np.where(rng.random((VISITS, STEPS)) < CARTS, 2, 1).tolist()
+    people = rng.integers(SHOPPERS, size=VISITS).tolist()
+    nothing = (None, None, None, None, None, None, None, False)
+    made: Rows = []
+    bought: Rows = []
+    for number, visit in enumerate(walked):
+        who = f"s_{people[number]:08d}"
+        for item, kind in zip(visit, kinds[number], strict=True):
+            seq += 1
+            ts = begins + seq * every
+            made.append((store_id, seq, ts, kind, item, who, who, who, *nothing))
+        if number % VISITS_AN_ORDER == 0:
+            order = seq
+            for line, item in enumerate(visit[:ORDER]):
                 seq += 1
-                ts = begins + seq * (DAYS * DAY_MS // FACTS)
-                told = (None, None, None, None, None, None, None, False)
-                made.append((store_id, seq, ts, kind, item, who, who, who, *told))
-            if number % VISITS_AN_ORDER == 0:
-                order += 1
-                for line, item in enumerate(visit[:ORDER]):
-                    seq += 1
-                    ts = begins + seq * (DAYS * DAY_MS // FACTS)
-                    where = (store_id, seq, seq, order, f"A-{order}", 0, item, line, 1)
-                    told = (False, ts, 1, 19.9, 19.9, None, who, who, who, False)
-                    bought.append((*where, *told))
-        yield made, bought
+                where = (store_id, seq, seq, order, f"A-{order}", 0, item, line, 1, False)
+                told = (begins + seq * every, 1, 19.9, 19.9, None, who, who, who, False)
+                bought.append((*where, *told))
+    return made, bought
 
 
 def _bare(database: Database, store_id: StoreId) -> float:
