@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import frozen_at
+from productrecs.engines.text.index import SearchIndex
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import delete, push
 from productrecs.records.catalog.resync import push_again
@@ -67,6 +68,13 @@ class Bench:
     def found(self, query: str) -> list[int]:
         """Return what the reading process finds."""
         return self.served.find(query, 50, VISIBLE).items
+
+    @property
+    def indexed(self) -> int:
+        """How many products the index holds that is published."""
+        seal = self.folder.current()
+        assert seal is not None
+        return len(SearchIndex(self.folder.path(seal.generation), seal.language))
 
     def writer_starts_anew(self) -> None:
         """Let another process write, as after a restart."""
@@ -151,6 +159,34 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     assert bench.found("2400") == []  # its turn comes later
     bench.settle()
     assert bench.found("2400") == [2_400]
+
+
+def test_what_changes_while_an_index_is_first_built_is_found_once(bench: Bench) -> None:
+    bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
+    assert bench.indexer.turn(bench.reader)  # the first batch
+    assert bench.indexer.turn(bench.reader)
+    bench.push(i0="kettle", i1500="teapot", i2499="saucer")
+    with bench.database.transaction() as transaction:
+        delete(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
+    bench.settle()
+    assert [bench.found(word) for word in ("kettle", "teapot", "saucer")] == [
+        [0], [1500], [2499],
+    ]  # fmt: skip
+    assert len(bench.found("number0x number1500x number7x number9x")) == 1
+    assert bench.indexed == 2_499
+
+
+def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
+    bench: Bench,
+) -> None:
+    bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
+    assert bench.indexer.turn(bench.reader)  # the first batch is published
+    assert bench.indexer.turn(bench.reader)  # the second is not yet
+    bench.writer_starts_anew()
+    bench.settle()
+    assert bench.indexed == 2_500
+    for n in (0, 999, 1_000, 2_499):
+        assert bench.found(f"number{n}x") == [n]
 
 
 def test_another_language_is_built_beside_while_the_last_index_serves(

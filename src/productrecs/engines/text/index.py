@@ -17,9 +17,11 @@ from productrecs.engines.text.interpret import (
 )
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.matching import exact_query, queries_for
+from productrecs.engines.text.reading import WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
     COUNT,
+    EXACT,
     NUMBER,
     WORD,
     ProductText,
@@ -36,6 +38,8 @@ PRODUCTS, WORDS = "products", "words"
 """The two folders of an index."""
 
 _LEAST_HEAP: Final = 15_000_000
+_WORDS_HEAP: Final = 40_000_000
+"""What is not written yet may take so much: then an index is of few parts, which is fast."""
 _PAGES: Final = (1, 4, 30, 1000)
 
 
@@ -72,12 +76,15 @@ class SearchIndex:
             self._words = tantivy.Index.open(str(folder / WORDS))
             self._products.config_reader("manual")
             self._words.config_reader("manual")
-            self.reload()
-        self.language = Language(language)
+            self._words.reload()
+            self._products.reload()
+            words = self._words.searcher()
+            self.language = Language(language)
+            self._reader = self._state(Vocabulary(words, self._words.schema))
 
     def __len__(self) -> int:
         """Return how many products can be found."""
-        return self._products.searcher().num_docs
+        return self._reader.products
 
     def reload(self) -> None:
         """Read on to what was last committed.
@@ -88,6 +95,8 @@ class SearchIndex:
         with translated("the index cannot be read on"):
             self._words.reload()
             self._products.reload()
+            words = self._words.searcher()
+            self._reader = self._state(self._reader.vocabulary.read_on(words))
 
     def find(
         self,
@@ -134,10 +143,11 @@ class SearchIndex:
             return suggested(self._interpreter(synonyms), query, limit, visible)
 
     def _interpreter(self, synonyms: Synonyms) -> Interpreter:
-        vocabulary = Vocabulary(self._words.searcher(), self._words.schema)
-        searcher = self._products.searcher()
+        return Interpreter(self._reader, synonyms)
+
+    def _state(self, vocabulary: Vocabulary) -> WordReader:
         schema = self._products.schema
-        return Interpreter(searcher, schema, vocabulary, self.language, synonyms)
+        return WordReader(self._products.searcher(), schema, vocabulary, self.language)
 
 
 class _Search:
@@ -154,7 +164,7 @@ class _Search:
     def run(self, query: str, limit: int, enough: int) -> Found:
         """Return what is found."""
         key = exact_key(query)
-        if key:
+        if key and self._interpreter.searcher.doc_freq(EXACT, key):
             self._take(exact_query(self._interpreter.schema, key), limit)
         exact = len(self._items)
         slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
@@ -235,7 +245,7 @@ class IndexWriter:
             products = tantivy.Index(products_schema(), str(folder / PRODUCTS))
             self._words_index = tantivy.Index(words_schema(), str(folder / WORDS))
             self._products = register(products).writer(heap, 1)
-            self._words = self._words_index.writer(_LEAST_HEAP, 1)
+            self._words = self._words_index.writer(_WORDS_HEAP, 1)
             self._words_index.config_reader("manual")
         self._fresh: dict[str, int] = {}
 

@@ -8,8 +8,9 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
-from productrecs.engines.text.interpret import Interpreter, Reading, Slot
+from productrecs.engines.text.interpret import Interpreter, Slot
 from productrecs.engines.text.options import WEIGHTS
+from productrecs.engines.text.reading import Reading
 from productrecs.engines.text.schema import (
     CATEGORIES,
     CODES,
@@ -23,7 +24,7 @@ _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
-)
+)  # as in Holding
 _SLOP: Final = 1
 
 
@@ -43,14 +44,16 @@ def queries_for(interpreter: Interpreter, slots: Sequence[Slot]) -> Queries:
     if len(slots) == 1:
         return Queries(_liking(parts[0], heads), None)
     joins = [interpreter.together(*pair) for pair in pairwise(slots)]
-    liked = build.liked(slots)
+    pairs_liked = build.side_by_side(slots)
     wholes = [_best(build.readings(some)) if some else None for some in joins]
     every = [(Occur.Must, query) for query in _each(parts, wholes)]
     some = [(Occur.Should, query) for query in (*parts, *wholes) if query is not None]
     few = build.heads(slots, WEIGHTS.head_of_some)
     return Queries(
-        every_word=_liking(Query.boolean_query(every), [*liked, *heads]),
-        some_words=_liking(Query.boolean_query(some), [*liked, *few]),
+        every_word=_liking(
+            Query.boolean_query(every), [build.all_in_title(slots), *pairs_liked, *heads]
+        ),
+        some_words=_liking(Query.boolean_query(some), [*pairs_liked, *few]),
     )
 
 
@@ -96,9 +99,13 @@ class _Builder:
             phrase = Query.phrase_query(schema, TITLE, list(reading.stems))
             return Query.boost_query(phrase, WEIGHTS.title * weight)
         (word,), (stem,) = reading.words, reading.stems
-        count = self.interpreter.searcher.doc_freq
-        terms = [(name, stem, share) for name, share in _FIELDS if count(name, stem)]
-        if count(CODES, word):
+        held = self.interpreter.terms.holding(stem)
+        terms = [
+            (name, stem, share)
+            for (name, share), count in zip(_FIELDS, held, strict=False)
+            if count
+        ]
+        if self.interpreter.terms.codes(word):
             terms.append((CODES, word, WEIGHTS.codes))
         parts = [
             (Occur.Should, Query.boost_query(_term(schema, name, term), share * weight))
@@ -106,10 +113,14 @@ class _Builder:
         ]
         return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
 
-    def liked(self, slots: Sequence[Slot]) -> list[Query]:
-        """Return what counts and is no condition: all words in a title, side by side."""
+    def all_in_title(self, slots: Sequence[Slot]) -> Query:
+        """Return what counts where a title holds all words."""
         in_title = [(Occur.Must, self._in_title(slot)) for slot in slots]
-        found = [Query.boolean_query(in_title)]
+        return Query.boolean_query(in_title)
+
+    def side_by_side(self, slots: Sequence[Slot]) -> list[Query]:
+        """Return what counts where neighbours stand side by side in a title."""
+        found = []
         for one, other in pairwise(slots):
             stems = [*one.readings[0].stems, *other.readings[0].stems]
             phrase = Query.phrase_query(
@@ -132,7 +143,7 @@ class _Builder:
 
     def _head(self, reading: Reading, weight: float) -> Query | None:
         stem = reading.stems[-1]
-        if not self.interpreter.searcher.doc_freq(HEAD, stem):
+        if not self.interpreter.terms.holding(stem).head:
             return None
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)

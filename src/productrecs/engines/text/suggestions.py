@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.interpret import Interpreter, Reading, Slot
+from productrecs.engines.text.interpret import Interpreter, Slot
 from productrecs.engines.text.matching import queries_for
-from productrecs.engines.text.schema import CATEGORIES, NUMBER, TITLE
+from productrecs.engines.text.reading import Reading
+from productrecs.engines.text.schema import NUMBER
 
 Mask = npt.NDArray[np.bool_]
 
@@ -106,8 +107,8 @@ class _Suggesting:
 
     def _is_shown(self, reading: Reading) -> bool:
         """Return whether a title or a category has the words: codes suggest nothing."""
-        count = self.interpreter.searcher.doc_freq
-        return all(count(TITLE, one) or count(CATEGORIES, one) for one in reading.stems)
+        held = map(self.interpreter.terms.holding, reading.stems)
+        return all(one.title or one.categories for one in held)
 
 
 def _first(slot: Slot) -> Slot:

@@ -16,6 +16,9 @@ ONE_FROM: Final = 5
 TWO_FROM: Final = 9
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
+_MOST_KNOWN: Final = 20_000
+_MOST_NEAR: Final = 4_000
+"""What is remembered; then it begins anew. Some 2 MB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +55,47 @@ def distance(one: str, other: str) -> int:
 
 
 class Vocabulary:
-    """The words of one index, as they are written."""
+    """The words of one index, as they are written; any number of threads may ask."""
 
     def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
         """Look words up in the index of words."""
+        self.size: int = searcher.num_docs
         self._searcher = searcher
         self._schema = schema
+        self._known: dict[str, bool] = {}
+        self._near: dict[tuple[str, int], list[Near]] = {}
+
+    def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
+        """Return the words that `searcher` reads: these, where none was added.
+
+        Words are never taken out of an index, so that as many are the same.
+        """
+        if searcher.num_docs == self.size:
+            return self
+        return Vocabulary(searcher, self._schema)
 
     def has(self, word: str) -> bool:
         """Return whether a text of the catalog ever held this very word."""
-        return self._searcher.doc_freq(WORD, word) > 0
+        known = self._known.get(word)
+        if known is None:
+            known = self._searcher.doc_freq(WORD, word) > 0
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[word] = known
+        return known
 
-    def near(self, word: str) -> list[Near]:
-        """Return the words that `word` may be a misspelling of, the nearest first."""
-        if is_code(word) or len(word) < ONE_FROM - 1:
-            return []
-        once = self._fuzzy(word, 1)
-        found = [
-            Near(one, 1, one[0] == word[0])
-            for one in once
-            if len(one) >= ONE_FROM and one != word
-        ]
-        if len(word) >= TWO_FROM - 2:
-            seen = {*once, word}
-            found += [
-                Near(one, 2, one[0] == word[0])
-                for one in self._fuzzy(word, 2)
-                if len(one) >= TWO_FROM and one not in seen
-            ]
-        return [one for one in found if not is_code(one.word)]
+    def near(self, word: str, most: int = 2) -> list[Near]:
+        """Return the words that `word` may be a misspelling of, the nearest first.
+
+        With `most` 1, only those that are one edit away.
+        """
+        found = self._near.get((word, most))
+        if found is None:
+            found = self._nearest(word, most)
+            if len(self._near) >= _MOST_NEAR:
+                self._near.clear()
+            self._near[word, most] = found
+        return found
 
     def beginning(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
@@ -106,6 +121,24 @@ class Vocabulary:
             for one in self._found(query, limit)
             if len(one) >= ONE_FROM and one[0] == start[0] and not is_code(one)
         ]
+
+    def _nearest(self, word: str, most: int) -> list[Near]:
+        if is_code(word) or len(word) < ONE_FROM - 1:
+            return []
+        once = self._fuzzy(word, 1)
+        found = [
+            Near(one, 1, one[0] == word[0])
+            for one in once
+            if len(one) >= ONE_FROM and one != word
+        ]
+        if most > 1 and len(word) >= TWO_FROM - 2:
+            seen = {*once, word}
+            found += [
+                Near(one, 2, one[0] == word[0])
+                for one in self._fuzzy(word, 2)
+                if len(one) >= TWO_FROM and one not in seen
+            ]
+        return [one for one in found if not is_code(one.word)]
 
     def _fuzzy(self, word: str, distance: int) -> list[str]:
         return self._found(self._query(word, distance, prefix=False), _MOST_FOUND)

@@ -94,9 +94,13 @@ class Asked:
 
     def looked_at(self, num: int) -> int:
         """Return among how many candidates the order of `num` products is decided."""
-        moves = bool(self.lifts) or self.factors is not None or self.buyable is not None
-        least = _MOVED_FROM if moves else _LEAST_CANDIDATES
+        least = _MOVED_FROM if self.moves else _LEAST_CANDIDATES
         return max(_CANDIDATES * num, least)
+
+    @property
+    def moves(self) -> bool:
+        """Whether more than words and sales decides: what was chosen, rules, the stock."""
+        return bool(self.lifts) or self.factors is not None or self.buyable is not None
 
     @property
     def has_words(self) -> bool:
@@ -141,7 +145,11 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     """
     asked = asked_of(shop, request, now_ms)
     wanted = asked.looked_at(request.num)
-    found = shop.index.find(asked.query, wanted, asked.visible, asked.synonyms)
+    # Below a full page of all words nothing comes up, unless more than words decide.
+    enough = wanted if asked.moves else request.num
+    found = shop.index.find(
+        asked.query, wanted, asked.visible, asked.synonyms, enough=enough
+    )
     proposed = map(Hit, found.items, found.scores)
     hits = weighed(shop, asked, proposed)
     named, others = hits[: found.exact], hits[found.exact :]

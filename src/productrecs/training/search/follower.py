@@ -1,11 +1,13 @@
 """How does one index follow its store's catalog? Batch by batch, commit by commit."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index import IndexWriter
+from productrecs.engines.text.schema import ProductText
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.index_files import IndexFolder, Seal
 from productrecs.training.search.reading import Place, changes
@@ -14,7 +16,10 @@ BATCH: Final = 1_000
 """Products of one step, some 0.1 to 0.3 s: others' changes come in between."""
 
 _IDLE_SECONDS: Final = 5.0
-_HEAP: Final = 40_000_000
+_HEAP: Final = 60_000_000
+_GROWTH: Final = 7
+"""A new index is published when it has grown so many times: in few parts, it is faster."""
+
 _AFTER_ALL: Final = 2**62
 
 
@@ -29,7 +34,8 @@ class Follower:
         self._place = Place(seal.applied_seq, _AFTER_ALL if seal.applied_seq else -1)
         self._writer: IndexWriter | None = None
         self._used = 0.0
-        self._is_new = seal.applied_seq == 0
+        self._seen = bytearray() if seal.applied_seq == seal.commit == 0 else None
+        self._held = self._waiting = 0  # products of a new index, committed and not yet
 
     @property
     def is_writing(self) -> bool:
@@ -45,18 +51,23 @@ class Follower:
         """
         found = changes(reader, self.store_id, self._place, BATCH)
         writer = self._open()
-        writer.put(found.changed, are_new=self._is_new)
+        known, new = self._told_apart(found.changed)
+        writer.put(known)
+        writer.put(new, are_new=True)
         writer.remove(found.gone)
+        self._waiting += len(new)
         self._place = found.up_to
         if found.is_all:
             applied = max(head_seq, found.up_to.seq)
             self._place = Place(applied, _AFTER_ALL)
             self.seal = replace(self.seal, applied_seq=applied)
-        if publish or found.is_all:
-            writer.commit()
-            self._is_new = False
-        if publish:
-            self.publish()
+            self._seen = None
+        if found.is_all or (publish and self._waiting >= _GROWTH * self._held):
+            self._commit(writer)
+            if publish:
+                self.publish()
+        if found.is_all:
+            self._held = 0
         return found.is_all
 
     def publish(self) -> None:
@@ -69,12 +80,36 @@ class Follower:
             return
         if at_once or time.monotonic() - self._used > _IDLE_SECONDS:
             writer, self._writer = self._writer, None
+            if self._waiting:
+                self._commit(writer)
             writer.close()
             self.publish()
 
     def drop(self) -> None:
         """Let the writer go, whatever state the index is in."""
         self._writer = None
+
+    def _commit(self, writer: IndexWriter) -> None:
+        writer.commit()
+        self._held, self._waiting = self._held + self._waiting, 0
+
+    def _told_apart(
+        self, changed: Sequence[ProductText]
+    ) -> tuple[list[ProductText], list[ProductText]]:
+        """Return the products that the index may hold, and those that it surely does not.
+
+        What changes while an index is built for the first time comes a second time.
+        """
+        seen = self._seen
+        if seen is None:
+            return list(changed), []
+        known, new = [], []
+        for product in changed:
+            if product.number >= len(seen):
+                seen.extend(bytes(product.number + 1 - len(seen)))
+            (known if seen[product.number] else new).append(product)
+            seen[product.number] = 1
+        return known, new
 
     def _open(self) -> IndexWriter:
         if self._writer is None:

@@ -1,0 +1,161 @@
+"""What may one word mean here? Itself, its forms, what it was meant to be.
+
+Worked out once for each word and state of an index, since people type the same words.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import tantivy
+
+from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
+from productrecs.engines.text.compounds import compounds_of, parts_of
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.options import LIMITS, WEIGHTS
+from productrecs.engines.text.schema import TITLE
+from productrecs.engines.text.terms import Terms
+from productrecs.engines.text.vocabulary import Near, Vocabulary
+
+_MOST_KEPT: Final = 2_000
+"""Words whose meanings are remembered; then it begins anew. Some 4 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing that a word may mean: stems that stand side by side, usually one."""
+
+    words: tuple[str, ...]  # as the catalog writes them
+    stems: tuple[str, ...]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a word means without the merchant's synonyms, the plainest reading first."""
+
+    stem: str
+    known: int  # about so many products hold the word itself
+    readings: tuple[Reading, ...]
+
+
+class WordReader:
+    """Reads single words against one state of an index; any number of threads may."""
+
+    def __init__(
+        self,
+        searcher: tantivy.Searcher,
+        schema: tantivy.Schema,
+        vocabulary: Vocabulary,
+        language: Language,
+    ) -> None:
+        """Remember nothing yet."""
+        self.searcher = searcher
+        self.schema = schema
+        self.vocabulary = vocabulary
+        self.language = language
+        self.terms = Terms(searcher)
+        self.products: int = searcher.num_docs
+        self._kept: dict[tuple[str, bool], Meaning] = {}
+
+    def meaning(self, word: str, *, is_typing: bool) -> Meaning:
+        """Return what a word may mean; with `is_typing` it may be unfinished."""
+        kept = self._kept.get((word, is_typing))
+        if kept is None:
+            kept = self._meaning(word, is_typing=is_typing)
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[word, is_typing] = kept
+        return kept
+
+    def stem(self, word: str) -> str:
+        """Return the stem of one word."""
+        return self.language.stems([word])[0]
+
+    def parts(self, word: str) -> tuple[str, ...]:
+        """Return the words that a compound which the catalog lacks is made of."""
+        if len(word) < LIMITS.apart_from or not word.isalpha():
+            return (word,)
+        if self.vocabulary.has(word) or self.terms.frequency(word, self.stem(word)):
+            return (word,)
+        return parts_of(word, self.vocabulary) or (word,)
+
+    def reading(self, words: tuple[str, ...], weight: float) -> Reading:
+        """Return the reading of words that stand side by side."""
+        # The words of a phrase count each: together no more than one word does.
+        share = weight / len(words) if len(words) > 1 else weight
+        return Reading(words, tuple(self.language.stems(words)), share)
+
+    def _meaning(self, word: str, *, is_typing: bool) -> Meaning:
+        stem = self.stem(word)
+        known = self.terms.frequency(word, stem)
+        readings = [Reading((word,), (stem,), 1.0)] if known else []
+        readings += self._corrected(word, stem, known)
+        if is_typing and known < LIMITS.rare:
+            readings += self._completed(word, is_understood=bool(readings))
+        readings += self._apart(word)
+        if self.language.code in COMPOUNDING:
+            compounds = compounds_of(word, self.vocabulary, LIMITS.readings)
+            readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
+        return Meaning(stem, known, tuple(readings))
+
+    def _corrected(self, word: str, stem: str, known: int) -> list[Reading]:
+        """Return what a word may be a misspelling of, the likeliest first."""
+        is_rare = known < LIMITS.rare
+        if not is_rare and known * LIMITS.far_commoner > self.products:
+            return []  # no word can be so much commoner
+        ranked: list[tuple[float, int, Reading]] = []
+        for near in self.vocabulary.near(word, most=2 if is_rare else 1):
+            meant = self.stem(near.word)
+            count = self.terms.frequency(near.word, meant)
+            if meant == stem or count == 0 or not _is_likely(near, known, count):
+                continue
+            weight = WEIGHTS.one_edit if near.distance == 1 else WEIGHTS.two_edits
+            if not near.same_start:
+                weight *= WEIGHTS.other_start
+            ranked.append((-weight, -count, Reading((near.word,), (meant,), weight)))
+        ranked.sort(key=lambda one: (one[0], one[1], one[2].words))
+        return [reading for _, _, reading in ranked[: LIMITS.readings]]
+
+    def _completed(self, start: str, *, is_understood: bool) -> list[Reading]:
+        """Return the words that an unfinished one may become."""
+        words = self.vocabulary.beginning(start, LIMITS.readings)
+        weight = WEIGHTS.unfinished
+        if (
+            not words
+            and not is_understood
+            and len(start) >= LIMITS.unfinished_mistyped_from
+        ):
+            words = self.vocabulary.nearly_beginning(start, LIMITS.readings)
+            weight = WEIGHTS.unfinished_mistyped
+        return [Reading((word,), (self.stem(word),), weight) for word in words]
+
+    def _apart(self, word: str) -> list[Reading]:
+        """Return a word read as two that stand side by side in some title."""
+        return [
+            Reading((one, other), stems, WEIGHTS.apart)
+            for one, other in _halves(word)
+            if self.vocabulary.has(one) and self.vocabulary.has(other)
+            if self._stand_together(stems := (self.stem(one), self.stem(other)))
+        ]
+
+    def _stand_together(self, stems: Sequence[str]) -> bool:
+        if not all(self.terms.holding(stem).title for stem in stems):
+            return False
+        phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))
+        return bool(self.searcher.search(phrase, 1, count=False).hits)
+
+
+def _is_likely(near: Near, known: int, count: int) -> bool:
+    """Return whether a word that the catalog has is read in another way all the same."""
+    if known < LIMITS.rare:
+        return True
+    if near.distance > 1 or not near.same_start:
+        return False
+    return count >= LIMITS.far_commoner * known
+
+
+def _halves(word: str) -> Iterator[tuple[str, str]]:
+    if len(word) >= LIMITS.apart_from and word.isalpha():
+        for cut in range(3, len(word) - 2):
+            yield word[:cut], word[cut:]

@@ -1,0 +1,60 @@
+"""How many products hold a word, and where? Asked of the index once for each word."""
+
+from typing import Final, NamedTuple
+
+import tantivy
+
+from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, HEAD, TITLE
+
+_MOST_KEPT: Final = 20_000
+"""Words that are remembered; then it begins anew. Some 3 MB."""
+
+
+class Holding(NamedTuple):
+    """How many products hold a stem in each of their texts."""
+
+    title: int
+    categories: int
+    description: int
+    head: int
+
+
+class Terms:
+    """The words of products in one state of an index; any number of threads may ask."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        """Ask `searcher`, which stays as it is."""
+        self._count = searcher.doc_freq
+        self._stems: dict[str, Holding] = {}
+        self._codes: dict[str, int] = {}
+
+    def holding(self, stem: str) -> Holding:
+        """Return in how many titles, categories, descriptions and heads a stem is."""
+        kept = self._stems.get(stem)
+        if kept is None:
+            count = self._count
+            kept = Holding(
+                count(TITLE, stem),
+                count(CATEGORIES, stem),
+                count(DESCRIPTION, stem),
+                count(HEAD, stem),
+            )
+            if len(self._stems) >= _MOST_KEPT:
+                self._stems.clear()
+            self._stems[stem] = kept
+        return kept
+
+    def codes(self, word: str) -> int:
+        """Return how many products have a word in their id or sku."""
+        kept = self._codes.get(word)
+        if kept is None:
+            kept = self._count(CODES, word)
+            if len(self._codes) >= _MOST_KEPT:
+                self._codes.clear()
+            self._codes[word] = kept
+        return kept
+
+    def frequency(self, word: str, stem: str) -> int:
+        """Return about how many products hold a word in any of its forms."""
+        held = self.holding(stem)
+        return max(held.title, held.categories, held.description, self.codes(word))
