@@ -39,7 +39,7 @@ PRODUCTS, WORDS = "products", "words"
 
 _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 40_000_000
-"""What is not written yet may take so much: then an index is of few parts, which is fast."""
+"""What is not written yet may take so much: an index of few parts is fast."""
 _PAGES: Final = (1, 4, 30, 1000)
 
 
