@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 import tantivy
 
 from productrecs.engines.text.failures import translated
+from productrecs.engines.text.gist import read
 from productrecs.engines.text.interpret import (
     NO_SYNONYMS,
     Interpreter,
@@ -16,12 +17,14 @@ from productrecs.engines.text.interpret import (
     Synonyms,
 )
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.likeness import KEPT, REACH, by_likeness
 from productrecs.engines.text.matching import exact_query, queries_for
 from productrecs.engines.text.reading import WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
     COUNT,
     EXACT,
+    GIST,
     NUMBER,
     WORD,
     ProductText,
@@ -41,6 +44,8 @@ _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 40_000_000
 """What is not written yet may take so much: an index of few parts is fast."""
 _PAGES: Final = (1, 4, 30, 1000)
+_DEEP: Final = 40
+"""Whoever wants more than so many reads on below the first page."""
 
 
 class Relaxed(StrEnum):
@@ -158,6 +163,7 @@ class _Search:
         self._visible = visible
         self._items: list[int] = []
         self._scores: list[float] = []
+        self._addresses: list[tantivy.DocAddress] = []
         self._seen: set[int] = set()
         self._whole = 0
 
@@ -168,9 +174,13 @@ class _Search:
             self._take(exact_query(self._interpreter.schema, key), limit)
         exact = len(self._items)
         slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
-        relaxed = self._by_words(slots, limit, enough)
+        is_deep = limit > _DEEP
+        relaxed = self._by_words(slots, max(limit, REACH) if is_deep else limit, enough)
+        if is_deep:
+            self._sort_deep(exact)
         self._put_exact_first(exact)
-        return Found(self._items, self._scores, relaxed, exact, self._whole)
+        items, scores = self._items[:limit], self._scores[:limit]
+        return Found(items, scores, relaxed, exact, min(self._whole, limit))
 
     def _by_words(self, slots: Sequence[Slot], limit: int, enough: int) -> Relaxed:
         meant = [slot for slot in slots if slot.readings]
@@ -207,7 +217,7 @@ class _Search:
         addresses = [address for _, address in hits]
         numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
         covered = len(self._visible)
-        for (score, _), number in zip(hits, numbers, strict=True):
+        for (score, address), number in zip(hits, numbers, strict=True):
             if len(self._items) >= limit:
                 return
             item = int(number or 0)
@@ -215,6 +225,25 @@ class _Search:
                 self._seen.add(item)
                 self._items.append(item)
                 self._scores.append(float(score))
+                self._addresses.append(address)
+
+    def _sort_deep(self, exact: int) -> None:
+        """Let what is like the best come first, far down; each tier stays by itself."""
+        end = min(len(self._items), REACH)
+        if end - exact <= KEPT:
+            return
+        doc = self._interpreter.searcher.doc
+        gists = [read(doc(one)[GIST][0]) for one in self._addresses[exact:end]]
+        reader = self._interpreter.reader
+        scores = self._scores[exact:end]
+        merits = by_likeness(gists, scores, reader.terms, reader.products)
+        first = exact + KEPT
+        for begin, until in (
+            (first, min(self._whole, end)),
+            (max(first, self._whole), end),
+        ):
+            places = sorted(range(begin, until), key=lambda n: -merits[n - exact])
+            self._items[begin:until] = [self._items[n] for n in places]
 
     def _let_fall(self, before: int) -> None:
         """Let the scores from `before` on begin below those that stand before them."""

@@ -10,7 +10,7 @@ class Weights:
     title: float = 1.0
     codes: float = 0.8
     categories: float = 0.5
-    description: float = 0.05
+    description: float = 0.02
     all_in_title: float = 0.3  # of the title's share once more, where every word is in it
     side_by_side: float = 0.2  # of a pair's share, where neighbours stand together
     head: float = 0.3  # where a title says by its last word what the product is

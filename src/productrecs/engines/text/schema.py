@@ -6,19 +6,23 @@ from typing import Final
 
 import tantivy
 
+from productrecs.engines.text.gist import written
 from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"3 tantivy-{version('tantivy')}"
+FORMAT: Final = f"4 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
-BACKWARDS = "backwards"
+BACKWARDS, GIST = "backwards", "gist"
 MOST_DESCRIPTION: Final = 12_000
 """Characters of a description that count; what stands further down sells nothing."""
+
+_LEAD: Final = 300
+"""Characters in which a description says what goes together; the rest dilutes it."""
 
 _PLAIN: Final = "plain"
 
@@ -43,6 +47,7 @@ def products_schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name=_PLAIN, index_option="position")
     builder.add_text_field(HEAD, tokenizer_name=_PLAIN, index_option="basic")
     builder.add_text_field(DESCRIPTION, tokenizer_name=_PLAIN, index_option="freq")
+    builder.add_bytes_field(GIST, stored=True)
     return builder.build()
 
 
@@ -92,4 +97,6 @@ def document(
         one.add_text(HEAD, " ".join(language.stems(heads)))
     if codes:
         one.add_text(CODES, " ".join(codes))
+    lead = indexed_words(product.description[:_LEAD])
+    one.add_bytes(GIST, written(language.stems(title), language.stems(lead)))
     return one, title + categories + description + codes
