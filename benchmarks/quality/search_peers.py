@@ -1,4 +1,4 @@
-"""What do others find for the same queries? BM25, FTS5, the library bare, bm25s."""
+"""What do others find for the same queries? BM25, FTS5, PostgreSQL, the library bare."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import tantivy
 
+from benchmarks.quality import search_postgres
 from productrecs.engines.text.language import Language
 
 if TYPE_CHECKING:
@@ -141,4 +142,6 @@ PEERS: Final[dict[str, Callable[[Catalog], Find]]] = {
     "SQLite FTS5": fts5,
     "tantivy, bare": bare,
     "bm25s on titles": bm25s_titles,
+    "PostgreSQL, tsvector": search_postgres.full_text,
+    "PostgreSQL, tsvector and pg_trgm": search_postgres.with_trigrams,
 }
