@@ -1,4 +1,4 @@
-"""What does PostgreSQL find? Its full text (tsvector), alone and with trigrams (pg_trgm)."""
+"""What does PostgreSQL find? By its full text (tsvector), alone and with pg_trgm."""
 
 from __future__ import annotations
 
