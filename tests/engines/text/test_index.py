@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text import interpret
+from productrecs.engines.text import reading
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex
 from productrecs.engines.text.options import Limits
@@ -136,9 +136,13 @@ def test_control_without_limits_something_wrong_is_found(
     index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loose = Limits(unfinished_mistyped_from=2)
-    monkeypatch.setattr(interpret, "LIMITS", loose)
-
-    assert found(index, "greece") or found(index, "gree")
+    monkeypatch.setattr(reading, "LIMITS", loose)
+    index.reload()  # what words mean is remembered until then
+    try:
+        assert found(index, "greece")
+    finally:
+        monkeypatch.undo()
+        index.reload()
 
 
 @pytest.mark.parametrize("code", ["id-3", "ID-3", "sku 377", "SKU377", "sku-377"])
@@ -188,6 +192,42 @@ def test_a_change_is_found_after_the_commit_and_a_removal_is_not(tmp_path: Path)
     assert found(index, "kite") == []
     assert found(index, "sledge") == [1]
     assert len(index) == 1
+
+
+def test_what_is_remembered_of_words_is_forgotten_when_they_change(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put([ProductText(1, "Blue kite")])
+        writer.commit()
+        index = SearchIndex(tmp_path, "en")
+        for query in ("sledge", "sledg", "slegde ", "kites"):
+            assert found(index, query) == ([1] if query == "kites" else [])
+        writer.put([ProductText(2, "Green sledge")])
+        writer.remove([1])
+        writer.commit()
+        index.reload()
+        for query in ("sledge", "sledg", "slegde "):
+            assert found(index, query) == [2]
+        assert found(index, "kites") == []
+        writer.put([ProductText(1, "Blue kite")])  # a word that the index once had
+        writer.commit()
+        index.reload()
+
+    assert found(index, "kites") == [1]
+
+
+def test_two_words_written_as_one_are_read_apart_where_products_are_both(
+    tmp_path: Path,
+) -> None:
+    with IndexWriter(tmp_path, "en") as writer:
+        for n in range(6):
+            writer.put([ProductText(n, f"Tank model {n}", (), ("Men > Tops",))])
+            writer.put([ProductText(n + 6, f"Kettle model {n}", (), ("Kitchen",))])
+        writer.commit()
+    index = SearchIndex(tmp_path, "en")
+
+    apart = index.find("tanktop", 20, ALL)
+    assert (set(apart.items), apart.relaxed) == ({*range(6)}, Relaxed.SPELLING)
+    assert found(index, "kettletop") == []  # nothing is both
 
 
 def test_what_is_no_index_is_refused_in_our_words(tmp_path: Path) -> None:

@@ -75,10 +75,20 @@ class Interpreter:
         words = list(dict.fromkeys(words))[: LIMITS.words]
         last = len(words) - 1
         slots = [
-            self._slot(word, is_typing=is_typing and index == last)
+            slot
             for index, word in enumerate(words)
+            for slot in self._slots(word, is_typing=is_typing and index == last)
         ]
         return list(self._merged(slots))
+
+    def _slots(self, word: str, *, is_typing: bool) -> list[Slot]:
+        """Return a word as one slot, or as two where only so it means anything."""
+        slot = self._slot(word, is_typing=is_typing)
+        apart = () if slot.readings else self.reader.apart(word)
+        if not apart:
+            return [slot]
+        halves = [self._slot(one, is_typing=False) for one in apart]
+        return [replace(half, is_known=False) for half in halves]
 
     def _merged(self, slots: Sequence[Slot]) -> Iterator[Slot]:
         """Give the slots, two as one where only together they are a word of the catalog."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import tantivy
+from tantivy import Occur
 
 from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import compounds_of, parts_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import LIMITS, WEIGHTS
-from productrecs.engines.text.schema import TITLE
+from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Near, Vocabulary
 
@@ -79,6 +80,37 @@ class WordReader:
         if self.vocabulary.has(word) or self.terms.frequency(word, self.stem(word)):
             return (word,)
         return parts_of(word, self.vocabulary) or (word,)
+
+    def apart(self, word: str) -> tuple[str, ...]:
+        """Return the two frequent words that one which means nothing may be, or none.
+
+        "tanktop" is a tank top where products are both, though no title says so.
+        """
+        cuts = [
+            (min(self._shown(one), self._shown(other)), one, other)
+            for one, other in _halves(word)
+        ]
+        least, *halves = max(cuts, default=(0, word))
+        if least < LIMITS.rare:
+            return ()
+        both = [(Occur.Must, self._in_title_or_categories(half)) for half in halves]
+        asked = tantivy.Query.boolean_query(both)
+        found = self.searcher.search(asked, 1, count=False).hits
+        return tuple(halves) if found else ()
+
+    def _shown(self, word: str) -> int:
+        """Return how many titles, or categories of products, have a word."""
+        held = self.terms.holding(self.stem(word))
+        return max(held.title, held.categories)
+
+    def _in_title_or_categories(self, word: str) -> tantivy.Query:
+        stem, schema = self.stem(word), self.schema
+        return tantivy.Query.boolean_query(
+            [
+                (Occur.Should, tantivy.Query.term_query(schema, name, stem))
+                for name in (TITLE, CATEGORIES)
+            ]
+        )
 
     def reading(self, words: tuple[str, ...], weight: float) -> Reading:
         """Return the reading of words that stand side by side."""
