@@ -103,7 +103,8 @@ class Follower:
         seen = self._seen
         if seen is None:
             return list(changed), []
-        known, new = [], []
+        known: list[ProductText] = []
+        new: list[ProductText] = []
         for product in changed:
             if product.number >= len(seen):
                 seen.extend(bytes(product.number + 1 - len(seen)))
