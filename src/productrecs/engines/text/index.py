@@ -17,7 +17,7 @@ from productrecs.engines.text.interpret import (
     Synonyms,
 )
 from productrecs.engines.text.language import Language
-from productrecs.engines.text.likeness import KEPT, REACH, by_likeness
+from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
 from productrecs.engines.text.matching import exact_query, queries_for
 from productrecs.engines.text.reading import WordReader
 from productrecs.engines.text.schema import (
@@ -44,8 +44,6 @@ _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 40_000_000
 """What is not written yet may take so much: an index of few parts is fast."""
 _PAGES: Final = (1, 4, 30, 1000)
-_DEEP: Final = 40
-"""Whoever wants more than so many reads on below the first page."""
 
 
 class Relaxed(StrEnum):
@@ -111,20 +109,23 @@ class SearchIndex:
         synonyms: Synonyms = NO_SYNONYMS,
         *,
         enough: int | None = None,
+        by_likeness: bool = True,
     ) -> Found:
         """Return up to `limit` visible products, best first.
 
         `visible` is by item number. Products named by id or sku come first, then those
         that hold every word, then, where those are fewer than `enough` (`limit` when not
         given), those that hold some. A query of which no word means anything here finds
-        nothing.
+        nothing. Below the first 36, what is like the best comes first in its tier, unless
+        `by_likeness` is false.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged.
         """
         wanted = (limit, limit if enough is None else enough)
         with translated("the index cannot be searched"):
-            return _Search(self._interpreter(synonyms), visible).run(query, *wanted)
+            search = _Search(self._interpreter(synonyms), visible)
+            return search.run(query, *wanted, is_deep=by_likeness and limit > KEPT)
 
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return the words of a query that say something, with what each may mean here.
@@ -167,14 +168,13 @@ class _Search:
         self._seen: set[int] = set()
         self._whole = 0
 
-    def run(self, query: str, limit: int, enough: int) -> Found:
+    def run(self, query: str, limit: int, enough: int, *, is_deep: bool) -> Found:
         """Return what is found."""
         key = exact_key(query)
         if key and self._interpreter.searcher.doc_freq(EXACT, key):
             self._take(exact_query(self._interpreter.schema, key), limit)
         exact = len(self._items)
         slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
-        is_deep = limit > _DEEP
         relaxed = self._by_words(slots, max(limit, REACH) if is_deep else limit, enough)
         if is_deep:
             self._sort_deep(exact)
@@ -236,7 +236,7 @@ class _Search:
         gists = [read(doc(one)[GIST][0]) for one in self._addresses[exact:end]]
         reader = self._interpreter.reader
         scores = self._scores[exact:end]
-        merits = by_likeness(gists, scores, reader.terms, reader.products)
+        merits = with_likeness(gists, scores, reader.terms, reader.products)
         first = exact + KEPT
         for begin, until in (
             (first, min(self._whole, end)),

@@ -12,8 +12,8 @@ from typing import Final
 from productrecs.engines.text.gist import Gist
 from productrecs.engines.text.terms import Terms
 
-KEPT: Final = 24
-"""So many of the first stay where they are: a page, mostly."""
+KEPT: Final = 36
+"""So many of the first stay where they are: what the first page is chosen from, mostly."""
 
 REACH: Final = 200
 """No more are looked at: further down nobody turns the pages."""
@@ -27,7 +27,7 @@ _TOO_COMMON: Final = 0.1  # of all products
 _SHORT_LEAD: Final = 5
 
 
-def by_likeness(
+def with_likeness(
     gists: Sequence[Gist], scores: Sequence[float], terms: Terms, products: int
 ) -> list[float]:
     """Return for each of what was found, best first, its score with its likeness.

@@ -126,7 +126,12 @@ def _searched(
 
 def _results(shop: Searchable, asked: Asked, enough: int) -> _Results:
     found = shop.index.find(
-        asked.query, MOST_COUNTED, asked.visible, asked.synonyms, enough=enough
+        asked.query,
+        MOST_COUNTED,
+        asked.visible,
+        asked.synonyms,
+        enough=enough,
+        by_likeness=not asked.moves,
     )
     return _Results(
         np.array(found.items, dtype=np.int64),

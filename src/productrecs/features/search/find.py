@@ -148,7 +148,12 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     # Below a full page of all words nothing comes up, unless more than words decide.
     enough = wanted if asked.moves else request.num
     found = shop.index.find(
-        asked.query, wanted, asked.visible, asked.synonyms, enough=enough
+        asked.query,
+        wanted,
+        asked.visible,
+        asked.synonyms,
+        enough=enough,
+        by_likeness=not asked.moves,
     )
     proposed = map(Hit, found.items, found.scores)
     hits = weighed(shop, asked, proposed)

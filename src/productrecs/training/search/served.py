@@ -70,6 +70,7 @@ class ServedIndex:
         synonyms: Synonyms = NO_SYNONYMS,
         *,
         enough: int | None = None,
+        by_likeness: bool = True,
     ) -> Found:
         """Return what `query` finds, see `SearchIndex.find`; nothing without an index.
 
@@ -79,7 +80,9 @@ class ServedIndex:
         with self._read() as index:
             if index is None:
                 return _NOTHING
-            return index.find(query, limit, visible, synonyms, enough=enough)
+            return index.find(
+                query, limit, visible, synonyms, enough=enough, by_likeness=by_likeness
+            )
 
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return what the words of `query` may mean, see `SearchIndex.understand`.
