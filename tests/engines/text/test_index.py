@@ -177,6 +177,14 @@ def test_only_the_visible_is_found_however_far_down(index: SearchIndex) -> None:
     assert index.find("laptop", 5, ALL[:0]).items == []
 
 
+@pytest.mark.parametrize("known", [0, 4])
+def test_what_came_after_the_catalog_was_read_is_not_shown(
+    index: SearchIndex, known: int
+) -> None:
+    items = index.find("red shoe tent garden", 20, ALL[:known]).items
+    assert items == ([2, 3] if known else [])
+
+
 def test_a_change_is_found_after_the_commit_and_a_removal_is_not(tmp_path: Path) -> None:
     with IndexWriter(tmp_path, "en") as writer:
         writer.put([ProductText(1, "Blue kite"), ProductText(2, "Blue kite too")])

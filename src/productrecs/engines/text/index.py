@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
+import numpy as np
 import tantivy
 
 from productrecs.engines.text.failures import translated
@@ -212,19 +213,21 @@ class _Search:
                 return
 
     def _add(self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int) -> None:
-        if not hits:
+        if not hits or not len(self._visible):
             return
         addresses = [address for _, address in hits]
         numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
-        covered = len(self._visible)
-        for (score, address), number in zip(hits, numbers, strict=True):
+        items = np.array(numbers, dtype=np.int64)
+        shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
+        for (score, address), item, is_shown in zip(
+            hits, items.tolist(), shown.tolist(), strict=True
+        ):
             if len(self._items) >= limit:
                 return
-            item = int(number or 0)
-            if item < covered and self._visible[item] and item not in self._seen:
+            if is_shown and item not in self._seen:
                 self._seen.add(item)
                 self._items.append(item)
-                self._scores.append(float(score))
+                self._scores.append(score)
                 self._addresses.append(address)
 
     def _sort_deep(self, exact: int) -> None:
