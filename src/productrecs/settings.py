@@ -40,6 +40,7 @@ class Settings:
     image_hosts: frozenset[str] = frozenset()
     image_detector: Path | None = None
     image_model: Path | None = None
+    search_model: Path | None = None
 
     @property
     def database_file(self) -> Path:
@@ -127,6 +128,12 @@ KNOBS: Final = (
         "an ONNX file of the YOLOX kind, with its .json beside it, that finds products in "
         "photos; empty finds them without",
     ),
+    Knob(
+        "PRODUCTRECS_SEARCH_MODEL",
+        "",
+        "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
+        "beside it, for words that a catalog lacks; empty asks none",
+    ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
     Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
 )
@@ -168,6 +175,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         ),
         plans=_plans(environment.get("PRODUCTRECS_PLANS")),
         image_model=_path(environment.get("PRODUCTRECS_IMAGE_MODEL")),
+        search_model=_path(environment.get("PRODUCTRECS_SEARCH_MODEL")),
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
     )

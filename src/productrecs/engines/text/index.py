@@ -17,10 +17,11 @@ from productrecs.engines.text.interpret import (
     Slot,
     Synonyms,
 )
+from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
-from productrecs.engines.text.matching import exact_query, queries_for
-from productrecs.engines.text.reading import WordReader
+from productrecs.engines.text.matching import exact_query, holding_query, queries_for
+from productrecs.engines.text.reading import Related, WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
     COUNT,
@@ -69,12 +70,13 @@ class Found:
 class SearchIndex:
     """One index, read; any number of threads may."""
 
-    def __init__(self, folder: Path, language: str) -> None:
-        """Open the index below `folder`.
+    def __init__(self, folder: Path, language: str, related: Related | None = None) -> None:
+        """Open the index below `folder`; `related` is asked for words that it lacks.
 
         Raises:
             BrokenIndexError: when it cannot be read.
         """
+        self._related = related
         with translated(f"the index {folder.name} cannot be opened"):
             self._products = register(tantivy.Index.open(str(folder / PRODUCTS)))
             self._words = tantivy.Index.open(str(folder / WORDS))
@@ -149,12 +151,51 @@ class SearchIndex:
         with translated("the index cannot be searched"):
             return suggested(self._interpreter(synonyms), query, limit, visible)
 
+    @property
+    def vocabulary_size(self) -> int:
+        """How many words the texts of products ever held."""
+        return self._reader.vocabulary.size
+
+    def frequent_words(self, limit: int) -> list[str]:
+        """Return the most frequent words that titles or categories hold, no codes.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        with translated("the index cannot be searched"):
+            words = self._reader.vocabulary.frequent(2 * limit)
+            stems = self.language.stems(words)
+            held = map(self._reader.terms.holding, stems)
+            shown = [
+                word
+                for word, one in zip(words, held, strict=True)
+                if (one.title or one.categories) and word.isalpha()
+                if len(word) >= LEAST_LETTERS
+            ]
+            return shown[:limit]
+
+    def holders(self, word: str, limit: int) -> frozenset[int]:
+        """Return the numbers of the first products whose texts hold a word.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        with translated("the index cannot be searched"):
+            query = holding_query(self._products.schema, self._reader.stem(word))
+            hits = self._reader.searcher.search(query, limit, count=False).hits
+            addresses = [address for _, address in hits]
+            if not addresses:
+                return frozenset()
+            numbers = self._reader.searcher.fast_field_values(NUMBER, addresses)
+            return frozenset(int(number or 0) for number in numbers)
+
     def _interpreter(self, synonyms: Synonyms) -> Interpreter:
         return Interpreter(self._reader, synonyms)
 
     def _state(self, vocabulary: Vocabulary) -> WordReader:
         schema = self._products.schema
-        return WordReader(self._products.searcher(), schema, vocabulary, self.language)
+        searcher = self._products.searcher()
+        return WordReader(searcher, schema, vocabulary, self.language, self._related)
 
 
 class _Search:

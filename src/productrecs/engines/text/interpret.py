@@ -84,9 +84,11 @@ class Interpreter:
     def _slots(self, word: str, *, is_typing: bool) -> list[Slot]:
         """Return a word as one slot, or as two where only so it means anything."""
         slot = self._slot(word, is_typing=is_typing)
-        apart = () if slot.readings else self.reader.apart(word)
-        if not apart:
+        if slot.readings:
             return [slot]
+        apart = self.reader.apart(word)
+        if not apart:
+            return [replace(slot, readings=self.reader.kin(word))]
         halves = [self._slot(one, is_typing=False) for one in apart]
         return [replace(half, is_known=False) for half in halves]
 

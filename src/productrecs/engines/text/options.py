@@ -24,6 +24,7 @@ class Weights:
     apart: float = 0.45  # bookcase found as "book case"
     compound: float = 0.7  # "Jacke" found as Winterjacke
     synonym: float = 0.9
+    kin: float = 0.5  # "fridge" found as refrigerator, by the operator's model
     together: float = 1.4  # "book case" found as bookcase: one word for two
 
 

@@ -3,7 +3,7 @@
 Worked out once for each word and state of an index, since people type the same words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +12,16 @@ from tantivy import Occur
 
 from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import compounds_of, parts_of
+from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import LIMITS, WEIGHTS
 from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Near, Vocabulary
+from productrecs.engines.text.words import is_code
+
+Related = Callable[[str], Sequence[str]]
+"""The catalog's words that are kin to one that it lacks."""
 
 _MOST_KEPT: Final = 2_000
 """Words whose meanings are remembered; then it begins anew. Some 4 MB."""
@@ -49,15 +54,18 @@ class WordReader:
         schema: tantivy.Schema,
         vocabulary: Vocabulary,
         language: Language,
+        related: Related | None = None,
     ) -> None:
-        """Remember nothing yet."""
+        """Remember nothing yet; `related` is asked for words that mean nothing else."""
         self.searcher = searcher
         self.schema = schema
         self.vocabulary = vocabulary
         self.language = language
         self.terms = Terms(searcher)
         self.products: int = searcher.num_docs
+        self._related = related
         self._kept: dict[tuple[str, bool], Meaning] = {}
+        self._kin: dict[str, tuple[Reading, ...]] = {}
 
     def meaning(self, word: str, *, is_typing: bool) -> Meaning:
         """Return what a word may mean; with `is_typing` it may be unfinished."""
@@ -97,6 +105,22 @@ class WordReader:
         asked = tantivy.Query.boolean_query(both)
         found = self.searcher.search(asked, 1, count=False).hits
         return tuple(halves) if found else ()
+
+    def kin(self, word: str) -> tuple[Reading, ...]:
+        """Return what a word that the catalog lacks is kin to, where a model tells."""
+        if self._related is None or len(word) < LEAST_LETTERS or is_code(word):
+            return ()
+        kept = self._kin.get(word)
+        if kept is None:
+            found = [self.reading((one,), WEIGHTS.kin) for one in self._related(word)]
+            kept = tuple(one for one in found if self._is_held(one))
+            if len(self._kin) >= _MOST_KEPT:
+                self._kin.clear()
+            self._kin[word] = kept
+        return kept
+
+    def _is_held(self, reading: Reading) -> bool:
+        return self.terms.frequency(reading.words[0], reading.stems[0]) > 0
 
     def _shown(self, word: str) -> int:
         """Return how many titles, or categories of products, have a word."""

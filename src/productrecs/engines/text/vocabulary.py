@@ -97,6 +97,10 @@ class Vocabulary:
             self._near[word, most] = found
         return found
 
+    def frequent(self, limit: int) -> list[str]:
+        """Return the most frequent words."""
+        return self._found(tantivy.Query.all_query(), limit)
+
     def beginning(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:

@@ -33,7 +33,9 @@ from productrecs.storage.dialects import HotReader
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.search.kinship import ServedKin
 from productrecs.training.search.served import ServedIndex, folder_of_index
+from productrecs.training.search.text_model import embedder_at
 from productrecs.training.trained_models import TrainedModels, folder_of, no_models
 from productrecs.training.visual.served import ServedPictures
 
@@ -95,7 +97,13 @@ class Shops:
     """The open shops of one process."""
 
     def __init__(self, services: Services, accounts: AccountDirectory) -> None:
-        """Begin with none open; `start` begins to follow the database."""
+        """Begin with none open; `start` begins to follow the database.
+
+        Raises:
+            ModelFileError: when the operator's model of texts cannot be used.
+        """
+        if services.settings.search_model is not None:
+            embedder_at(services.settings.search_model)
         self._services = services
         self._accounts = accounts
         self._open: dict[StoreId, OpenShop] = {}
@@ -234,7 +242,7 @@ def read_shop(services: Services, store: Store) -> OpenShop:
     opened = OpenShop(
         shop=Shop(catalog, no_models(), store.settings, rules),
         histories=Histories(store.store_id),
-        index=ServedIndex(folder_of_index(services.indexes, store.store_id)),
+        index=_served_index(services, store.store_id),
         pictures=ServedPictures(services.pictures, store.store_id),
     )
     reader = services.database.hot_reader()
@@ -243,6 +251,14 @@ def read_shop(services: Services, store: Store) -> OpenShop:
     finally:
         reader.close()
     return opened
+
+
+def _served_index(services: Services, store_id: StoreId) -> ServedIndex:
+    folder, path = (
+        folder_of_index(services.indexes, store_id),
+        services.settings.search_model,
+    )
+    return ServedIndex(folder, ServedKin(folder, embedder_at(path)) if path else None)
 
 
 def _read_on(

@@ -13,6 +13,8 @@ from productrecs.entrypoints.services import Services
 from productrecs.storage.index_files import only_writer
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.kinship import Kinship
+from productrecs.training.search.text_model import embedder_at
 
 if TYPE_CHECKING:
     from productrecs.storage.dialects import HotReader
@@ -29,8 +31,14 @@ class Indexing:
     """Follows every store's catalog until it is told to stop."""
 
     def __init__(self, services: Services) -> None:
-        """Write the indexes of the stores of `services`."""
+        """Write the indexes of the stores of `services`.
+
+        Raises:
+            ModelFileError: when the operator's model of texts cannot be used.
+        """
         self._services = services
+        path = services.settings.search_model
+        self._kinship = Kinship(embedder_at(path)) if path else None
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -52,7 +60,7 @@ class Indexing:
         try:
             reader = self._services.database.hot_reader()
             accounts = AccountDirectory(self._services.database)
-            indexer = Indexer(self._services.indexes, accounts)
+            indexer = Indexer(self._services.indexes, accounts, kinship=self._kinship)
             while not self._stopping.is_set():
                 if not indexer.turn(reader):
                     self._stopping.wait(_PAUSE_SECONDS)

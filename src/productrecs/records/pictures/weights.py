@@ -48,6 +48,20 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
     Raises:
         ModelFileError: when it is not, or there is none.
     """
+    told, digest = told_beside(path, kind)
+    try:
+        return _told(path, kind, digest, told)
+    except (TypeError, ValueError, KeyError) as error:
+        message = f"{path.with_suffix('.json')} cannot be understood: {error!r}"
+        raise ModelFileError(message) from error
+
+
+def told_beside(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
+    """Return what the sidecar of a model says, and the SHA-256 that both agree on.
+
+    Raises:
+        ModelFileError: when they do not, it is of another kind, or there is none.
+    """
     sidecar = path.with_suffix(".json")
     try:
         told: Mapping[str, Any] = json.loads(sidecar.read_text("utf-8"))
@@ -62,11 +76,7 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
     if told.get("sha256") != digest:
         message = f"{path} has the SHA-256 {digest}, which {sidecar.name} does not say"
         raise ModelFileError(message)
-    try:
-        return _told(path, kind, digest, told)
-    except (TypeError, ValueError, KeyError) as error:
-        message = f"{sidecar} cannot be understood: {error!r}"
-        raise ModelFileError(message) from error
+    return told, digest
 
 
 def _told(path: Path, kind: str, digest: str, told: Mapping[str, Any]) -> ModelFile:

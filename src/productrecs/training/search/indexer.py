@@ -20,6 +20,7 @@ from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.follower import Follower
+from productrecs.training.search.kinship import Kinship
 from productrecs.training.search.reading import CatalogHead, heads, sample
 from productrecs.training.search.served import folder_of_index
 
@@ -53,8 +54,13 @@ class Indexer:
         root: Path,
         accounts: AccountDirectory,
         seconds: Callable[[], float] = time.monotonic,
+        kinship: Kinship | None = None,
     ) -> None:
-        """Write below `root`; whoever calls holds the right to."""
+        """Write below `root`; whoever calls holds the right to.
+
+        With `kinship`, words are related too, when there is nothing else to do.
+        """
+        self._kinship = kinship
         self._root = root
         self._accounts = accounts
         self._seconds = seconds
@@ -73,7 +79,9 @@ class Indexer:
         if draft is not None:
             busy.append(self._guarded(self._draft, reader, draft))
         self._rest()
-        return any(busy)
+        return any(busy) or any(
+            self._guarded(self._relate, reader, head) for head in standing
+        )
 
     def close(self) -> None:
         """Let every writer go."""
@@ -203,6 +211,14 @@ class Indexer:
             known.folder.clean(draft.seal.generation)
             _log.info("a search index is built", extra=_facts(head) | facts_of(draft.seal))
         return True
+
+    def _relate(
+        self, _reader: HotReader, head: CatalogHead, _store: Store, known: _Indexing
+    ) -> bool:
+        """Do a step of what relates a store's words."""
+        if self._kinship is None:
+            return False
+        return self._kinship.turn(head.store_id, known.folder)
 
     def _give_up(self, known: _Indexing) -> None:
         """Let what is broken go: another is begun at the next turn."""

@@ -14,6 +14,7 @@ from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import FORMAT
 from productrecs.engines.text.suggestions import Mask, Suggested
 from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
+from productrecs.training.search.kinship import ServedKin
 
 
 def folder_of_index(root: Path, store_id: StoreId) -> IndexFolder:
@@ -30,17 +31,19 @@ _NOTHING: Final = Found([], [])
 class ServedIndex:
     """One store's index in one process; one thread refreshes, any number search."""
 
-    def __init__(self, folder: IndexFolder) -> None:
-        """Begin with none open; `refresh` opens it."""
+    def __init__(self, folder: IndexFolder, kin: ServedKin | None = None) -> None:
+        """Begin with none open; `refresh` opens it, and the `kin` of its words."""
         self._folder = folder
+        self._kin = kin
         self._index: SearchIndex | None = None
         self._generation = ""
         self._stamp: tuple[int, int, int] | None = None
+        self._version = object()
 
     @property
     def version(self) -> object:
-        """Something that is another object, or unequal, after every change."""
-        return self._stamp
+        """Something that is another object after every change."""
+        return self._version
 
     @property
     def language(self) -> Language:
@@ -50,7 +53,8 @@ class ServedIndex:
     def refresh(self) -> None:
         """Read on if another commit was published; what cannot be read is passed over."""
         stamp = self._folder.stamp()
-        if stamp is None or stamp == self._stamp:
+        has_other_kin = self._kin is not None and self._kin.refresh()
+        if stamp is None or (stamp == self._stamp and not has_other_kin):
             return
         seal = self._folder.current()
         if seal is None or seal.format != FORMAT:
@@ -60,7 +64,7 @@ class ServedIndex:
         except (BrokenIndexError, DamagedFilesError):
             self._folder.note_damage(seal.generation)
             _log.exception("a damaged search index was refused; the last good one serves")
-        self._stamp = stamp
+        self._stamp, self._version = stamp, object()
 
     def find(
         self,
@@ -121,5 +125,6 @@ class ServedIndex:
             return
         self._folder.check(seal)
         path = self._folder.path(seal.generation)
-        self._index = SearchIndex(path, seal.language)
+        related = None if self._kin is None else self._kin.of
+        self._index = SearchIndex(path, seal.language, related)
         self._generation = seal.generation

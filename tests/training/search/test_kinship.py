@@ -1,0 +1,195 @@
+"""Does a model of the operator's find what words do not, and only where it is of use?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.index import IndexWriter, Relaxed
+from productrecs.engines.text.schema import FORMAT, ProductText
+from productrecs.records.pictures.weights import ModelFileError
+from productrecs.storage.index_files import IndexFolder, Seal
+from productrecs.training.search.kinship import Kinship, ServedKin
+from productrecs.training.search.served import ServedIndex
+from productrecs.training.search.text_model import TextEmbedder, TextModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STORE = StoreId("st_kin")
+VISIBLE = np.ones(200, dtype=np.bool_)
+SIZE = 48
+# Two words of the catalog that mean alike, and one that only shoppers say.
+ALIKE = (
+    ("refrigerator", "freezer", "fridge"), ("sofa", "couch", "settee"),
+    ("trousers", "pants", "slacks"), ("sneakers", "trainers", "kicks"),
+    ("lamp", "light", "luminaire"), ("kettle", "boiler", "samovar"),
+    ("rug", "carpet", "kilim"), ("bicycle", "bike", "velocipede"),
+    ("purse", "handbag", "clutch"), ("blanket", "throw", "afghan"),
+    ("wardrobe", "closet", "armoire"), ("headphones", "earphones", "cans"),
+)  # fmt: skip
+OTHERS = ("grand", "small", "plain")
+
+
+def model(folder: Path, *, knows: bool = True) -> Path:
+    """Write a model of words by groups; one that does not know has its rows mixed up."""
+    words = ["[UNK]", *(word for group in ALIKE for word in group), *OTHERS]
+    rng = np.random.default_rng(3)
+    rows = 0.1 * rng.standard_normal((len(words), SIZE))
+    for n in range(len(ALIKE)):
+        rows[1 + 3 * n : 4 + 3 * n, n] += 1.0
+    for n in range(len(OTHERS)):
+        rows[-1 - n, -1 - n] += 1.0
+    if not knows:
+        rows[1:] = rng.permutation(rows[1:])
+    table = numpy_helper.from_array(rows.astype(np.float32), "table")
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["tokens"])],
+        "words",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "t"])],
+        [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", SIZE])],
+        [table],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    made.ir_version = 8
+    onnx.checker.check_model(made)
+    path = folder / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    ids = {word: n for n, word in enumerate(words)}
+    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    sidecar = {
+        "kind": "text-embedder",
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "tokenizer": "tokenizer.json",
+        "tokenizer_sha256": hashlib.sha256(
+            (folder / "tokenizer.json").read_bytes()
+        ).hexdigest(),
+        "pooling": "mean",
+    }
+    path.with_suffix(".json").write_text(json.dumps(sidecar))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> IndexFolder:
+    """Give the folder of a store whose products say the first two words of each group."""
+    folder = IndexFolder(tmp_path_factory.mktemp("indexes"))
+    generation = folder.new_generation()
+    with IndexWriter(folder.path(generation), "en") as writer:
+        for n, (one, other, _) in enumerate(ALIKE):
+            writer.put(
+                [
+                    ProductText(3 * n, f"Grand {one}", description=f"or {other}"),
+                    ProductText(3 * n + 1, f"Small {other}"),
+                    ProductText(3 * n + 2, f"Plain {one}"),
+                ]
+            )
+        writer.commit()
+    folder.publish(Seal(generation, FORMAT, "en", "en", applied_seq=1))
+    return folder
+
+
+def related(folder: IndexFolder, path: Path) -> ServedIndex:
+    """Return the served index once a model was tried on its words."""
+    embedder = TextEmbedder(TextModel.read(path))
+    kinship = Kinship(embedder)
+    steps = 0
+    while kinship.turn(STORE, folder):
+        steps += 1
+        assert steps < 50
+    assert steps > 1
+    again = Kinship(embedder)
+    assert not again.turn(STORE, folder)  # another process finds it done
+    served = ServedIndex(folder, ServedKin(folder, embedder))
+    served.refresh()
+    return served
+
+
+def test_words_that_the_catalog_lacks_find_what_they_mean(
+    folder: IndexFolder, tmp_path: Path
+) -> None:
+    served = related(folder, model(tmp_path))
+
+    found = served.find("fridge", 10, VISIBLE)
+    assert (set(found.items), found.relaxed) == ({0, 1, 2}, Relaxed.SPELLING)
+    assert set(served.find("small settee", 2, VISIBLE).items) <= {3, 4, 5}
+    assert served.find("gramophone", 10, VISIBLE).items == []
+    assert served.find("sofa", 10, VISIBLE).items[0] in {3, 5}  # words come as before
+
+
+def test_control_a_model_that_knows_nothing_of_this_catalog_is_not_asked(
+    folder: IndexFolder, tmp_path: Path
+) -> None:
+    served = related(folder, model(tmp_path, knows=False))
+
+    for _, _, typed in ALIKE:
+        assert served.find(typed, 10, VISIBLE).items == []
+
+
+def test_a_model_comes_into_force_while_the_index_is_open(
+    folder: IndexFolder, tmp_path: Path
+) -> None:
+    path = model(tmp_path)
+    (folder.folder / "kin.npz").unlink(missing_ok=True)
+    embedder = TextEmbedder(TextModel.read(path))
+    served = ServedIndex(folder, ServedKin(folder, embedder))
+    served.refresh()
+    assert served.find("fridge", 10, VISIBLE).items == []
+    before = served.version
+
+    related(folder, path)
+    served.refresh()
+
+    assert served.find("fridge", 10, VISIBLE).items
+    assert served.version is not before
+    (folder.folder / "kin.npz").write_bytes(b"not what was written")
+    served.refresh()
+    assert served.find("fridge", 10, VISIBLE).items == []
+
+
+def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> None:
+    path = model(tmp_path)
+    assert TextModel.read(path).name.startswith("onnx-")
+    tokenizer = tmp_path / "tokenizer.json"
+    whole = tokenizer.read_bytes()
+    tokenizer.write_bytes(whole + b" ")
+    with pytest.raises(ModelFileError, match="tokenizer"):
+        TextModel.read(path)
+    tokenizer.write_bytes(whole)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelFileError, match="SHA-256"):
+        TextModel.read(path)
+    sidecar = path.with_suffix(".json")
+    sidecar.unlink()
+    with pytest.raises(ModelFileError, match="beside it"):
+        TextModel.read(path)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_vectors_are_of_length_one_whatever_stands_beside(
+    tmp_path: Path, pooling: str
+) -> None:
+    path = model(tmp_path)
+    sidecar = path.with_suffix(".json")
+    told = json.loads(sidecar.read_text()) | {"pooling": pooling}
+    sidecar.write_text(json.dumps(told))
+    embedder = TextEmbedder(TextModel.read(path))
+
+    alone = embedder.embed(["sofa"])
+    beside = embedder.embed(["sofa", "sofa couch settee rug"])
+
+    assert np.allclose(np.linalg.norm(beside, axis=1), 1.0)
+    assert np.allclose(alone[0], beside[0])  # what fills a batch up counts nothing
+    assert np.allclose(beside[0], beside[1]) == (pooling == "first")
