@@ -44,7 +44,10 @@ KINDS: Final = (
     EventKind.METADATA_PREF,
     EventKind.SEARCH_PREF,
     EventKind.SEARCH_CLICK,
+    EventKind.REC_IMPRESSION,
+    EventKind.REC_CLICK,
 )
+PLACED: Final = (EventKind.REC_IMPRESSION, EventKind.REC_CLICK)
 NAMED: Final = (
     EventKind.CATEGORY_VIEW,
     EventKind.METADATA_PREF,
@@ -88,6 +91,7 @@ class Life:
             user_id=self.rng.choice([None, f"c{self.rng.randrange(30)}"]),
             session_id=f"s{self.rng.randrange(60)}",
             order_id=f"o{self.rng.randrange(200)}" if kind is EventKind.BUY else None,
+            position=self.rng.choice([None, 1, 4]) if kind in PLACED else None,
             quantity=self.rng.choice([None, 1, 2]) if kind is EventKind.BUY else None,
             ts_ms=self.now - late + self.rng.randrange(3_600_000),
         )

@@ -100,6 +100,7 @@ def fit(
         **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
+        **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
 
@@ -135,6 +136,11 @@ def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArr
         np.full(int(kept.sum()), PURCHASE),
     )
     return learned_of(inputs.signs, done, purchases, now_ms).to_arrays().items()
+
+
+def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
+    """Return how items fared where they were shown."""
+    return inputs.trials.grown(n_items).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:

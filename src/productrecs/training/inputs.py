@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.shopper import visitor_code
+from productrecs.engines.trials import Trials
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.choices.searches import SearchInputs
 from productrecs.training.indicators import IndicatorInputs
@@ -64,6 +65,7 @@ class TrainingInputs:
         self.purchases = Purchases()
         self.searches = SearchInputs()
         self.signs = IndicatorInputs()
+        self.trials = Trials()
 
     @property
     def size(self) -> int:
@@ -93,6 +95,7 @@ class TrainingInputs:
                 told = [row for row in page if row[2] is None and row[4]]
                 self.signs.take([(row[0], row[1], row[4], row[3]) for row in told])
         self.behaviour = _joined(pages)
+        self.trials = self.trials.plus(repository.trials(self.applied_seq, up_to_seq))
         changed = [
             row
             for page in repository.purchases(self.applied_seq, up_to_seq)

@@ -128,6 +128,25 @@ class TrainingRepository:
             yield page
             after = page[-1][-1]
 
+    def trials(
+        self, after_seq: int, up_to_seq: int
+    ) -> list[tuple[bool, int, int | None, int]]:
+        """Return rows of (was clicked, item, place, how often) of what was shown."""
+        log = events.c
+        click = int(EventKind.REC_CLICK)
+        query = (
+            sa.select(log.kind, log.item, log.position, sa.func.count())
+            .where(
+                log.store_id == self._store_id,
+                log.seq > after_seq,
+                log.seq <= up_to_seq,
+                log.kind.in_((int(EventKind.REC_IMPRESSION), click)),
+            )
+            .group_by(log.kind, log.item, log.position)
+        )
+        rows = self._transaction.execute(query)
+        return [(kind == click, item, place, n) for kind, item, place, n in rows]
+
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give pages of (line_seq, basket, item, quantity, total, ts, void, shopper)."""
         lines = purchase_lines.c

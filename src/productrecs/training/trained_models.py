@@ -12,6 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.engines.trials import Trials
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 
@@ -29,6 +30,7 @@ class TrainedModels:
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
     signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
+    trials: Trials = field(default_factory=Trials)  # how items fared where they were shown
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
 
     @classmethod
@@ -61,6 +63,7 @@ class TrainedModels:
             ranks=_ranks(trending),
             choices=ChoiceModel.from_arrays(part(arrays, "choices")),
             signs=ChoiceModel.from_arrays(part(arrays, "signs")),
+            trials=Trials.from_arrays(part(arrays, "trials")),
         )
 
 

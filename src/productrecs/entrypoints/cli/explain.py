@@ -149,6 +149,8 @@ def _reasons(product: Product) -> Iterator[str]:
         yield f"of the category {product.category}"
     if product.trending_rank is not None:
         yield f"no. {product.trending_rank} of what trends"
+    if product.tried is not None:
+        yield f"new: tried here by {product.tried:.2%} of such lists"
     if product.tired is not None:
         yield f"x{product.tired:.2f}, shown again and again and never taken up"
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)

@@ -28,6 +28,7 @@ from productrecs.entrypoints.http.errors import (
     answer_to,
     error_body,
 )
+from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.gate import Application, Gate
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.integration import (
@@ -188,6 +189,7 @@ class _Process:
             write_uploads=uploads.UploadWriting(services),
             activity=RecentActivity(services),
             holdouts=Holdouts(database, services.clock),
+            exploring=Exploring(database),
             traffic=self._traffic,
             reader=database.hot_reader(),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
@@ -204,7 +206,7 @@ class _Process:
         looking = asyncio.create_task(self._look_at_itself(context))
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
-            async with context.holdouts.storing(), context.searches.keeping():
+            async with _storing(context):
                 yield
         finally:
             preloading.cancel()
@@ -256,6 +258,17 @@ class _Process:
         return health.reasons_against(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
+
+
+@contextlib.asynccontextmanager
+async def _storing(context: Context) -> AsyncIterator[None]:
+    """Store in the background what replies leave behind."""
+    async with (
+        context.holdouts.storing(),
+        context.exploring.storing(),
+        context.searches.keeping(),
+    ):
+        yield
 
 
 def _close(context: Context) -> None:

@@ -10,6 +10,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
+from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.searches import Searches
@@ -41,6 +42,7 @@ class Context:
     write_uploads: Many
     activity: RecentActivity
     holdouts: Holdouts
+    exploring: Exploring
     traffic: Traffic
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None

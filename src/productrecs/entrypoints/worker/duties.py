@@ -19,6 +19,10 @@ from productrecs.features.insights.experiments.measure import measure
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
+from productrecs.records.experiments.explorations import (
+    KEPT_DAYS as EXPLORATIONS_KEPT_DAYS,
+)
+from productrecs.records.experiments.repository import ExplorationRepository
 from productrecs.records.searches.repository import KEPT_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -116,6 +120,13 @@ class StoreDuties:
         day = (before - timedelta(days=KEPT_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
             SearchCountRepository(transaction, job.store_id).forget(day)
+
+    def forget_explorations(self, job: Job, _progress: Progress) -> None:
+        """Forget what lists tried longer ago than anybody learns from."""
+        now = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
+        day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
+        with self._services.database.transaction() as transaction:
+            ExplorationRepository(transaction, job.store_id).forget(day)
 
     def forget_receipts(self, job: Job, _progress: Progress) -> None:
         """Forget the ids of events that may come again: they are older than a week."""

@@ -88,6 +88,7 @@ class Product:
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
     tired: float | None = None  # what its score is multiplied by, shown so often
+    tried: float | None = None  # a new product: the chance of seeing it here today
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class _Looking:
 
     def product(self, pick: Pick) -> Product:
         """Return what speaks for one product of the list."""
-        about = self._about(pick.item)
+        about, tried = self._about(pick.item), self._decision.tried
         voices = self._voices(pick.item)
         heard = {voice.engine for voice in voices}
         return Product(
@@ -210,6 +211,7 @@ class _Looking:
             rules=_applied(about),
             pinned_by=_pinned_by(about),
             tired=self._decision.situation.tired.get(pick.item),
+            tried=tried.chance if tried is not None and tried.pick == pick else None,
         )
 
     def struck(self) -> Iterator[Struck]:

@@ -13,6 +13,12 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.engines.repurchase import buy_again
+from productrecs.features.recommendations.exploration import (
+    ENOUGH_SHOWN,
+    Try,
+    draw_of,
+    try_of,
+)
 from productrecs.features.recommendations.fatigue import rested, tired_of
 from productrecs.features.recommendations.fill import FILLERS
 from productrecs.features.recommendations.likeness import answered_source, looks_like
@@ -44,6 +50,7 @@ class Situation:
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
+    person: str = ""  # whose list it is, as far as known
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
     tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
 
@@ -67,6 +74,7 @@ class Decision(NamedTuple):
     ranking: Ranking  # in one order, as the store's rules weigh it
     refused: frozenset[int]  # never in this list: what it is about, and what was bought
     picks: list[Pick]
+    tried: Try | None = None  # a new product that the list has a place for
 
 
 def recommend(
@@ -104,7 +112,12 @@ def decide(
         picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
     if shelf.rules is not None and shelf.rules.pins:
         picks = _pinned(shelf, ranking, refused, (picks, request.num, bool(recipe.fill)))
-    return Decision(situation, shelf, weights, proposals, ranking, refused, picks)
+    tried = None
+    if recipe.explores and situation.placement is not Placement.CART:
+        tried = _tried(shop, situation, shelf, (picks, request.num, refused), now_ms)
+    if tried is not None:
+        picks[tried.place] = tried.pick
+    return Decision(situation, shelf, weights, proposals, ranking, refused, picks, tried)
 
 
 def understand(
@@ -130,6 +143,7 @@ def understand(
         visitor=_live_visitor(histories),
         placement=placement,
         regulars=NOTHING if anchors else _regulars(shop, histories),
+        person=histories[0].person if histories else "",
         looks=_looks(histories),
     )
 
@@ -326,6 +340,27 @@ def _filled(
                 score *= 0.9
                 added.append(Pick(item, engine, score))
     return added
+
+
+def _tried(
+    shop: Shop,
+    situation: Situation,
+    shelf: Shelf,
+    full_list: tuple[list[Pick], int, frozenset[int]],
+    now_ms: int,
+) -> Try | None:
+    """Return what a list that is complete tries at its last place, unless it is pinned."""
+    picks, num, refused = full_list
+    percent = shop.settings.explore_percent
+    if not percent or len(picks) < num or shelf.shown < ENOUGH_SHOWN:
+        return None
+    anchors, catalog = fill_anchors(situation), shop.catalog
+    draw = draw_of(catalog.store_id, situation.person, situation.anchors, now_ms)
+    tried = try_of(shelf, draw, percent, anchors, (picks, refused))
+    pins = shelf.rules.pins if shelf.rules is not None else ()
+    if tried is None or any(item == picks[-1].item for _, item in pins):
+        return None
+    return tried
 
 
 def _pinned(

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.category import best_of
-from productrecs.engines.contract import Ints
+from productrecs.engines.contract import Floats, Ints
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.records.catalog.view import CatalogView, Mask
 from productrecs.records.merchandising.book import ListRules
@@ -16,6 +16,7 @@ from productrecs.training.trained_models import TrainedModels
 
 _ENOUGH: Final = 200
 _CHUNK: Final = 256
+_NEWCOMERS: Final = 200
 _HEAD: Final = 4_096  # how far down an order a boost reaches
 
 
@@ -34,6 +35,8 @@ class Shelf:
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
     _narrowest: dict[int, str] = field(default_factory=dict)
+    _shown: int | None = None
+    _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
@@ -55,6 +58,38 @@ class Shelf:
             name = min(names, key=lambda one: (len(members[one]), one), default="")
             self._narrowest[item] = name
         return name
+
+    @property
+    def shown(self) -> int:
+        """How many impressions the store told of."""
+        if self._shown is None:
+            self._shown = self.models.trials.total
+        return self._shown
+
+    def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
+        """Return up to 200 visible items that were hardly shown yet, and their promise.
+
+        The newest of a category, or of the catalog; a rule that boosts or buries weighs.
+        """
+        found = self._newcomers.get(category)
+        if found is None:
+            found = self._newcomers[category] = self._find_newcomers(category)
+        return found
+
+    def _find_newcomers(self, category: str) -> tuple[Ints, Floats]:
+        catalog, trials = self.catalog, self.models.trials
+        if category:
+            members = np.array(catalog.members.get(category, ()), dtype=np.int64)
+            members = members[np.argsort(-catalog.created[members], kind="stable")]
+        else:
+            members = catalog.newest()
+        members = members[members < len(self.visible)]
+        items = members[self.visible[members]]
+        items = items[trials.are_new(items)][:_NEWCOMERS]
+        promise = trials.promise(items, members)
+        if self.rules is not None and self.rules.factors is not None:
+            promise *= self.rules.factors.take(items, mode="clip")
+        return items, promise
 
     def shows(self, item: int) -> bool:
         """Return whether an item may be shown."""

@@ -26,6 +26,7 @@ class Recipe:
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
     is_varied: bool = False  # variants and one category must not fill the list
+    explores: bool = False  # a share of lists tries a new product
     tires: bool = False  # what a shopper was shown often and never took up sinks
 
 
@@ -54,11 +55,17 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         # Co-purchased only, never padded: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(
-            _everywhere({Engine.BROWSE: 1.0}), _FILL, is_varied=True, tires=True
+            _everywhere({Engine.BROWSE: 1.0}),
+            _FILL,
+            is_varied=True,
+            explores=True,
+            tires=True,
         ),
         # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
-        Source.MIX: Recipe(blend=_MIX, fill=_FILL, is_varied=True, tires=True),
+        Source.MIX: Recipe(
+            blend=_MIX, fill=_FILL, is_varied=True, explores=True, tires=True
+        ),
     }
 )
 _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(

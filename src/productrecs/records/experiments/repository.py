@@ -1,16 +1,18 @@
-"""The SQL of holdout tests: by which name a shopper is drawn, and who met which arm."""
+"""The SQL of tests: how a shopper is drawn, who met which arm, and what lists tried."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.experiments.explorations import Exploration
 from productrecs.records.experiments.exposures import Exposure
 from productrecs.storage.dialects import HotReader, upsert
 from productrecs.storage.store_log import StoreGoneError
-from productrecs.storage.tables import exposures
+from productrecs.storage.tables import explorations, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _PERSON: Final = (
@@ -108,3 +110,37 @@ class ExposureRepository:
         rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
         query = upsert(self._transaction, exposures).on_conflict_do_nothing()
         self._transaction.execute(query, rows)
+
+
+def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration]) -> None:
+    """Store explorations of any stores; of one that is there already the first stands."""
+    # One order of rows in every process: no deadlock between their locks.
+    ordered = sorted(batch, key=lambda one: one.key)
+    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+        try:
+            AccountRepository(transaction).hold(store_id)
+        except StoreGoneError:
+            continue
+        ExplorationRepository(transaction, store_id).add(list(group))
+
+
+class ExplorationRepository:
+    """One store's explorations, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def add(self, batch: Sequence[Exploration]) -> None:
+        """Store explorations; of one that is there already the first stands."""
+        rows = [asdict(one) | {"store_id": self._store_id} for one in batch]
+        query = upsert(self._transaction, explorations).on_conflict_do_nothing()
+        self._transaction.execute(query, rows)
+
+    def forget(self, before_day: str) -> int:
+        """Delete what lists tried before a day; return how much that was."""
+        query = explorations.delete().where(
+            explorations.c.store_id == self._store_id, explorations.c.day < before_day
+        )
+        return self._transaction.execute(query).rowcount

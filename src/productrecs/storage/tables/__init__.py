@@ -28,7 +28,7 @@ from productrecs.storage.tables.demand import (
     stock_outs,
 )
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
-from productrecs.storage.tables.experiments import experiment_days, exposures
+from productrecs.storage.tables.experiments import experiment_days, explorations, exposures
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.looks import looks
@@ -47,6 +47,7 @@ __all__ = [
     "event_receipts",
     "events",
     "experiment_days",
+    "explorations",
     "exposures",
     "forecast_drafts",
     "forecast_runs",

@@ -19,6 +19,21 @@ exposures = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# New products that lists tried: one row a day for each shopper, list and product.
+explorations = sa.Table(
+    "explorations",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),  # of UTC
+    sa.Column("shopper", sa.Text, primary_key=True),  # empty: nobody known
+    sa.Column("about", sa.BigInteger, primary_key=True),  # items.number; -1: no product
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("place", sa.SmallInteger, nullable=False),  # from 1
+    sa.Column("chance", sa.Double, nullable=False),  # of this product in such a list
+    sa.Column("first_at", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # A test's result as it was worked out on each day; a day's last one stands.
 experiment_days = sa.Table(
     "experiment_days",

@@ -28,6 +28,7 @@ class StoreSettings:
     repeat_after_days: int = 0
     hide_out_of_stock: bool = True
     visual_recommendations: bool = True
+    explore_percent: float = 5.0
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
@@ -164,6 +165,11 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "visual_recommendations",
         _switch,
         "whether products that look alike are recommended, and complete short lists",
+    ),
+    Setting(
+        "explore_percent",
+        _percent(20),
+        "in how many of a hundred mix and browse lists the last place tries a new product",
     ),
     Setting(
         "trending_metric",

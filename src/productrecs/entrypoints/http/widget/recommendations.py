@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
@@ -15,7 +16,7 @@ from productrecs.entrypoints.http.documentation import errors, recommendations_r
 from productrecs.entrypoints.http.replies import Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
-from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommend import decide
 from productrecs.features.recommendations.request import (
     Pick,
     RecommendationRequest,
@@ -203,7 +204,8 @@ async def _is_held_out(
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms = context.clock()
-    key = (asked.source, asked.num, asked.item_id, asked.basket)
+    day = now_ms // DAY_MS  # what a list tries is drawn anew each day
+    key = (asked.source, asked.num, asked.item_id, asked.basket, day)
     return _kept_or(
         opened, now_ms, key, lambda: _picked(context, opened, asked, (), now_ms)
     )
@@ -235,9 +237,10 @@ def _picked(
     histories: Sequence[History],
     now_ms: int,
 ) -> list[Pick]:
-    picks = recommend(opened.shop, asked, histories, now_ms)
-    context.traffic.listed(asked.source, is_empty=not picks)
-    return picks
+    decision = decide(opened.shop, asked, histories, now_ms)
+    context.exploring.note(opened.shop.catalog.store_id, decision, now_ms)
+    context.traffic.listed(asked.source, is_empty=not decision.picks)
+    return decision.picks
 
 
 async def _histories(

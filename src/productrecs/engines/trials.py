@@ -1,0 +1,111 @@
+"""How often was each item shown and clicked, and which new one is worth a try?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.engines.contract import Arrays, Floats, Ints
+
+PLENTY: Final = 100  # impressions, from which on an item is no longer new
+EXAMINED_UNIT: Final = 1_000_000
+_EXAMINATION: Final = (
+    0.8  # a place is looked at 1 / place ** 0.8 times as often as the first
+)
+_FARTHEST: Final = 50
+_UNKNOWN_PLACE: Final = 3
+_STRENGTH: Final = 20.0  # of what is believed before an item was shown, in impressions
+_FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # of a store that has shown nothing yet
+_BOLDNESS: Final = 3.0
+
+
+def _no_counts() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How each item fared where it was shown; arrays by item number, [n_items]."""
+
+    shown: Ints = field(default_factory=_no_counts)  # impressions
+    examined: Ints = field(default_factory=_no_counts)  # likely looked at, in millionths
+    clicks: Ints = field(default_factory=_no_counts)
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the trials of named arrays; of a model that has none, none."""
+        names = cls.__dataclass_fields__
+        return cls(**{name: arrays[name] for name in names if name in arrays})
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return its arrays by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def grown(self, n_items: int) -> Trials:
+        """Return the same for `n_items` items at least."""
+        more = max(n_items - len(self.shown), 0)
+        return Trials(*(np.pad(one, (0, more)) for one in self.to_arrays().values()))
+
+    def plus(self, rows: Sequence[tuple[bool, int, int | None, int]]) -> Trials:
+        """Return it with rows of (was clicked, item, place from 1 or None, how often).
+
+        The order of rows does not matter, nor how they are split.
+        """
+        if not rows:
+            return self
+        more = self.grown(1 + max(row[1] for row in rows))
+        for was_clicked, item, place, times in rows:
+            if was_clicked:
+                more.clicks[item] += times
+            else:
+                more.shown[item] += times
+                more.examined[item] += times * _examination(place)
+        return more
+
+    @property
+    def total(self) -> int:
+        """How many impressions there were of all items."""
+        return int(self.shown.sum())
+
+    def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
+        """Return which items were shown fewer than a hundred times."""
+        return self._of(self.shown, items) < PLENTY
+
+    def promise(self, items: Ints, among: Ints) -> Floats:
+        """Return how much a try of each item promises, above 0; they compare by shares.
+
+        What is believed of an item begins with how often those `among` are clicked, and
+        counts as twenty impressions. The promise is its mean and one deviation, to the
+        third power: about how often Thompson sampling would take it, and in closed form.
+        """
+        looks = self.examined.sum() / EXAMINED_UNIT + _FIRST_LOOKS
+        of_all = (self.clicks.sum() + _FIRST_CLICKS) / looks
+        looks = self._of(self.examined, among).sum() / EXAMINED_UNIT + _STRENGTH
+        prior = min((self._of(self.clicks, among).sum() + _STRENGTH * of_all) / looks, 0.5)
+        clicks = self._of(self.clicks, items)
+        missed = np.maximum(self._of(self.examined, items) / EXAMINED_UNIT - clicks, 0.0)
+        total = clicks + missed + _STRENGTH
+        mean = (clicks + _STRENGTH * prior) / total
+        deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+        promise: Floats = (mean + deviation) ** _BOLDNESS
+        return promise
+
+    def _of(self, counts: Ints, items: Ints) -> Ints:
+        known = items < len(counts)
+        return (
+            np.where(known, counts[np.where(known, items, 0)], 0)
+            if len(counts)
+            else (np.zeros(len(items), np.int64))
+        )
+
+
+def _examination(place: int | None) -> int:
+    """Return how likely the product at a place is looked at, in millionths."""
+    at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
+    return round(EXAMINED_UNIT / at**_EXAMINATION)

@@ -1,0 +1,77 @@
+"""Which list tries a new product? A small share of them, at the last place.
+
+What is drawn depends on the store, the shopper, the day and what the list is about, so that
+a list stays the same for a day; each try has a known chance.
+"""
+
+import hashlib
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.features.recommendations.request import Engine, Pick
+from productrecs.features.recommendations.shelf import Shelf
+
+FEWEST: Final = 3  # products of a list that can spare a place
+ENOUGH_SHOWN: Final = 1_000  # impressions of a store that tells what it shows
+_BITS: Final = 64
+
+
+class Draw(NamedTuple):
+    """What one list draws: two numbers of [0, 1)."""
+
+    list_: float
+    item: float
+
+
+class Try(NamedTuple):
+    """A new product in a list: at which place (from 0), and with what chance in all."""
+
+    pick: Pick
+    place: int
+    chance: float
+
+
+def draw_of(store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int) -> Draw:
+    """Return the draw of a shopper's list on a day of UTC."""
+    words = ("productrecs explore", store_id, str(now_ms // DAY_MS), who, repr(about))
+    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    half = _BITS // 8
+    return Draw(
+        *(int.from_bytes(digest[at : at + half], "big") / 2**_BITS for at in (0, half))
+    )
+
+
+def try_of(
+    shelf: Shelf,
+    draw: Draw,
+    percent: float,
+    anchors: tuple[int, ...],
+    open_list: tuple[list[Pick], AbstractSet[int]],
+) -> Try | None:
+    """Return the new product that the list tries; None for all but a share of lists.
+
+    It is of the narrowest category of the first of `anchors` that has new ones; without
+    anchors any of the store's newest. `open_list` is the list and what is refused.
+    """
+    picks, refused = open_list
+    if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
+        return None
+    barred = refused | {pick.item for pick in picks}
+    for name in dict.fromkeys(map(shelf.narrowest_category, anchors)) if anchors else ("",):
+        if anchors and not name:
+            continue
+        items, weights = shelf.newcomers(name)
+        open_ = np.array([item not in barred for item in items.tolist()], bool)
+        if not open_.any():
+            continue
+        items, sums = items[open_], np.cumsum(weights[open_])
+        at = min(int(np.searchsorted(sums, draw.item * sums[-1], "right")), len(sums) - 1)
+        chance = percent / 100.0 * float(weights[open_][at] / sums[-1])
+        engine = Engine.CATEGORY if anchors else Engine.TRENDING
+        place = len(picks) - 1
+        return Try(Pick(int(items[at]), engine, picks[place].score), place, chance)
+    return None
