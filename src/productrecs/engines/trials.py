@@ -71,7 +71,8 @@ class Trials:
     @property
     def total(self) -> int:
         """How many impressions there were of all items."""
-        return int(self.shown.sum())
+        total: int = self.shown.sum().item()
+        return total
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
@@ -96,13 +97,13 @@ class Trials:
         promise: Floats = (mean + deviation) ** _BOLDNESS
         return promise
 
-    def _of(self, counts: Ints, items: Ints) -> Ints:
+    @staticmethod
+    def _of(counts: Ints, items: Ints) -> Ints:
+        """Return the counts of items; 0 of those not known yet."""
+        found = np.zeros(len(items), np.int64)
         known = items < len(counts)
-        return (
-            np.where(known, counts[np.where(known, items, 0)], 0)
-            if len(counts)
-            else (np.zeros(len(items), np.int64))
-        )
+        found[known] = counts[items[known]]
+        return found
 
 
 def _examination(place: int | None) -> int:

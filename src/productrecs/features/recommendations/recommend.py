@@ -1,7 +1,7 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
@@ -78,16 +78,23 @@ class Decision(NamedTuple):
 
 
 def recommend(
-    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
+    shop: Shop,
+    request: RecommendationRequest,
+    histories: Sequence[History],
+    now_ms: int,
+    note: Callable[[Decision], None] | None = None,
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, their scores falling.
 
     Anchors are never among them, nor (unless repeats are allowed) what the shopper
     bought; all are visible at `now_ms` and none is excluded by a rule. `buy` may return
     fewer, down to none; the other sources return fewer only when the catalog has no more
-    to show.
+    to show. `note` is told all that led to them.
     """
-    return decide(shop, request, histories, now_ms).picks
+    decision = decide(shop, request, histories, now_ms)
+    if note is not None:
+        note(decision)
+    return decision.picks
 
 
 def decide(

@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.documentation import errors, recommendations_r
 from productrecs.entrypoints.http.replies import Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
-from productrecs.features.recommendations.recommend import decide
+from productrecs.features.recommendations.recommend import Decision, recommend
 from productrecs.features.recommendations.request import (
     Pick,
     RecommendationRequest,
@@ -237,10 +237,14 @@ def _picked(
     histories: Sequence[History],
     now_ms: int,
 ) -> list[Pick]:
-    decision = decide(opened.shop, asked, histories, now_ms)
-    context.exploring.note(opened.shop.catalog.store_id, decision, now_ms)
-    context.traffic.listed(asked.source, is_empty=not decision.picks)
-    return decision.picks
+    shop = opened.shop
+
+    def note(decision: Decision) -> None:
+        context.exploring.note(shop.catalog.store_id, decision, now_ms)
+
+    picks = recommend(shop, asked, histories, now_ms, note)
+    context.traffic.listed(asked.source, is_empty=not picks)
+    return picks
 
 
 async def _histories(
