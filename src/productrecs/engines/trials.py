@@ -71,8 +71,7 @@ class Trials:
     @property
     def total(self) -> int:
         """How many impressions there were of all items."""
-        total: int = self.shown.sum().item()
-        return total
+        return sum(self.shown.tolist())
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
