@@ -71,7 +71,7 @@ class Trials:
     @property
     def total(self) -> int:
         """How many impressions there were of all items."""
-        return sum(self.shown.tolist())
+        return int(self.shown.sum())
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
@@ -108,4 +108,4 @@ class Trials:
 def _examination(place: int | None) -> int:
     """Return how likely the product at a place is looked at, in millionths."""
     at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
-    return round(EXAMINED_UNIT / at**_EXAMINATION)
+    return int(0.5 + EXAMINED_UNIT / float(at) ** _EXAMINATION)
