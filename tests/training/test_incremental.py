@@ -44,10 +44,7 @@ KINDS: Final = (
     EventKind.METADATA_PREF,
     EventKind.SEARCH_PREF,
     EventKind.SEARCH_CLICK,
-    EventKind.REC_IMPRESSION,
-    EventKind.REC_CLICK,
 )
-PLACED: Final = (EventKind.REC_IMPRESSION, EventKind.REC_CLICK)
 NAMED: Final = (
     EventKind.CATEGORY_VIEW,
     EventKind.METADATA_PREF,
@@ -60,6 +57,7 @@ class Life:
 
     def __init__(self, database: Database, store: StoreId, seed: int, n_items: int) -> None:
         self.rng = random.Random(seed)  # noqa: S311 - a test's dice
+        self.showing = random.Random(seed)  # noqa: S311 - a test's dice
         self.database, self.store, self.n_items = database, store, n_items
         self.now = NOON
         self.told: list[tuple[str, str]] = []  # orders and items that a file may overwrite
@@ -69,7 +67,9 @@ class Life:
         self.now += self.rng.randrange(1, 5) * 3_600_000
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store)
-            receive_events(log, [[self._event() for _ in range(events)]], self.now)
+            told = [self._event() for _ in range(events)]
+            told += [self._shown() for _ in range(events // 4)]
+            receive_events(log, [told], self.now)
             for _ in range(max(1, events // 10)):
                 receive_order(log, self._order(), self.now)
         if self.rng.random() < 0.5:
@@ -91,9 +91,17 @@ class Life:
             user_id=self.rng.choice([None, f"c{self.rng.randrange(30)}"]),
             session_id=f"s{self.rng.randrange(60)}",
             order_id=f"o{self.rng.randrange(200)}" if kind is EventKind.BUY else None,
-            position=self.rng.choice([None, 1, 4]) if kind in PLACED else None,
             quantity=self.rng.choice([None, 1, 2]) if kind is EventKind.BUY else None,
             ts_ms=self.now - late + self.rng.randrange(3_600_000),
+        )
+
+    def _shown(self) -> NewEvent:
+        kinds = (EventKind.REC_IMPRESSION, EventKind.REC_CLICK)
+        return NewEvent(
+            self.showing.choice(kinds),
+            item_id=f"i{self.showing.randrange(self.n_items)}",
+            session_id="s1",
+            position=self.showing.choice([None, 1, 4]),
         )
 
     def _order(self) -> NewOrder:
