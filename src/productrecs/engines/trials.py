@@ -96,6 +96,31 @@ class Trials:
         promise: Floats = (mean + deviation) ** _BOLDNESS
         return promise
 
+    def rates(self, items: Ints) -> Floats:
+        """Return how often items are clicked where they are looked at, beside all items."""
+        looks = self.examined.sum() / EXAMINED_UNIT
+        found: Floats = Trials.rate(
+            self._of(self.clicks, items),
+            self._of(self.examined, items) / EXAMINED_UNIT,
+            self.clicks.sum(),
+            looks,
+        )
+        return found
+
+    @staticmethod
+    def rate(clicks: Any, looks: Any, all_clicks: Any, all_looks: Any) -> Any:
+        """Return what `rates` does, of counts or arrays of them; 1 where nothing is known.
+
+        All items' clicks count as twenty looks at each.
+        """
+        usual = (all_clicks + _FIRST_CLICKS) / (all_looks + _FIRST_LOOKS)
+        return (clicks / usual + _STRENGTH) / (looks + _STRENGTH)
+
+    @staticmethod
+    def likely_looked_at(place: int | None) -> float:
+        """Return how likely the product at a place (from 1) is looked at."""
+        return _examination(place) / EXAMINED_UNIT
+
     @staticmethod
     def _of(counts: Ints, items: Ints) -> Ints:
         """Return the counts of items; 0 of those not known yet."""

@@ -20,6 +20,7 @@ from productrecs.engines.choices import (
     fit_choices,
 )
 from productrecs.engines.popularity import Sales, rank_trending
+from productrecs.engines.ranking import Trees
 from productrecs.engines.text.language import Language
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
@@ -33,6 +34,7 @@ from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.learned import companions_of, sessions_of
+from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
 
@@ -64,6 +66,7 @@ def train_store(
     progress(0.5)
     now_ms = workshop.clock()
     arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
+    arrays |= _order(workshop, store)
     progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
     model_id = publish_arrays(folder, arrays, {"applied_seq": head.seq})
@@ -79,6 +82,16 @@ def train_store(
     forget_others(folder, _kept(head, model_id))
     progress(1.0)
     return model
+
+
+def _order(workshop: Workshop, store: Store) -> dict[str, npt.NDArray[Any]]:
+    """Return the trees that order the store's lists, where they were found better."""
+    with workshop.database.reading() as connection:
+        stored = RankingRepository(connection, store.store_id).load()
+    if stored is None or not stored.serves:
+        return {}
+    trees = Trees.from_arrays(stored.trees)
+    return {f"trees.{name}": array for name, array in trees.to_arrays().items()}
 
 
 def fit(

@@ -12,6 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.engines.ranking import Trees
 from productrecs.engines.trials import Trials
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
@@ -31,6 +32,7 @@ class TrainedModels:
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
     signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
     trials: Trials = field(default_factory=Trials)  # how items fared where they were shown
+    trees: Trees = field(default_factory=Trees.none)  # the order that clicks teach, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
 
     @classmethod
@@ -63,6 +65,7 @@ class TrainedModels:
             ranks=_ranks(trending),
             choices=ChoiceModel.from_arrays(part(arrays, "choices")),
             signs=ChoiceModel.from_arrays(part(arrays, "signs")),
+            trees=Trees.from_arrays(part(arrays, "trees")),
             trials=Trials.from_arrays(part(arrays, "trials")),
         )
 

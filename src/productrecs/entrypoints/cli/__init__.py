@@ -21,6 +21,7 @@ VERBS: Final = {
     "import-items": "imports:import_items",
     "import-orders": "imports:import_orders",
     "keys": "keys:keys",
+    "learn-order": "learn_order:learn_order",
     "looks": "looks:looks",
     "migrate": "migrate:migrate",
     "openapi": "openapi:openapi",

@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from productrecs.entrypoints.cli.learn_order import told_lines
 from productrecs.entrypoints.cli.session import (
     data_option,
     json_option,
@@ -23,6 +24,7 @@ from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.inputs import TrainingInputs
+from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainingRepository
 
 _TITLES: Final = {
@@ -67,6 +69,7 @@ def evaluate(
         outcomes = list(_outcomes(services, store, length, questions))
         with services.database.reading() as connection:
             constants = ConstantsRepository(connection, store.store_id).constants()
+            order = RankingRepository(connection, store.store_id).load()
     changes = constants.changes()
     if as_json:
         print_json(
@@ -75,6 +78,7 @@ def evaluate(
                 "num": length,
                 "tasks": msgspec.to_builtins(outcomes),
                 "own_constants": changes,
+                "order": None if order is None else order.report,
             }
         )
         return
@@ -85,6 +89,11 @@ def evaluate(
     if own:
         said = ", ".join(f"{name}={value:g}" for name, value in own.items())
         click.echo(f"The store itself learns by constants of its own: {said}.")
+    if order is not None:
+        day = datetime.fromtimestamp(order.trained_at / 1000, UTC).date()
+        click.echo(f"The order of mix lists that shoppers' clicks teach (learned {day}):")
+        for line in told_lines(order.report):
+            click.echo(line)
 
 
 def _outcomes(

@@ -114,13 +114,7 @@ def _explained(
 
 
 def _lines(explanation: Explanation, arm: Arm | None) -> Iterator[str]:
-    about = ", ".join(explanation.anchors) or "no product"
-    yield f"{explanation.source}, placement {explanation.placement}, about {about}"
-    if explanation.recent:
-        yield f"the shopper's newest: {', '.join(explanation.recent[:9])}"
-    for engine, count in explanation.proposals.items():
-        weight = explanation.weights[engine]
-        yield f"{engine} proposed {count} products (weight {weight:g})"
+    yield from _beginning(explanation)
     if arm is Arm.HELD_OUT:
         yield "HELD OUT: this shopper is answered with an empty list; otherwise with"
     if not explanation.products:
@@ -133,6 +127,18 @@ def _lines(explanation: Explanation, arm: Arm | None) -> Iterator[str]:
     for one in explanation.struck:
         reasons = "; ".join([_why(one), *map(_voice, one.voices)])
         yield f"  -  {one.item_id or '(deleted)'}  {reasons}"
+
+
+def _beginning(explanation: Explanation) -> Iterator[str]:
+    about = ", ".join(explanation.anchors) or "no product"
+    yield f"{explanation.source}, placement {explanation.placement}, about {about}"
+    if explanation.recent:
+        yield f"the shopper's newest: {', '.join(explanation.recent[:9])}"
+    for engine, count in explanation.proposals.items():
+        weight = explanation.weights[engine]
+        yield f"{engine} proposed {count} products (weight {weight:g})"
+    if explanation.is_learned:
+        yield "ordered by what the store's shoppers click (the learned order)"
 
 
 def _reasons(product: Product) -> Iterator[str]:

@@ -21,6 +21,7 @@ from productrecs.entrypoints.worker.loop import (
     Progress,
     Worker,
 )
+from productrecs.entrypoints.worker.ordering import OrderDuties
 from productrecs.entrypoints.worker.schedule import Duty, Schedule
 from productrecs.storage.duty_turns import DutyTurns
 from productrecs.storage.job_queue import Job
@@ -73,9 +74,11 @@ class ForecastDuties:
 def build_forecaster(services: Services) -> Worker:
     """Return the worker that has children work: one store after the other."""
     stores, constants = ForecastDuties(services), ConstantsDuties(services)
+    orders = OrderDuties(services)
     handlers: dict[str, Handler] = {
         "choose-constants": constants.choose,
         "forecast": stores.forecast,
+        "learn-order": orders.learn_order,
         "watch-stock": stores.watch,
     }
     duties = (
@@ -85,6 +88,7 @@ def build_forecaster(services: Services) -> Worker:
             stores=constants.stores_to_choose_for,
         ),
         Duty("forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast),
+        Duty("learn-order", every=timedelta(hours=1), stores=orders.stores_to_order),
         Duty("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )
     turns = DutyTurns(services.database, services.queue, system_ms)

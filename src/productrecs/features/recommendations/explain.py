@@ -116,6 +116,7 @@ class Explanation:
     weights: Mapping[str, float]
     proposals: Mapping[str, int]
     below: int
+    is_learned: bool = False  # whether the store's clicks ordered what was proposed
     anchors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()  # the shopper's newest, the newest first
 
@@ -142,6 +143,7 @@ def explain_recommendations(
             for engine, ranked in zip(decision.weights, decision.proposals, strict=True)
         },
         below=sum(item not in kept for item in shown),
+        is_learned=decision.is_learned,
         anchors=_named(ids, situation.anchors),
         recent=_named(ids, situation.recent[::-1]),
     )

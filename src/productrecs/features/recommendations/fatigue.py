@@ -11,19 +11,24 @@ _FREE: Final = 2.0  # times that a product may be shown before it sinks
 _STEEPNESS: Final = 0.15
 
 
-def tired_of(histories: Sequence[History], now_ms: int) -> Mapping[int, float]:
+def untaken_by(histories: Sequence[History], now_ms: int) -> Mapping[int, float]:
+    """Return how often a shopper was shown products more than twice, and took none up."""
+    times: dict[int, float] = {}
+    for history in histories:
+        for item, seen in history.shown.untaken(now_ms).items():
+            times[item] = times.get(item, 0.0) + seen
+    return times
+
+
+def tired_of(untaken: Mapping[int, float]) -> Mapping[int, float]:
     """Return what scores of a shopper's products are multiplied by, each below 1.
 
     Shown three times and never taken up, a product counts 0.87, five times 0.69, ten times
     0.45; the times fade with the days since. What either name of a call saw counts.
     """
-    times: dict[int, float] = {}
-    for history in histories:
-        for item, seen in history.shown.untaken(now_ms).items():
-            times[item] = times.get(item, 0.0) + seen
     return {
         item: 1.0 / (1.0 + _STEEPNESS * (seen - _FREE))
-        for item, seen in times.items()
+        for item, seen in untaken.items()
         if seen > _FREE
     }
 

@@ -19,9 +19,10 @@ from productrecs.features.recommendations.exploration import (
     draw_of,
     try_of,
 )
-from productrecs.features.recommendations.fatigue import rested, tired_of
+from productrecs.features.recommendations.fatigue import rested, tired_of, untaken_by
 from productrecs.features.recommendations.fill import FILLERS
 from productrecs.features.recommendations.likeness import answered_source, looks_like
+from productrecs.features.recommendations.ordering import Asked, learned_order
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.shelf import Shelf
@@ -52,6 +53,7 @@ class Situation:
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
     person: str = ""  # whose list it is, as far as known
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
+    untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often
     tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
 
 
@@ -75,6 +77,7 @@ class Decision(NamedTuple):
     refused: frozenset[int]  # never in this list: what it is about, and what was bought
     picks: list[Pick]
     tried: Try | None = None  # a new product that the list has a place for
+    is_learned: bool = False  # whether clicks ordered what the engines proposed
 
 
 def recommend(
@@ -103,8 +106,8 @@ def decide(
     """Return what `recommend` returns, with all that led to it."""
     recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation = understand(shop, request, histories, now_ms)
-    if recipe.tires and (tired := tired_of(histories, now_ms)):
-        situation = replace(situation, tired=tired)
+    if recipe.tires and (untaken := untaken_by(histories, now_ms)):
+        situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
@@ -113,7 +116,11 @@ def decide(
         _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
         for one in weights
     )
-    ranking = _weighted(_blended(weights, proposals), shelf.rules, situation.tired)
+    blended = _blended(weights, proposals)
+    ordered = None
+    if recipe.learns and shop.settings.learned_order:
+        ordered = _learned(blended, proposals, situation, shelf, now_ms)
+    ranking = _weighted(ordered or blended, shelf.rules, situation.tired)
     picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
         picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
@@ -124,7 +131,17 @@ def decide(
         tried = _tried(shop, situation, shelf, (picks, request.num, refused), now_ms)
     if tried is not None:
         picks[tried.place] = tried.pick
-    return Decision(situation, shelf, weights, proposals, ranking, refused, picks, tried)
+    return Decision(
+        situation,
+        shelf,
+        weights,
+        proposals,
+        ranking,
+        refused,
+        picks,
+        tried,
+        is_learned=ordered is not None,
+    )
 
 
 def understand(
@@ -242,6 +259,34 @@ def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ra
         return Ranking(engines, items, scores, np.zeros(len(items), dtype=np.int8))
     fused = fuse([one.items for one in proposals], tuple(weights.values()))
     return Ranking(engines, *fused)
+
+
+def _learned(
+    ranking: Ranking,
+    proposals: Sequence[Ranked],
+    situation: Situation,
+    shelf: Shelf,
+    now_ms: int,
+) -> Ranking | None:
+    """Return the order that the store's clicks teach; None where they teach none.
+
+    The scores stay where they were: each product gets that of its new place, so that rules
+    weigh it as ever.
+    """
+    if not len(shelf.models.trees) or situation.placement is Placement.CART:
+        return None
+    engines, items, scores, leaders = ranking
+    asked = Asked(
+        dict(zip(engines, (one.items for one in proposals), strict=True)),
+        next(iter(situation.anchors or situation.recent[::-1]), None),
+        situation.recent,
+        situation.untaken,
+        now_ms,
+    )
+    order = learned_order(shelf, items, np.asarray(scores, np.float64), asked)
+    if order is None:
+        return None
+    return Ranking(engines, items[order], scores, leaders[order])
 
 
 def _weighted(

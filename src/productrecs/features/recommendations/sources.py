@@ -26,6 +26,7 @@ class Recipe:
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
     is_varied: bool = False  # variants and one category must not fill the list
+    learns: bool = False  # what shoppers click may order the list
     explores: bool = False  # a share of lists tries a new product
     tires: bool = False  # what a shopper was shown often and never took up sinks
 
@@ -64,7 +65,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
         Source.MIX: Recipe(
-            blend=_MIX, fill=_FILL, is_varied=True, explores=True, tires=True
+            blend=_MIX, fill=_FILL, is_varied=True, learns=True, explores=True, tires=True
         ),
     }
 )

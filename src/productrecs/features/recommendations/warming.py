@@ -1,6 +1,6 @@
 """What may a process get ready while it answers already? Its compiled inner loops."""
 
-from productrecs.engines import browse, copurchase, fusion
+from productrecs.engines import browse, copurchase, fusion, ranking
 
 
 def warm_up() -> None:
@@ -12,3 +12,4 @@ def warm_up() -> None:
     browse.warm_up()
     copurchase.warm_up()
     fusion.warm_up()
+    ranking.warm_up()

@@ -35,6 +35,7 @@ from productrecs.storage.tables.looks import looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.pictures import pictures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
+from productrecs.storage.tables.ranking import rankers
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
 from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
@@ -65,6 +66,7 @@ __all__ = [
     "outcomes",
     "pictures",
     "purchase_lines",
+    "rankers",
     "rule_changes",
     "rules",
     "search_counts",

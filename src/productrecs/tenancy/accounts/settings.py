@@ -29,6 +29,7 @@ class StoreSettings:
     hide_out_of_stock: bool = True
     visual_recommendations: bool = True
     explore_percent: float = 5.0
+    learned_order: bool = True
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
@@ -170,6 +171,11 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "explore_percent",
         _percent(20),
         "in how many of a hundred mix and browse lists the last place tries a new product",
+    ),
+    Setting(
+        "learned_order",
+        _switch,
+        "whether what shoppers click may order mix lists, once that was found better",
     ),
     Setting(
         "trending_metric",

@@ -1,0 +1,40 @@
+"""Sums of trees, compiled: the same sums in the same order as the twin's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import types
+
+from productrecs.engines.compiling import compiled
+
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats, Items
+
+_ITEMS, _FLOATS = types.int32[::1], types.float64[::1]
+_ROWS = types.float64[:, ::1]
+
+
+@compiled(_FLOATS(_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
+def score(  # noqa: PLR0913, PLR0917 - the arrays of trees, and what they are asked
+    traits: Items,
+    bounds: Floats,
+    left: Items,
+    right: Items,
+    values: Floats,
+    roots: Items,
+    rows: Floats,
+) -> Floats:
+    """Return the sum of the leaves that each row comes to, tree after tree."""
+    sums = np.zeros(len(rows))
+    for row in range(len(rows)):
+        total = 0.0
+        for tree in range(len(roots)):
+            at = roots[tree]
+            while at >= 0:
+                low = rows[row, traits[at]] <= bounds[at]
+                at = left[at] if low else right[at]
+            total += values[-1 - at]
+        sums[row] = total
+    return sums

@@ -1,0 +1,36 @@
+"""How is an order learned from clicks? In a process of its own, gone afterwards."""
+
+from collections.abc import Sequence
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.child import run_child
+from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.storage.job_queue import Job
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.training.ranking.due import stores_to_order
+
+
+class OrderDuties:
+    """The handler of the job that learns an order, and which stores need it."""
+
+    def __init__(self, services: Services) -> None:
+        """Learn for the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+
+    def stores_to_order(self) -> Sequence[StoreId]:
+        """Return the stores whose clicks say enough and were not asked for a day."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_to_order(services.database, self._accounts.all(), services.clock())
+
+    def learn_order(self, job: Job, progress: Progress) -> None:
+        """Learn a store's order in a process of its own."""
+        self._accounts.refresh()
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        folder = str(self._services.settings.data)
+        run_child(("learn-order", store.domain, "--data", folder, "--lines"), progress)

@@ -1,0 +1,44 @@
+"""In which order do a store's clicks put what the engines propose?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.contract import Floats, Ints, Items
+from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.shelf import Shelf
+from productrecs.features.recommendations.traits import Scene, traits_of
+
+MOST: Final = 40  # of the blend's best are put in order; the others stay where they are
+
+
+class Asked(NamedTuple):
+    """For whom and about what an order is."""
+
+    proposals: Mapping[Engine, Items]
+    about: int | None
+    recent: Sequence[int]
+    untaken: Mapping[int, float]
+    now_ms: int
+
+
+def learned_order(shelf: Shelf, items: Items, scores: Floats, asked: Asked) -> Ints | None:
+    """Return the places of `items` in the learned order; None where none is learned.
+
+    Equals keep the blend's order.
+    """
+    trees = shelf.models.trees
+    if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
+        return None
+    known = len(shelf.catalog)
+    head = np.flatnonzero(items[:MOST] < known)
+    if len(head) < min(len(items), MOST):
+        return None  # a moment after a catalog shrank
+    best = items[head].astype(np.int64)
+    blend = dict(zip(best.tolist(), scores[head].tolist(), strict=True))
+    scene = Scene(asked.proposals, blend, asked.about, asked.recent, asked.untaken)
+    rates = shelf.models.trials.rates(best)
+    rows = traits_of(shelf, best, rates, scene, asked.now_ms)
+    order = (-trees.score(rows)).argsort(kind="stable")
+    return np.concatenate((order, np.arange(len(best), len(items))))

@@ -1,0 +1,1 @@
+"""How does what was clicked become an order? The log of lists, and the trees of a store."""

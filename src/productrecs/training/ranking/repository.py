@@ -1,0 +1,136 @@
+"""The SQL of learned orders: which lists were shown, what came of it, and the trees."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import events, purchase_lines, rankers, touch_days
+
+_PAGE: Final = 20_000
+WIDGET: Final = "recs"
+KINDS: Final = (
+    EventKind.DETAIL_PAGE_VIEW,
+    EventKind.ADD_TO_CART,
+    EventKind.REC_IMPRESSION,
+    EventKind.REC_CLICK,
+)
+
+
+class Fact(NamedTuple):
+    """One row of the log, as far as lists and what came of them go."""
+
+    seq: int
+    ts: int
+    kind: int
+    item: int
+    person: str
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRanker:
+    """What was learned of a store's clicks; the trees serve where they were better."""
+
+    trained_at: int
+    serves: bool
+    report: dict[str, Any]
+    trees: dict[str, Any]
+
+
+def touched(connection: sa.Connection) -> dict[StoreId, tuple[int, int]]:
+    """Return how often recommendations were shown and clicked, by store."""
+    query = sa.select(
+        touch_days.c.store_id,
+        sa.func.sum(touch_days.c.shown),
+        sa.func.sum(touch_days.c.clicked),
+    ).group_by(touch_days.c.store_id)
+    rows = connection.execute(query)
+    return {StoreId(row[0]): (int(row[1]), int(row[2])) for row in rows}
+
+
+def trained_at(connection: sa.Connection) -> dict[StoreId, int]:
+    """Return when the order of each store was last learned."""
+    query = sa.select(rankers.c.store_id, rankers.c.trained_at)
+    return {StoreId(store_id): int(at) for store_id, at in connection.execute(query)}
+
+
+class RankingRepository:
+    """One store's lists and trees, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def facts(self, since_ms: int) -> Iterator[Fact]:
+        """Give what was shown, seen, clicked and put into carts since, in log order."""
+        log = events.c
+        query = (
+            sa.select(log.seq, log.ts, log.kind, log.item, log.person, log.position)
+            .where(
+                log.store_id == self._store_id,
+                log.ts >= since_ms,
+                log.kind.in_([int(kind) for kind in KINDS]),
+                sa.func.coalesce(log.widget, WIDGET) == WIDGET,
+                log.item.is_not(None),
+            )
+            .order_by(log.seq)
+        )
+        yield from self._pages(query)
+
+    def purchases(self, since_ms: int) -> Iterator[Fact]:
+        """Give what was bought since, in log order."""
+        lines = purchase_lines.c
+        query = (
+            sa.select(
+                lines.seq,
+                lines.ts,
+                sa.literal(int(EventKind.BUY)),
+                lines.item,
+                lines.person,
+                sa.null(),
+            )
+            .where(
+                lines.store_id == self._store_id,
+                lines.ts >= since_ms,
+                lines.person.is_not(None),
+                lines.void.is_(False),
+            )
+            .order_by(lines.seq)
+        )
+        yield from self._pages(query)
+
+    def load(self) -> StoredRanker | None:
+        """Return what was last learned."""
+        query = sa.select(
+            rankers.c.trained_at, rankers.c.serves, rankers.c.report, rankers.c.trees
+        ).where(rankers.c.store_id == self._store_id)
+        row = self._transaction.execute(query).first()
+        if row is None:
+            return None
+        return StoredRanker(row[0], bool(row[1]), json.loads(row[2]), json.loads(row[3]))
+
+    def store(self, ranker: StoredRanker) -> None:
+        """Let `ranker` be what was learned."""
+        values = {
+            "trained_at": ranker.trained_at,
+            "serves": ranker.serves,
+            "report": json.dumps(ranker.report),
+            "trees": json.dumps(ranker.trees),
+        }
+        query = upsert(self._transaction, rankers).values(store_id=self._store_id, **values)
+        self._transaction.execute(
+            query.on_conflict_do_update(index_elements=["store_id"], set_=values)
+        )
+
+    def _pages(self, query: sa.Select[Any]) -> Iterator[Fact]:
+        result = self._transaction.execution_options(stream_results=True).execute(query)
+        for page in result.partitions(_PAGE):
+            for row in page:
+                yield Fact(*row)
