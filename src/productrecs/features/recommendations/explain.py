@@ -10,15 +10,14 @@ from enum import StrEnum
 from productrecs.engines.contract import Ranked
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.fill import narrowest_categories
-from productrecs.features.recommendations.recommend import (
-    Decision,
+from productrecs.features.recommendations.recommend import Decision, decide
+from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.shop import Shop
+from productrecs.features.recommendations.situation import (
     basket_of,
-    decide,
     fill_anchors,
     visit_of,
 )
-from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
-from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.trending import PLACE, trend
 from productrecs.records.catalog.availability import Hidden
 from productrecs.records.merchandising.rule import Action, Place, Rule

@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from dataclasses import replace
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
-from productrecs.engines.repurchase import buy_again
 from productrecs.features.recommendations.exploration import (
     ENOUGH_SHOWN,
     Try,
@@ -27,34 +25,21 @@ from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
-from productrecs.features.recommendations.signs import Look, with_signs
+from productrecs.features.recommendations.signs import with_signs
+from productrecs.features.recommendations.situation import (
+    CANDIDATES,
+    Situation,
+    basket_of,
+    fill_anchors,
+    understand,
+    visit_of,
+)
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.variety import varied
 from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
-from productrecs.tenancy.accounts.settings import StoreSettings
 
-_CANDIDATES: Final = 60
-_LINES: Final = 2_000  # the newest bought, that tell what is bought again
 _COMPANIONS: Final = 0.3  # weight beside what is bought again
-_PREFIX: Final = 9  # the newest items of a visit that its next one is told by
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What a call is about, in item numbers."""
-
-    anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
-    recent: tuple[int, ...]  # the shopper's newest items, the newest last
-    purchases: tuple[int, ...]  # what they bought last, the newest last
-    bought: frozenset[int]  # what they bought and should not be shown again
-    visitor: int | None  # whose visit it is: the index must not answer with itself
-    placement: Placement
-    regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
-    person: str = ""  # whose list it is, as far as known
-    looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
-    untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often
-    tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
 
 
 class Ranking(NamedTuple):
@@ -142,109 +127,6 @@ def decide(
         tried,
         is_learned=ordered is not None,
     )
-
-
-def understand(
-    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
-) -> Situation:
-    """Return what the call is about; ids that the catalog does not know are passed over."""
-    names = ((request.item_id,) if request.item_id else ()) + request.basket
-    numbers = (shop.catalog.number(name) for name in names)
-    anchors = tuple(dict.fromkeys(number for number in numbers if number is not None))
-    recent = _interleaved([history.recent for history in histories])
-    if request.basket:
-        placement = Placement.CART
-    elif request.item_id:
-        placement = Placement.PRODUCT
-    else:
-        known = recent or any(history.signs for history in histories)
-        placement = Placement.SHOPPER if known else Placement.NOBODY
-    return Situation(
-        anchors=anchors,
-        recent=recent,
-        purchases=_interleaved([history.bought_recently for history in histories]),
-        bought=_not_again(shop.settings, histories, now_ms),
-        visitor=_live_visitor(histories),
-        placement=placement,
-        regulars=NOTHING if anchors else _regulars(shop, histories),
-        person=histories[0].person if histories else "",
-        looks=_looks(histories),
-    )
-
-
-def _interleaved(lists: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the lists merged from their newest ends, the first list's newest last."""
-    if len(lists) == 1:
-        return tuple(lists[0])
-    turns = zip_longest(*(reversed(one) for one in lists))
-    newest_first = [item for turn in turns for item in turn if item is not None]
-    return tuple(reversed(newest_first))
-
-
-def basket_of(situation: Situation) -> tuple[int, ...]:
-    """Return with what others were bought: the call's items, else the shopper's own."""
-    return situation.anchors or tuple(dict.fromkeys(situation.purchases))
-
-
-def visit_of(situation: Situation) -> tuple[int, ...]:
-    """Return the visit that others are like: the newest items, the newest last."""
-    return (situation.recent + situation.anchors)[-_PREFIX:]
-
-
-def fill_anchors(situation: Situation) -> tuple[int, ...]:
-    """Return the items whose categories fill a list, the most telling first."""
-    return situation.anchors or situation.recent[: -_PREFIX - 1 : -1]
-
-
-def _not_again(
-    settings: StoreSettings, histories: Sequence[History], now_ms: int
-) -> frozenset[int]:
-    """Return what was bought too lately, by the store's settings, to be shown again."""
-    if settings.allow_repeat_recommendations:
-        return frozenset()
-    days = settings.repeat_after_days
-    if not days:
-        return frozenset().union(*(history.bought for history in histories))
-    since_ms = now_ms - days * DAY_MS
-    return frozenset().union(*(history.bought_since(since_ms) for history in histories))
-
-
-def _live_visitor(histories: Sequence[History]) -> int | None:
-    """Return whose visit goes on right now: that of the newest thing done."""
-    live = max((one for one in histories if one.recent), key=_newest, default=None)
-    return None if live is None else live.visitor
-
-
-def _newest(history: History) -> int:
-    return history.newest_ms
-
-
-def _looks(histories: Sequence[History]) -> tuple[Look, ...]:
-    """Return where a shopper looked by name, the newest first."""
-    return tuple(
-        (sign.kind, sign.term, history.done - sign.done)
-        for history in histories
-        for sign in reversed(history.signs)
-    )
-
-
-def _regulars(shop: Shop, histories: Sequence[History]) -> Ranked:
-    """Return what the shopper buys again, if the store shows such things."""
-    settings = shop.settings
-    if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
-        return NOTHING
-    bought = max(
-        (one for one in histories if one.bought_at), key=_when_bought, default=None
-    )
-    if bought is None:
-        return NOTHING
-    items = np.array(bought.bought[-_LINES:], dtype=np.int64)
-    times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
-    return buy_again(items, times, shop.models.ranks, _CANDIDATES)
-
-
-def _when_bought(history: History) -> int:
-    return history.bought_at[-1]
 
 
 def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
@@ -352,7 +234,7 @@ def _candidates(
     visit, found = visit_of(situation), NOTHING
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
-        found = sessions.next_items(visit, now_ms, _CANDIDATES, visitor, goes_on=is_alone)
+        found = sessions.next_items(visit, now_ms, CANDIDATES, visitor, goes_on=is_alone)
     if not situation.looks:
         return found
     return with_signs(found, situation.looks, shelf, shop.settings.language)
@@ -361,7 +243,7 @@ def _candidates(
 def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:
     """Return what goes with the call's items; of a shopper alone, also what they rebuy."""
     anchors = basket_of(situation)
-    companions = shop.models.copurchase.complete(anchors, _CANDIDATES)
+    companions = shop.models.copurchase.complete(anchors, CANDIDATES)
     regulars = situation.regulars
     if not len(regulars.items):
         return companions
