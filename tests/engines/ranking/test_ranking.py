@@ -105,10 +105,10 @@ def test_looking_is_never_put_lower_than_clicks_and_belief_have_it() -> None:
 def test_the_compiled_trees_say_what_numpy_says() -> None:
     lists, _ = World(signal=1.0).shown()
     trees = learn(lists, 1)
-    arrays = tuple(trees.to_arrays().values())
+    arrays = trees.to_arrays()
 
-    slow = twin.score(*arrays, lists.rows)
-    fast = kernel.score(*arrays, lists.rows)
+    slow = twin.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # six arrays
+    fast = kernel.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # as above
 
     assert len(trees) == 64
     assert len(np.unique(slow)) > 100

@@ -44,15 +44,13 @@ def gains(lists: Lists, scores: Floats, looked: Floats) -> tuple[Floats, Floats]
     worth = np.array(GAINS)[lists.taken] * np.minimum(1.0 / looked[at], _MOST)
     shown_order = np.lexsort((lists.places, which))
     new_order = np.lexsort((lists.places, -scores, which))
-    present, other = (
-        np.bincount(
-            which,
-            weights=worth * _discounts(order, lists.offsets, which),
-            minlength=len(lists),
-        )
-        for order in (shown_order, new_order)
-    )
+    present = _summed(worth * _discounts(shown_order, lists.offsets, which), which)
+    other = _summed(worth * _discounts(new_order, lists.offsets, which), which)
     return other - present, present
+
+
+def _summed(values: Floats, which: Ints) -> Floats:
+    return np.bincount(which, weights=values).astype(np.float64)
 
 
 def _discounts(order: Ints, offsets: Ints, which: Ints) -> Floats:

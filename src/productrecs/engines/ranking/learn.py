@@ -11,7 +11,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.engines.ranking.trees import Trees
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Bools, Floats, Ints
+    from productrecs.engines.contract import Floats, Ints
 
 GAINS: Final = (0.0, 1.0, 4.0, 8.0)  # of nothing, a click, the cart, a purchase
 FARTHEST: Final = 30  # places told apart
@@ -111,9 +111,3 @@ def trees_of(model: dict[str, Any]) -> Trees:
 
     found["roots"] = [put(tree["tree_structure"]) for tree in model["tree_info"]]
     return Trees.from_arrays(found)
-
-
-def any_taken(lists: Lists) -> Bools:
-    """Return of which lists something was taken up."""
-    taken: Bools = np.maximum.reduceat(lists.taken, lists.offsets[:-1]) > 0
-    return taken

@@ -201,7 +201,7 @@ class _Looking:
             source=pick.engine,
             score=pick.score,
             voices=voices,
-            bought_with=self._bought_with(pick.item) if Engine.BUY in heard else (),
+            bought_with=self._bought_with(pick.item, heard),
             seen_by=(
                 SeenBy(self._seen.get(pick.item, 0), self._visits)
                 if Engine.BROWSE in heard
@@ -264,8 +264,11 @@ class _Looking:
             if (rank := _rank_in(ranked, item)) is not None
         )
 
-    def _bought_with(self, item: int) -> tuple[BoughtWith, ...]:
-        anchors = basket_of(self._decision.situation)
+    def _bought_with(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
+        situation = self._decision.situation
+        if Engine.BUY not in heard and not situation.remembered:
+            return ()
+        anchors = basket_of(situation)
         copurchase, ids = self._shop.models.copurchase, self._shop.catalog.ids
         found = [
             BoughtWith(ids[anchor] or "", baskets)

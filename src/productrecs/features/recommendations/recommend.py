@@ -39,6 +39,7 @@ from productrecs.features.recommendations.variety import varied
 from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
 
+_REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
 _COMPANIONS: Final = 0.3  # weight beside what is bought again
 
 
@@ -93,6 +94,9 @@ def decide(
     situation = understand(shop, request, histories, now_ms)
     if recipe.tires and (untaken := untaken_by(histories, now_ms)):
         situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
+    if recipe.remembers and situation.placement is Placement.SHOPPER:
+        bought = tuple(dict.fromkeys(situation.purchases))
+        situation = replace(situation, remembered=bought)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
@@ -235,9 +239,20 @@ def _candidates(
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
         found = sessions.next_items(visit, now_ms, CANDIDATES, visitor, goes_on=is_alone)
+    if situation.remembered:
+        found = _with_remembered(shop, found, situation)
     if not situation.looks:
         return found
     return with_signs(found, situation.looks, shelf, shop.settings.language)
+
+
+def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
+    """Return what a visit tells with what goes with all that its shopper bought."""
+    companions = shop.models.copurchase.complete(situation.remembered, CANDIDATES)
+    if not len(companions.items):
+        return found
+    fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))
+    return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
 def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:

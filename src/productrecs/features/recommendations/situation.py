@@ -33,6 +33,7 @@ class Situation:
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
+    remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
     person: str = ""  # whose list it is, as far as known
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
     untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often

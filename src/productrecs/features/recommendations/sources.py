@@ -28,6 +28,7 @@ class Recipe:
     is_varied: bool = False  # variants and one category must not fill the list
     learns: bool = False  # what shoppers click may order the list
     explores: bool = False  # a share of lists tries a new product
+    remembers: bool = False  # what a shopper bought counts beside their visit
     tires: bool = False  # what a shopper was shown often and never took up sinks
 
 
@@ -59,6 +60,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             _everywhere({Engine.BROWSE: 1.0}),
             _FILL,
             is_varied=True,
+            remembers=True,
             explores=True,
             tires=True,
         ),

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.contract import Floats, Items
+from productrecs.engines.contract import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.request import Engine
 from productrecs.features.recommendations.shelf import Shelf
@@ -45,7 +45,7 @@ class Scene:
 
 
 def traits_of(
-    shelf: Shelf, items: Items, rates: Floats, scene: Scene, now_ms: int
+    shelf: Shelf, items: Ints, rates: Floats, scene: Scene, now_ms: int
 ) -> Floats:
     """Return traits of each of `items` [n, len(TRAITS)]; `rates` [n] as `Trials.rates`."""
     numbers: list[int] = items.tolist()

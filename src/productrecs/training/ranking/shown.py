@@ -153,12 +153,13 @@ class Tally:
 
     def rate(self, item: int) -> float:
         """Return how often a product is clicked beside all, as Trials.rates has it."""
-        return Trials.rate(
+        rate: float = Trials.rate(
             self._clicks.get(item, 0),
             self._looks.get(item, 0.0),
             self._all_clicks,
             self._all_looks,
         )
+        return rate
 
 
 def _by_seq(fact: Fact) -> int:

@@ -1,0 +1,39 @@
+"""Does `browse` know what a shopper bought, and not only what they looked at last?"""
+
+from __future__ import annotations
+
+from productrecs.features.recommendations.explain import explain_recommendations
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.request import (
+    Engine,
+    RecommendationRequest,
+    Source,
+)
+from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+
+ROWS = Rows()
+for _number in range(9):
+    ROWS.add(f"item {_number}", [f"of {_number}"])
+SHOP = small_shop(ROWS, [[0, 1]] * 3 + [[0, 2]] * 2, [[5, 6]] * 3, [7, 8])
+REQUEST = RecommendationRequest(Source.BROWSE, 3)
+
+
+def test_browse_goes_by_what_a_shopper_bought_beside_their_visit() -> None:
+    bought = recommend(SHOP, REQUEST, [shopper("anna", [0], [0])], NOW)
+    both = recommend(SHOP, REQUEST, [shopper("ben", [0, 5], [0])], NOW)
+    seen = recommend(SHOP, REQUEST, [shopper("cleo", [5])], NOW)
+
+    assert [pick.item for pick in bought] == [1, 2, 7]
+    assert [pick.engine for pick in bought[:2]] == [Engine.BROWSE] * 2
+    assert [pick.item for pick in both] == [6, 1, 2]
+    assert [pick.item for pick in seen] == [6, 5, 7]
+
+
+def test_with_what_it_was_bought_is_told() -> None:
+    told = explain_recommendations(SHOP, REQUEST, [shopper("anna", [0], [0])], NOW)
+
+    with_it = {one.item_id: one.bought_with for one in told.products if one.bought_with}
+    assert {name: found[0].baskets for name, found in with_it.items()} == {
+        "item 1": 3,
+        "item 2": 2,
+    }
