@@ -23,6 +23,7 @@ _UNKNOWN_PLACE: Final = 3
 _STRENGTH: Final = 20.0  # of what is believed before an item was shown, in impressions
 _FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # of a store that has shown nothing yet
 _BOLDNESS: Final = 3.0
+_KEPT: Final = ("shown", "examined", "clicks")
 
 
 def _no_counts() -> Ints:
@@ -37,20 +38,29 @@ class Trials:
     examined: Ints = field(default_factory=_no_counts)  # likely looked at, in millionths
     clicks: Ints = field(default_factory=_no_counts)
 
+    all_looks: float = field(init=False, default=0.0)  # sums of all items
+    all_clicks: int = field(init=False, default=0)
+    total: int = field(init=False, default=0)  # impressions
+
+    def __post_init__(self) -> None:
+        """Add up, once: arrays of a large store are long."""
+        looks = int(self.examined.sum()) / EXAMINED_UNIT
+        object.__setattr__(self, "all_looks", looks)
+        object.__setattr__(self, "all_clicks", int(self.clicks.sum()))
+        object.__setattr__(self, "total", int(self.shown.sum()))
+
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """Return the trials of named arrays; of a model that has none, none."""
-        names = cls.__dataclass_fields__
-        return cls(**{name: arrays[name] for name in names if name in arrays})
+        return cls(**{name: arrays[name] for name in _KEPT if name in arrays})
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return its arrays by name."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: getattr(self, name) for name in _KEPT}
 
     def grown(self, n_items: int) -> Trials:
         """Return the same for `n_items` items at least."""
-        more = max(n_items - len(self.shown), 0)
-        return Trials(*(np.pad(one, (0, more)) for one in self.to_arrays().values()))
+        return Trials(*self._grown(n_items))
 
     def plus(self, rows: Sequence[tuple[bool, int, int | None, int]]) -> Trials:
         """Return it with rows of (was clicked, item, place from 1 or None, how often).
@@ -59,19 +69,18 @@ class Trials:
         """
         if not rows:
             return self
-        more = self.grown(1 + max(row[1] for row in rows))
+        shown, examined, clicks = self._grown(1 + max(row[1] for row in rows))
         for was_clicked, item, place, times in rows:
             if was_clicked:
-                more.clicks[item] += times
+                clicks[item] += times
             else:
-                more.shown[item] += times
-                more.examined[item] += times * _examination(place)
-        return more
+                shown[item] += times
+                examined[item] += times * _examination(place)
+        return Trials(shown, examined, clicks)
 
-    @property
-    def total(self) -> int:
-        """How many impressions there were of all items."""
-        return int(self.shown.sum())
+    def _grown(self, n_items: int) -> list[Ints]:
+        more = max(n_items - len(self.shown), 0)
+        return [np.pad(getattr(self, name), (0, more)) for name in _KEPT]
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
@@ -84,8 +93,7 @@ class Trials:
         counts as twenty impressions. The promise is its mean and one deviation, to the
         third power: about how often Thompson sampling would take it, and in closed form.
         """
-        looks = self.examined.sum() / EXAMINED_UNIT + _FIRST_LOOKS
-        of_all = (self.clicks.sum() + _FIRST_CLICKS) / looks
+        of_all = (self.all_clicks + _FIRST_CLICKS) / (self.all_looks + _FIRST_LOOKS)
         looks = self._of(self.examined, among).sum() / EXAMINED_UNIT + _STRENGTH
         prior = min((self._of(self.clicks, among).sum() + _STRENGTH * of_all) / looks, 0.5)
         clicks = self._of(self.clicks, items)
@@ -98,12 +106,11 @@ class Trials:
 
     def rates(self, items: Ints) -> Floats:
         """Return how often items are clicked where they are looked at, beside all items."""
-        looks = self.examined.sum() / EXAMINED_UNIT
         found: Floats = Trials.rate(
             self._of(self.clicks, items),
             self._of(self.examined, items) / EXAMINED_UNIT,
-            self.clicks.sum(),
-            looks,
+            self.all_clicks,
+            self.all_looks,
         )
         return found
 

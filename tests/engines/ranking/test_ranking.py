@@ -122,6 +122,7 @@ def test_trees_come_back_from_what_is_kept_of_them() -> None:
     kept = {name: array.tolist() for name, array in trees.to_arrays().items()}
 
     again = Trees.from_arrays(kept)
+    assert kernel.score(*again.to_arrays().values(), lists.rows).any()  # type: ignore[call-arg]  # six arrays
     assert np.array_equal(again.score(lists.rows), trees.score(lists.rows))
 
 

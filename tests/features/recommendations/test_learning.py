@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from productrecs.engines.ranking import Trees
+from productrecs.engines.ranking import Trees, kernel
 from productrecs.engines.trials import Trials
 from productrecs.entrypoints.http.cards import make_card
 from productrecs.features.recommendations.explain import explain_recommendations
@@ -118,6 +118,8 @@ def test_where_clicks_tell_something_they_order_the_stores_lists(
     rates = models.trials.rates(np.arange(ITEMS))
     rows = np.zeros((ITEMS, len(TRAITS)))
     rows[:, TRAITS.index("how often it is clicked beside all products")] = rates
+    served = kernel.score(*models.trees.to_arrays().values(), rows)  # type: ignore[call-arg]  # six arrays
+    assert np.array_equal(served, models.trees.score(rows))  # mapped from files, too
     clicked, others = np.sort(rates)[-10:].min(), np.sort(rates)[:20].max()
     assert clicked > others
     assert set(np.argsort(-models.trees.score(rows))[:8]) <= set(np.argsort(-rates)[:10])

@@ -12,11 +12,12 @@ from productrecs.engines.compiling import compiled
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Items
 
-_ITEMS, _FLOATS = types.int32[::1], types.float64[::1]
+_ITEMS = types.Array(types.int32, 1, "C", readonly=True)
+_FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 _ROWS = types.float64[:, ::1]
 
 
-@compiled(_FLOATS(_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
+@compiled(types.float64[::1](_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
 def score(  # noqa: PLR0913, PLR0917 - the arrays of trees, and what they are asked
     traits: Items,
     bounds: Floats,

@@ -60,9 +60,13 @@ class Trees:
             name: np.ascontiguousarray(
                 np.asarray(arrays.get(name, ())),
                 np.int32 if name in _WHOLE else np.float64,
-            ).view(np.ndarray)
+            )
+            .view(np.ndarray)
+            .view()
             for name in cls.__dataclass_fields__
         }
+        for array in given.values():  # mapped from a file or not: the kernel knows one kind
+            array.flags.writeable = False
         trees = cls(**given)
         trees.check()
         return trees

@@ -10,7 +10,8 @@ from productrecs.features.recommendations.request import Engine
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.traits import Scene, traits_of
 
-MOST: Final = 40  # of the blend's best are put in order; the others stay where they are
+FEWEST: Final = 8  # of the blend's best are put in order; the others stay where they are
+LISTS: Final = 2  # as many as fill so many lists: what was never shown taught nothing
 
 
 class Asked(NamedTuple):
@@ -20,6 +21,7 @@ class Asked(NamedTuple):
     about: int | None
     recent: Sequence[int]
     untaken: Mapping[int, float]
+    num: int  # products of the list
     now_ms: int
 
 
@@ -31,12 +33,10 @@ def learned_order(shelf: Shelf, items: Items, scores: Floats, asked: Asked) -> I
     trees = shelf.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
         return None
-    known = len(shelf.catalog)
-    head = np.flatnonzero(items[:MOST] < known)
-    if len(head) < min(len(items), MOST):
-        return None  # a moment after a catalog shrank
-    best = items[head].astype(np.int64)
-    blend = dict(zip(best.tolist(), scores[head].tolist(), strict=True))
+    best = items[: max(LISTS * asked.num, FEWEST)].astype(np.int64)
+    if int(best.max()) >= len(shelf.catalog):
+        return None  # a model may know of items a moment before the catalog does
+    blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
     scene = Scene(asked.proposals, blend, asked.about, asked.recent, asked.untaken)
     rates = shelf.models.trials.rates(best)
     rows = traits_of(shelf, best, rates, scene, asked.now_ms)

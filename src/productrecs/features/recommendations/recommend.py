@@ -108,7 +108,7 @@ def decide(
     blended = _blended(weights, proposals)
     ordered = None
     if recipe.learns and shop.settings.learned_order:
-        ordered = _learned(blended, proposals, situation, shelf, now_ms)
+        ordered = _learned(blended, proposals, situation, shelf, (request.num, now_ms))
     ranking = _weighted(ordered or blended, shelf.rules, situation.tired)
     picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
@@ -152,12 +152,12 @@ def _learned(
     proposals: Sequence[Ranked],
     situation: Situation,
     shelf: Shelf,
-    now_ms: int,
+    wanted: tuple[int, int],
 ) -> Ranking | None:
     """Return the order that the store's clicks teach; None where they teach none.
 
     The scores stay where they were: each product gets that of its new place, so that rules
-    weigh it as ever.
+    weigh it as ever. `wanted` is how many products, and the moment.
     """
     if not len(shelf.models.trees) or situation.placement is Placement.CART:
         return None
@@ -167,7 +167,7 @@ def _learned(
         next(iter(situation.anchors or situation.recent[::-1]), None),
         situation.recent,
         situation.untaken,
-        now_ms,
+        *wanted,
     )
     order = learned_order(shelf, items, np.asarray(scores, np.float64), asked)
     if order is None:
@@ -301,7 +301,7 @@ def _tried(
     """Return what a list that is complete tries at its last place, unless it is pinned."""
     picks, num, refused = full_list
     percent = shop.settings.explore_percent
-    if not percent or len(picks) < num or shelf.shown < ENOUGH_SHOWN:
+    if not percent or len(picks) < num or shelf.models.trials.total < ENOUGH_SHOWN:
         return None
     anchors, catalog = fill_anchors(situation), shop.catalog
     draw = draw_of(catalog.store_id, situation.person, situation.anchors, now_ms)

@@ -35,7 +35,6 @@ class Shelf:
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
     _narrowest: dict[int, str] = field(default_factory=dict)
-    _shown: int | None = None
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,13 +57,6 @@ class Shelf:
             name = min(names, key=lambda one: (len(members[one]), one), default="")
             self._narrowest[item] = name
         return name
-
-    @property
-    def shown(self) -> int:
-        """How many impressions the store told of."""
-        if self._shown is None:
-            self._shown = self.models.trials.total
-        return self._shown
 
     def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
         """Return up to 200 visible items that were hardly shown yet, and their promise.

@@ -30,6 +30,7 @@ TRAITS: Final = (
 )
 _VOICES: Final = (Engine.BROWSE, Engine.BUY)
 _NOT_PROPOSED: Final = 0.0
+_PLACES: Final = tuple(RANK_OFFSET / (RANK_OFFSET + place) for place in range(1_000))
 _NEW_DAYS: Final = 30.0
 
 
@@ -54,10 +55,8 @@ def traits_of(
     best = max(scene.blend.values(), default=1.0)
     rows[:, 0] = [scene.blend.get(item, 0.0) / best for item in numbers]
     for column, engine in enumerate(_VOICES, 1):
-        places = {
-            item: RANK_OFFSET / (RANK_OFFSET + place)
-            for place, item in enumerate(scene.proposals.get(engine, _NOBODY).tolist())
-        }
+        proposed: list[int] = scene.proposals.get(engine, _NOBODY).tolist()
+        places = dict(zip(proposed, _PLACES, strict=False))
         rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
     trending = max(len(shelf.models.trending), 1)
     rows[:, 3] = 1.0
@@ -74,9 +73,9 @@ def traits_of(
             for item in numbers
         ]
         rows[:, 6] = _beside(catalog.prices[items], price)
-    seen = frozenset(scene.recent)
+    seen, untaken = scene.recent, scene.untaken
     rows[:, 7] = [item in seen for item in numbers]
-    rows[:, 8] = [scene.untaken.get(item, 0.0) for item in numbers]
+    rows[:, 8] = [untaken.get(item, 0.0) for item in numbers] if untaken else 0.0
     ages = (now_ms - catalog.created[items]) / DAY_MS
     rows[:, 9] = _NEW_DAYS / (_NEW_DAYS + np.maximum(ages, 0.0))
     return rows
