@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_21_2345"
-down_revision = "2026_11_21_2315"
+revision = "2026_11_21_2356"
+down_revision = "2026_11_21_2355"
 
 
 def upgrade() -> None:

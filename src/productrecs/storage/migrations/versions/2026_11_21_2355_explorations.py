@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_21_2315"
-down_revision = "2026_11_21_2030"
+revision = "2026_11_21_2355"
+down_revision = "2026_11_21_2320"
 
 
 def upgrade() -> None:
