@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats, Items
+    from productrecs.engines.contract import Floats, Ints, Items, Scores
 
     Lists = Callable[["Customer"], Items]
 
@@ -62,13 +62,9 @@ def customers(orders: Orders, begin_ms: int, until_ms: int = 2**62) -> list[Cust
 
 def ours(orders: Orders, begin_ms: int) -> Lists:
     """Return our engines' lists: what is bought again, what goes with it, what trends."""
-    learned = (orders.times < begin_ms) & (orders.sizes > 1)
-    baskets, items, times = orders.lines_of(learned)
-    ages = age_days(times, begin_ms).astype(np.float32)
-    model = fit_copurchase(baskets, items, ages, orders.n_items)
+    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items)
     warm_up()
-    lately = (orders.times < begin_ms) & (orders.times > begin_ms - WINDOW_DAYS * DAY_MS)
-    trending = _by_count(orders.lines_of(lately)[1], orders.n_items)
+    trending = _trending(orders, begin_ms)
     ranks = np.empty(orders.n_items, dtype=np.int32)
     ranks[trending] = np.arange(len(trending), dtype=np.int32)
 
@@ -130,6 +126,46 @@ def measure(report: Report) -> None:
             report.add(figure)
         else:
             report.add(Figure(title, value, "share", other, figure.ratio, note=note))
+
+    _measure_browse(report, orders, begin_ms, asked)
+
+
+def _measure_browse(
+    report: Report, orders: Orders, begin_ms: int, asked: list[Customer]
+) -> None:
+    """Add recall@10 of what customers never had, where `browse` goes by their purchases."""
+    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items)
+    trending = _trending(orders, begin_ms)
+
+    def listed(customer: Customer, proposed: Items) -> Items:
+        unheard = np.isin(proposed, np.concatenate(customer.past), invert=True)
+        filled = np.concatenate([proposed[unheard], trending])
+        new = filled[np.isin(filled, np.concatenate(customer.past), invert=True)]
+        return new[np.sort(np.unique(new, return_index=True)[1])][:SHOWN]
+
+    def browse(customer: Customer) -> Items:
+        lines = np.concatenate(customer.past)[-50:].tolist()
+        return listed(customer, model.complete(list(dict.fromkeys(lines)), 60).items)
+
+    mine = ask(asked, browse)["explore"]
+    floor = ask(asked, lambda customer: listed(customer, trending))["explore"]
+    there = ~np.isnan(mine)
+    gain = difference(mine[there], floor[there], np.arange(int(there.sum())))
+    note = f"{int(there.sum())} customers; floor: what trends; difference {gain}"
+    title = f"browse by purchases, Online Retail from {CUT}, recall@10 of new products"
+    value, other = float(mine[there].mean()), float(floor[there].mean())
+    report.add(beside(title, value, "share", other, note))
+
+
+def _learned(orders: Orders, begin_ms: int) -> tuple[Ints, Items, Scores]:
+    learned = (orders.times < begin_ms) & (orders.sizes > 1)
+    baskets, items, times = orders.lines_of(learned)
+    return baskets, items, age_days(times, begin_ms).astype(np.float32)
+
+
+def _trending(orders: Orders, begin_ms: int) -> Items:
+    lately = (orders.times < begin_ms) & (orders.times > begin_ms - WINDOW_DAYS * DAY_MS)
+    return _by_count(orders.lines_of(lately)[1], orders.n_items)
 
 
 def _by_count(items: Items, n_items: int) -> Items:
