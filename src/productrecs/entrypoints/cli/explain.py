@@ -147,10 +147,7 @@ def _reasons(product: Product) -> Iterator[str]:
     yield from map(_voice, product.voices)
     for one in product.bought_with[:3]:
         yield f"in {one.baskets} baskets with {one.item_id}"
-    if product.seen_by is not None and not product.seen_by.visits:
-        yield "comes next after what such visits see next"
-    elif product.seen_by is not None:
-        yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
+    yield from _seen(product)
     if product.category is not None:
         yield f"of the category {product.category}"
     if product.trending_rank is not None:
@@ -160,6 +157,15 @@ def _reasons(product: Product) -> Iterator[str]:
     if product.tired is not None:
         yield f"x{product.tired:.2f}, shown again and again and never taken up"
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
+
+
+def _seen(product: Product) -> Iterator[str]:
+    if product.seen_by is None:
+        return
+    if product.seen_by.visits:
+        yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
+    elif not product.bought_with:
+        yield "comes next after what such visits see next"
 
 
 def _voice(voice: Voice) -> str:
