@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numba
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from productrecs.engines.contract import Ranked
+    from productrecs.engines.contract import Ints, Ranked
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
@@ -78,16 +78,18 @@ def traffic(seed: int, n_sessions: int, n_items: int) -> list[Event]:
     )
 
 
+NOBODY: Final = np.zeros(0, dtype=np.int64)
+
+
 def random_question(
-    rng: np.random.Generator, n_items: int, options: SessionOptions
+    rng: np.random.Generator, n_items: int, options: SessionOptions, owners: Ints = NOBODY
 ) -> Question:
     length = rng.integers(0, options.prefix + 1)
     items = rng.permutation(n_items)[:length].astype(np.int32)
     return Question(
         items=items,
         current=int(items[0]) if length else -1,
-        excluded=int(rng.integers(30)),
-        excludes=bool(rng.integers(2)),
+        own=np.flatnonzero(owners == rng.integers(60)),  # of half of them, nobody's
         recent_sessions=options.recent_sessions,
         neighbours=options.neighbours,
     )
@@ -123,7 +125,10 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     layout = sealed(fitted(events, 33, options, owners).to_arrays())
     weights = weights_of(options)
     for _ in range(200):
-        question, limit = random_question(rng, 33, options), int(rng.integers(1, 40))
+        question, limit = (
+            random_question(rng, 33, options, layout.owners),
+            int(rng.integers(1, 40)),
+        )
 
         compiled = kernel.answer(layout, weights, question, limit)
         plain = twin.answer(layout, weights, question, limit)
@@ -138,7 +143,7 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
     layout, weights = sealed(index.to_arrays()), weights_of(options)
-    question = Question(np.array([0], np.int32), 0, 0, False, 1000, 2)  # noqa: FBT003
+    question = Question(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
     items = evaluator.answer(layout, weights, question, 9)[0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from productrecs.engines.browse import twin
 from productrecs.engines.browse.layout import Layout, Question, sealed, weights_of
 from productrecs.engines.browse.options import SessionOptions
-from productrecs.engines.contract import NOTHING, Arrays, Floats, Items, Ranked
+from productrecs.engines.contract import NOTHING, Arrays, Floats, Ints, Items, Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _DAY_MS: Final = 86_400_000.0
 _ONWARD: Final = 5  # items found that are asked what comes next after them
 _BELOW: Final = 0.5  # of the last score of what was found: the first that follows
+_NOBODYS: Final = np.zeros(0, dtype=np.int64)
 _evaluators = [twin.answer]  # the last one answers: the compiled one, once warm
 
 
@@ -41,7 +42,7 @@ class SessionIndex:
     questions may be asked from any thread.
     """
 
-    __slots__ = ("_layout", "_newest_ms", "_options", "_weights")
+    __slots__ = ("_by_owner", "_layout", "_newest_ms", "_options", "_owners", "_weights")
 
     def __init__(self, layout: Layout, newest_ms: int, options: SessionOptions) -> None:
         """Keep sealed arrays; `newest_ms` is when the newest session had its last event."""
@@ -49,6 +50,9 @@ class SessionIndex:
         self._newest_ms = newest_ms
         self._options = options
         self._weights = weights_of(options)
+        # Asking each candidate whose session it is would read memory all over the place.
+        self._by_owner = np.argsort(layout.owners, kind="stable")
+        self._owners = layout.owners[self._by_owner]
 
     @classmethod
     def empty(cls) -> Self:
@@ -161,8 +165,13 @@ class SessionIndex:
         return Question(
             items=np.array(known[: self._options.prefix], dtype=np.int32),
             current=visit[-1] if len(visit) else -1,
-            excluded=excluded or 0,
-            excludes=excluded is not None,
+            own=_NOBODYS if excluded is None else self._slots_of(excluded),
             recent_sessions=self._options.recent_sessions,
             neighbours=self._options.neighbours,
         )
+
+    def _slots_of(self, owner: int) -> Ints:
+        """Return the slots of somebody's sessions, rising."""
+        begin = self._owners.searchsorted(owner)
+        end = self._owners.searchsorted(owner, side="right")
+        return self._by_owner[begin:end]

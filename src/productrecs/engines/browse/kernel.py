@@ -27,6 +27,7 @@ class Work(NamedTuple):
     similar: Floats  # [recent_sessions]
     matched: Ints  # [recent_sessions]
     sample: Floats  # [recent_sessions]
+    begins: Ints  # [recent_sessions + 1]
     votes: Floats  # [n_items], all zero between questions
     touched: Items  # [n_items]
 
@@ -40,6 +41,7 @@ def scratch(n_items: int, recent_sessions: int) -> Work:
             similar=np.zeros(recent_sessions),
             matched=np.zeros(recent_sessions, dtype=np.int64),
             sample=np.zeros(recent_sessions),
+            begins=np.zeros(recent_sessions + 1, dtype=np.int64),
             votes=np.zeros(n_items),
             touched=np.zeros(n_items, dtype=np.int32),
         )
@@ -62,8 +64,8 @@ _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
 _LAYOUT = _named(Layout, *(_fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
 _WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
-_QUESTION = _named(Question, _NUMBERS, _I8, _I8, types.boolean, _I8, _I8)
-_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _FLOATS, _NUMBERS)
+_QUESTION = _named(Question, _NUMBERS, _I8, _INTS, _I8, _I8)
+_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS)
 
 
 @compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
@@ -79,7 +81,7 @@ def recent_sessions(
         ends[place] = layout.posting_offsets[question.items[place] + 1]
         newest[place] = layout.postings[head] if head < ends[place] else -1
         heads[place] = head
-    kept = 0
+    kept, own = 0, len(question.own) - 1
     while kept < question.recent_sessions:
         slot = -1
         for place in range(asked):
@@ -95,7 +97,9 @@ def recent_sessions(
                 head = heads[place] + 1
                 newest[place] = layout.postings[head] if head < ends[place] else -1
                 heads[place] = head
-        if not (question.excludes and layout.owners[slot] == question.excluded):
+        while own >= 0 and question.own[own] > slot:
+            own -= 1
+        if own < 0 or question.own[own] != slot:
             work.slots[kept] = slot
             work.similar[kept] = similar * layout.freshness[slot]
             work.matched[kept] = matched
@@ -156,14 +160,24 @@ def nearest(work: Work, count: int, wanted: int) -> int:
 def vote(
     layout: Layout, weights: Weights, question: Question, work: Work, count: int
 ) -> int:
-    """Let the kept sessions vote for their items; return how many items got a vote."""
+    """Let the kept sessions vote for their items; return how many items got a vote.
+
+    Where sessions lie is read first, all at once: memory is asked for many lines
+    together, instead of waiting for each before the next is known.
+    """
+    ahead = 0
+    for place in range(count):
+        begin = layout.offsets[work.slots[place]]
+        work.begins[place] = begin
+        ahead += layout.items[begin]
+    work.begins[count] = ahead  # so that the reading is not left out
     found = 0
     longest = len(weights.distance) // 2
     for place in range(count):
         slot = work.slots[place]
         matched = work.matched[place]
         star = question.items[matched]
-        begin, end = layout.offsets[slot], layout.offsets[slot + 1]
+        begin, end = work.begins[place], layout.offsets[slot + 1]
         where = begin
         while layout.items[where] != star:
             where += 1

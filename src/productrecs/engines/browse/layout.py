@@ -41,8 +41,7 @@ class Question(NamedTuple):
 
     items: Items
     current: int  # never in the answer
-    excluded: int  # this owner's sessions do not answer ...
-    excludes: bool  # ... if true
+    own: Ints  # slots, rising, that do not answer
     recent_sessions: int
     neighbours: int
 

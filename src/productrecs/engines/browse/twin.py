@@ -48,8 +48,8 @@ def _recent_sessions(
     slots, newest, where = np.unique(everything, return_index=True, return_inverse=True)
     sums = np.bincount(where, weights=weights.match[places], minlength=len(slots))
     matched = places[newest]
-    if question.excludes:
-        others = layout.owners[slots] != question.excluded
+    if len(question.own):
+        others = ~np.isin(slots, question.own)
         slots, sums, matched = slots[others], sums[others], matched[others]
     backwards = slice(None, -question.recent_sessions - 1, -1)
     slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
