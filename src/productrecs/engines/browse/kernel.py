@@ -68,6 +68,14 @@ _QUESTION = _named(Question, _NUMBERS, _I8, _INTS, _I8, _I8)
 _WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS)
 
 
+@compiled(_I8(_INTS, _I8, _I8))
+def newest_until(rising: Ints, place: int, slot: int) -> int:
+    """Return the last place, from `place` down, that holds `slot` or less; else -1."""
+    while place >= 0 and rising[place] > slot:
+        place -= 1
+    return place
+
+
 @compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
 def recent_sessions(
     layout: Layout, weights: Weights, question: Question, work: Work
@@ -97,8 +105,7 @@ def recent_sessions(
                 head = heads[place] + 1
                 newest[place] = layout.postings[head] if head < ends[place] else -1
                 heads[place] = head
-        while own >= 0 and question.own[own] > slot:
-            own -= 1
+        own = newest_until(question.own, own, slot)
         if own < 0 or question.own[own] != slot:
             work.slots[kept] = slot
             work.similar[kept] = similar * layout.freshness[slot]
