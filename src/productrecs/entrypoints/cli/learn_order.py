@@ -20,6 +20,7 @@ from productrecs.storage.job_queue import NewJob
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.ranking.due import ENOUGH
 from productrecs.training.repository import TrainingRepository
@@ -79,7 +80,8 @@ def _learned(services: Services, store: Store) -> dict[str, Any]:
             message = f"{store.domain} was deleted"
             raise StoreGoneError(message)
         inputs.read_on(repository, head.seq)
-    past = Past(store, read_shop(services, store).shop.catalog, inputs)
+        constants = ConstantsRepository(connection, store.store_id).constants()
+    past = Past(store, read_shop(services, store).shop.catalog, inputs, constants)
     found = learn_order(services.database, past, services.clock())
     with services.database.transaction() as transaction:
         services.queue.enqueue(transaction, NewJob(store.store_id, "train"))

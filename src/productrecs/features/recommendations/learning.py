@@ -5,7 +5,7 @@ the time, trees the second, and the third says whether their order would have be
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from productrecs.records.catalog.view import CatalogView
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.constants.constants import Constants
 from productrecs.training.fit import fit
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.ranking.due import ENOUGH, Enough
@@ -66,6 +67,7 @@ class Past:
     store: Store
     catalog: CatalogView
     inputs: TrainingInputs
+    constants: Constants = field(default_factory=Constants)  # that its engines learn by
 
 
 def learn_order(
@@ -140,7 +142,9 @@ def _told(lists: Sequence[ShownList], past: Past, now_ms: int) -> Lists:
     lists = [one for one in lists if max(one.items) < len(catalog)]
     first = int(len(lists) * _BEFORE)
     since_ms = lists[first].ts
-    arrays = fit(past.inputs.before(since_ms), len(catalog), settings, since_ms)
+    arrays = fit(
+        past.inputs.before(since_ms), len(catalog), settings, since_ms, past.constants
+    )
     visible = catalog.visible(now_ms, hide_sold_out=False)
     shelf = Shelf(catalog, TrainedModels.of("", arrays), visible, None)
     kept = lists[first:]

@@ -10,9 +10,16 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import events, purchase_lines, rankers, touch_days
+from productrecs.storage.tables import (
+    events,
+    purchase_lines,
+    rankers,
+    store_heads,
+    touch_days,
+)
 
 _PAGE: Final = 20_000
+MOST_ROWS: Final = 5_000_000
 WIDGET: Final = "recs"
 KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
@@ -69,12 +76,16 @@ class RankingRepository:
         self._store_id = store_id
 
     def facts(self, since_ms: int) -> Iterator[Fact]:
-        """Give what was shown, seen, clicked and put into carts since, in log order."""
+        """Give what was shown, seen, clicked and put into carts since, in log order.
+
+        Of a very long log the last five million rows are looked at.
+        """
         log = events.c
         query = (
             sa.select(log.seq, log.ts, log.kind, log.item, log.person, log.position)
             .where(
                 log.store_id == self._store_id,
+                log.seq > self._newest() - MOST_ROWS,
                 log.ts >= since_ms,
                 log.kind.in_([int(kind) for kind in KINDS]),
                 sa.func.coalesce(log.widget, WIDGET) == WIDGET,
@@ -128,6 +139,10 @@ class RankingRepository:
         self._transaction.execute(
             query.on_conflict_do_update(index_elements=["store_id"], set_=values)
         )
+
+    def _newest(self) -> int:
+        query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar() or 0)
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[Fact]:
         result = self._transaction.execution_options(stream_results=True).execute(query)
