@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index import IndexWriter, Relaxed
@@ -22,64 +16,13 @@ from productrecs.storage.index_files import IndexFolder, Seal
 from productrecs.training.search.kinship import Kinship, ServedKin
 from productrecs.training.search.served import ServedIndex
 from productrecs.training.search.text_model import TextEmbedder, TextModel
+from tests.support.text_models import ALIKE, model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 STORE = StoreId("st_kin")
 VISIBLE = np.ones(200, dtype=np.bool_)
-SIZE = 48
-# Two words of the catalog that mean alike, and one that only shoppers say.
-ALIKE = (
-    ("refrigerator", "freezer", "fridge"), ("sofa", "couch", "settee"),
-    ("trousers", "pants", "slacks"), ("sneakers", "trainers", "kicks"),
-    ("lamp", "light", "luminaire"), ("kettle", "boiler", "samovar"),
-    ("rug", "carpet", "kilim"), ("bicycle", "bike", "velocipede"),
-    ("purse", "handbag", "clutch"), ("blanket", "throw", "afghan"),
-    ("wardrobe", "closet", "armoire"), ("headphones", "earphones", "cans"),
-)  # fmt: skip
-OTHERS = ("grand", "small", "plain")
-
-
-def model(folder: Path, *, knows: bool = True) -> Path:
-    """Write a model of words by groups; one that does not know has its rows mixed up."""
-    words = ["[UNK]", *(word for group in ALIKE for word in group), *OTHERS]
-    rng = np.random.default_rng(3)
-    rows = 0.1 * rng.standard_normal((len(words), SIZE))
-    for n in range(len(ALIKE)):
-        rows[1 + 3 * n : 4 + 3 * n, n] += 1.0
-    for n in range(len(OTHERS)):
-        rows[-1 - n, -1 - n] += 1.0
-    if not knows:
-        rows[1:] = rng.permutation(rows[1:])
-    table = numpy_helper.from_array(rows.astype(np.float32), "table")
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["tokens"])],
-        "words",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "t"])],
-        [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", SIZE])],
-        [table],
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    made.ir_version = 8
-    onnx.checker.check_model(made)
-    path = folder / "model.onnx"
-    path.write_bytes(made.SerializeToString())
-    ids = {word: n for n, word in enumerate(words)}
-    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    sidecar = {
-        "kind": "text-embedder",
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "tokenizer": "tokenizer.json",
-        "tokenizer_sha256": hashlib.sha256(
-            (folder / "tokenizer.json").read_bytes()
-        ).hexdigest(),
-        "pooling": "mean",
-    }
-    path.with_suffix(".json").write_text(json.dumps(sidecar))
-    return path
 
 
 @pytest.fixture(scope="module")
