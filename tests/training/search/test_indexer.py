@@ -10,10 +10,16 @@ import pytest
 
 from productrecs.core.clock import frozen_at
 from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.schema import FORMAT
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import delete, push
 from productrecs.records.catalog.resync import push_again
-from productrecs.storage.index_files import DamagedFilesError, IndexFolder, only_writer
+from productrecs.storage.index_files import (
+    DamagedFilesError,
+    IndexFolder,
+    Seal,
+    only_writer,
+)
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import (
@@ -22,6 +28,8 @@ from productrecs.tenancy.accounts.registration import (
     delete_store,
     register,
 )
+from productrecs.training.search import follower as following
+from productrecs.training.search.follower import Follower
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.served import ServedIndex, folder_of_index
 
@@ -187,6 +195,37 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
     assert bench.indexed == 2_500
     for n in (0, 999, 1_000, 2_499):
         assert bench.found(f"number{n}x") == [n]
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_all_words_are_known_once_a_first_build_is_done(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, rests: bool
+) -> None:
+    monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
+    bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
+    seal = Seal(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
+    follower = Follower(bench.store.store_id, bench.folder, seal)
+    steps = 0
+    while not follower.step(bench.reader, 10**6, publish=True):
+        steps += 1
+        if rests:
+            follower.rest(at_once=True)  # as where many stores are written at once
+    follower.rest(at_once=True)
+    bench.served.refresh()
+
+    assert steps == 2
+    for n in (5, 1_005, 2_050):
+        assert bench.found(f"{_spelled(n)}lantenr ") == [n]  # a mistyped word
+    seal = follower.seal
+    index = SearchIndex(bench.folder.path(seal.generation), "en")
+    assert index.vocabulary_size >= 2_100
+
+
+def _spelled(number: int) -> str:
+    """Return five letters that are another number's in three places at least."""
+    digits = [number // 26**n % 26 for n in range(3)]
+    digits += [sum(digits) % 26, (digits[0] + 2 * digits[1] + 3 * digits[2]) % 26]
+    return "".join(chr(97 + one) for one in digits)
 
 
 def test_another_language_is_built_beside_while_the_last_index_serves(

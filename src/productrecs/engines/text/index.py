@@ -43,7 +43,7 @@ PRODUCTS, WORDS = "products", "words"
 """The two folders of an index."""
 
 _LEAST_HEAP: Final = 15_000_000
-_WORDS_HEAP: Final = 40_000_000
+_WORDS_HEAP: Final = 80_000_000
 """What is not written yet may take so much: an index of few parts is fast."""
 _PAGES: Final = (1, 4, 30, 1000)
 
@@ -339,11 +339,16 @@ class IndexWriter:
             for number in numbers:
                 self._products.delete_documents_by_term(NUMBER, number)
 
-    def commit(self) -> None:
-        """Let readers find what was put and no longer find what was removed."""
+    def commit(self, *, with_words: bool = True) -> None:
+        """Let readers find what was put and no longer find what was removed.
+
+        Without its words, they wait for the next commit with words: until then mistyped and
+        unfinished ones find none of what was put.
+        """
         with translated("the index cannot be written"):
-            self._add_words()
-            self._words.commit()
+            if with_words:
+                self._add_words()
+                self._words.commit()
             self._products.commit()
 
     def close(self) -> None:
