@@ -44,19 +44,23 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
     items = np.concatenate((_NONE, *lists))
-    shares = np.concatenate(
-        [_NO_SHARES]
-        + [_shares(weight, len(one)) for one, weight in zip(lists, weights, strict=True)]
-    )
-    codes = np.repeat(_CODES[: len(lists)], [len(one) for one in lists])
+    shares, codes = _shares(tuple(weights), tuple(map(len, lists)))
     return Fused(*_evaluators[-1](items, shares, codes))
 
 
-@functools.lru_cache(1024)
-def _shares(weight: float, count: int) -> Floats:
-    shares: Floats = np.float64(weight) / (RANK_OFFSET + np.arange(count))
-    shares.flags.writeable = False
-    return shares
+@functools.lru_cache(4096)
+def _shares(
+    weights: tuple[float, ...], counts: tuple[int, ...]
+) -> tuple[Floats, npt.NDArray[np.int8]]:
+    """Return what each place of lists laid end to end is worth, and whose it is."""
+    worth = [
+        np.float64(weight) / (RANK_OFFSET + np.arange(count))
+        for weight, count in zip(weights, counts, strict=True)
+    ]
+    shares: Floats = np.concatenate([_NO_SHARES, *worth])
+    codes = np.repeat(_CODES[: len(counts)], counts)
+    shares.flags.writeable = codes.flags.writeable = False
+    return shares, codes
 
 
 _NONE: Final = np.zeros(0, np.int32)

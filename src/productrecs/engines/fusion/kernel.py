@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
     from productrecs.engines.contract import Floats, Items
 
+
+def _fixed(kind: Any) -> Any:
+    return types.Array(kind, 1, "C", readonly=True)
+
+
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
 
 
-@compiled(_SORTED(_ITEMS, _SHARES, _CODES))
+@compiled(_SORTED(_ITEMS, _fixed(types.float64), _fixed(types.int8)))
 def order(
     items: Items, shares: Floats, codes: npt.NDArray[np.int8]
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
