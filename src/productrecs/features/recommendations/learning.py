@@ -38,7 +38,8 @@ WINDOW_DAYS: Final = 60
 MOST_LISTS: Final = 30_000
 _BEFORE: Final = 0.2  # of the lists: what models know when the others are told
 _ASKED: Final = 0.3  # of the rest: the last, that trees did not learn from
-_SURENESS: Final = 0.99  # of the interval: it is asked anew each day
+SURENESS: Final = 0.99  # of the interval: it is asked anew each day
+LEAST_GAIN: Final = 0.02  # below it the interval may end where looking is told too low
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
 
@@ -79,7 +80,7 @@ def learn_order(
 ) -> Finding:
     """Learn an order from a store's clicks, keep it, and return what its backtest said.
 
-    It serves if the 99 % interval of its gain lies above zero, and only then.
+    It serves if the 99 % interval of its gain lies above two per cent, and only then.
 
     Raises:
         LearnerMissingError: when the library that learns cannot be loaded.
@@ -121,8 +122,9 @@ def _tried(
     asked = told.part(asked_from, len(told))
     candidate = learn(told.part(0, asked_from), threads)
     more, present = gains(asked, candidate.score(asked.rows), looked)
-    gain = interval_of(more / present.mean(), asked.people, _SURENESS)
-    trees = learn(told, threads) if gain.low > 0 else Trees.none()
+    gain = interval_of(more / present.mean(), asked.people, SURENESS)
+    serves = gain.low > LEAST_GAIN
+    trees = learn(told, threads) if serves else Trees.none()
     counts = np.bincount(candidate.traits, minlength=len(TRAITS)).tolist()
     found = Finding(
         lists=finding.lists,
@@ -130,7 +132,7 @@ def _tried(
         clicks=finding.clicks,
         asked=len(asked),
         gain=gain,
-        serves=gain.low > 0,
+        serves=serves,
         weights=dict(zip(TRAITS, counts, strict=True)),
     )
     return found, trees
