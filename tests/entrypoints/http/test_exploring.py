@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.exploring import Exploring
-from productrecs.records.experiments.explorations import Explorations
+from productrecs.records.experiments.noted import Noted
 from productrecs.records.experiments.repository import ExplorationRepository
 from productrecs.storage.tables import explorations
 from productrecs.tenancy.accounts.registration import Registration, register
@@ -35,9 +35,9 @@ def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
             exploring.note(store_id, asked(who), NOW)
         for _, decision in TRIED:
             exploring.note(store_id, decision, NOW + 5)
-        assert exploring.tried.depth == len(TRIED) > 5
-        exploring.flush()
-        exploring.flush()
+        assert exploring.storing.noted.depth == len(TRIED) > 5
+        exploring.storing.flush()
+        exploring.storing.flush()
 
     with database.transaction() as transaction:
         rows = transaction.execute(sa.select(explorations)).mappings().all()
@@ -61,7 +61,7 @@ def test_what_cannot_be_stored_waits_and_too_much_is_lost(
 ) -> None:
     store_id = register(sqlite_database, Registration("a.example"), lambda: NOW)[0].store_id
     exploring = Exploring(sqlite_database)
-    exploring.tried = Explorations(limit=3)
+    exploring.storing.noted = Noted(limit=3)
 
     def busy(*, synced: bool) -> NoReturn:
         message = f"busy {synced}"
@@ -71,8 +71,12 @@ def test_what_cannot_be_stored_waits_and_too_much_is_lost(
         exploring.note(store_id, decision, NOW + day * DAY_MS)
     with monkeypatch.context() as broken:
         broken.setattr(sqlite_database, "transaction", busy)
-        exploring.flush()
-    waiting = exploring.tried.depth
-    exploring.flush()
+        exploring.storing.flush()
+    waiting = exploring.storing.noted.depth
+    exploring.storing.flush()
 
-    assert (waiting, exploring.tried.lost, exploring.tried.depth) == (3, 2, 0)
+    assert (waiting, exploring.storing.noted.lost, exploring.storing.noted.depth) == (
+        3,
+        2,
+        0,
+    )

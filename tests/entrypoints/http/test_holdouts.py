@@ -105,7 +105,7 @@ def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
     one, other = processes(), processes()
     arm = one.holds_out(session)
     if flushed:
-        one.holdouts.flush()
+        one.holdouts.storing.flush()
 
     sign_in(database, store_id, session, customer)
 
@@ -122,7 +122,7 @@ def test_a_customer_met_before_their_session_keeps_their_own_arm(
     session, customer = two_apart(store_id)
     process = processes()
     assert process.holds_out(customer) is False
-    process.holdouts.flush()
+    process.holdouts.storing.flush()
 
     assert process.holds_out(customer, session) is False
     sign_in(database, store_id, session, customer)
@@ -138,7 +138,7 @@ def test_whoever_is_met_by_two_names_at_once_is_one_from_then_on(
     assert process.holds_out(customer, session) is True
 
     assert process.holds_out(customer) is True  # in memory at once, and stored:
-    process.holdouts.flush()
+    process.holdouts.storing.flush()
     assert processes().holds_out(customer) is True
 
 
@@ -149,7 +149,7 @@ def test_every_name_is_stored_once_with_its_arm_and_unit(
     for process in (processes(), processes()):
         for _ in range(3):
             process.holds_out(customer, session)
-        process.holdouts.flush()
+        process.holdouts.storing.flush()
 
     query = sa.select(exposures).order_by(exposures.c.identity)
     with database.reading() as connection:
@@ -191,7 +191,7 @@ def test_no_reply_waits_while_storing_hangs(
         locking = "SELECT * FROM stores FOR UPDATE"
         if not database.has_one_writer:
             transaction.exec_driver_sql(locking)
-        storing = threading.Thread(target=process.holdouts.flush)
+        storing = threading.Thread(target=process.holdouts.storing.flush)
         storing.start()
         began = time.monotonic()
         for number in range(200):
@@ -199,7 +199,7 @@ def test_no_reply_waits_while_storing_hangs(
         took = time.monotonic() - began
         assert storing.is_alive()  # the control: it does wait
     storing.join(30)
-    process.holdouts.flush()
+    process.holdouts.storing.flush()
 
     assert took < 2
     with database.reading() as connection:
@@ -214,13 +214,13 @@ def test_what_cannot_be_stored_waits_and_is_stored_later(
     process.holds_out("s_0")
     with monkeypatch.context() as broken:
         broken.setattr(type(database), "transaction", _refuse)
-        process.holdouts.flush()
-        assert process.holdouts.exposures.depth == 1
+        process.holdouts.storing.flush()
+        assert process.holdouts.storing.noted.depth == 1
 
-    process.holdouts.flush()
+    process.holdouts.storing.flush()
 
-    assert process.holdouts.exposures.depth == 0
-    assert process.holdouts.exposures.lost == 0
+    assert process.holdouts.storing.noted.depth == 0
+    assert process.holdouts.storing.noted.lost == 0
 
 
 def _refuse(*_: object, **__: object) -> None:

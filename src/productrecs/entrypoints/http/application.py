@@ -264,8 +264,8 @@ class _Process:
 async def _storing(context: Context) -> AsyncIterator[None]:
     """Store in the background what replies leave behind."""
     async with (
-        context.holdouts.storing(),
-        context.exploring.storing(),
+        context.holdouts.storing.going_on(),
+        context.exploring.storing.going_on(),
         context.searches.keeping(),
     ):
         yield

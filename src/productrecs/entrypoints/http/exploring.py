@@ -1,24 +1,17 @@
 """What did lists try? Stored in the background: no reply fails or waits for it."""
 
-import asyncio
-import contextlib
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.storing import Storing
 from productrecs.features.recommendations.recommend import Decision
-from productrecs.records.experiments.explorations import Exploration, Explorations
+from productrecs.records.experiments.explorations import Exploration
 from productrecs.records.experiments.repository import store_explorations
 from productrecs.storage.database import Database
 
-_log = logging.getLogger(__name__)
-
 FLUSH_SECONDS: Final = 1.0
-LAST_SECONDS: Final = 3.0  # what a stop waits for the rest to be stored
-_BATCH: Final = 1_000
 
 
 class Exploring:
@@ -27,8 +20,7 @@ class Exploring:
     def __init__(self, database: Database) -> None:
         """Begin with nothing tried."""
         self._database = database
-        self._told_lost = 0
-        self.tried = Explorations()
+        self.storing = Storing(self._store, what="tries of lists", seconds=FLUSH_SECONDS)
 
     def note(self, store_id: StoreId, decision: Decision, now_ms: int) -> None:
         """Note what a list tries, if it does."""
@@ -36,7 +28,7 @@ class Exploring:
         if tried is None:
             return
         day = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
-        self.tried.note(
+        self.storing.noted.note(
             Exploration(
                 store_id=store_id,
                 day=day,
@@ -49,38 +41,6 @@ class Exploring:
             )
         )
 
-    @contextlib.asynccontextmanager
-    async def storing(self) -> AsyncIterator[None]:
-        """Store what was noted each second, and the rest at the end."""
-        flushing = asyncio.create_task(self._store_on())
-        try:
-            yield
-        finally:
-            flushing.cancel()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_SECONDS)
-
-    def flush(self) -> None:
-        """Store what waits; what cannot be stored now waits on, or is counted as lost."""
-        while batch := self.tried.take(_BATCH):
-            try:
-                with self._database.transaction(synced=False) as transaction:
-                    store_explorations(transaction, batch)
-            except Exception as error:
-                self.tried.put_back(batch)
-                expected = isinstance(error, StorageError)
-                _log.log(
-                    logging.WARNING if expected else logging.ERROR,
-                    "what lists tried could not be stored; it waits",
-                    exc_info=not expected,
-                )
-                break
-        if self.tried.lost > self._told_lost:
-            self._told_lost = self.tried.lost
-            _log.error("records of tries were lost", extra={"lost": self._told_lost})
-
-    async def _store_on(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_SECONDS)
-            if self.tried.depth:
-                await asyncio.to_thread(self.flush)
+    def _store(self, batch: Sequence[Exploration]) -> None:
+        with self._database.transaction(synced=False) as transaction:
+            store_explorations(transaction, batch)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from productrecs.core.ids import StoreId
 from productrecs.records.experiments.assignment import Arm
-from productrecs.records.experiments.exposures import Exposure, Exposures
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.noted import Noted
 
 SHOP = StoreId("st_1")
 
@@ -13,12 +14,12 @@ def met(name: str, arm: Arm = Arm.SHOWN, test: str = "holdout", at: int = 1) -> 
     return Exposure(SHOP, name, test, arm, name, at)
 
 
-def names(exposures: Exposures) -> list[str]:
+def names(exposures: Noted[Exposure]) -> list[str]:
     return [one.identity for one in exposures.take(1_000)]
 
 
 def test_a_shopper_is_noted_once_in_one_arm() -> None:
-    exposures = Exposures()
+    exposures = Noted[Exposure]()
     for at in range(3):
         exposures.note(met("s_1", at=at))
     exposures.note(met("s_1", Arm.HELD_OUT))
@@ -34,7 +35,7 @@ def test_a_shopper_is_noted_once_in_one_arm() -> None:
 
 
 def test_some_are_taken_and_the_others_wait() -> None:
-    exposures = Exposures()
+    exposures = Noted[Exposure]()
     for name in "abc":
         exposures.note(met(name))
 
@@ -43,7 +44,7 @@ def test_some_are_taken_and_the_others_wait() -> None:
 
 
 def test_what_finds_no_room_is_counted_and_noted_when_it_repeats() -> None:
-    exposures = Exposures(limit=2)
+    exposures = Noted[Exposure](limit=2)
     for name in "abc":
         exposures.note(met(name))
 
@@ -54,7 +55,7 @@ def test_what_finds_no_room_is_counted_and_noted_when_it_repeats() -> None:
 
 
 def test_what_could_not_be_stored_waits_on_before_the_rest() -> None:
-    exposures = Exposures(limit=3)
+    exposures = Noted[Exposure](limit=3)
     exposures.note(met("a"))
     exposures.note(met("b"))
     taken = exposures.take(9)
@@ -71,7 +72,7 @@ def test_what_could_not_be_stored_waits_on_before_the_rest() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_a_repeat_is_harmless() -> None:
-    exposures = Exposures(remembered=10)
+    exposures = Noted[Exposure](remembered=10)
     for number in range(100):
         exposures.note(met(f"s_{number}"))
     exposures.take(1_000)

@@ -1,0 +1,68 @@
+"""How does what replies note reach the database? In the background: none waits for it.
+
+Nothing here can fail a reply. What cannot be stored now waits, within bounds; beyond them
+it is lost, and said to be.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, Generic
+
+from productrecs.core.errors import StorageError
+from productrecs.records.experiments.noted import Noted, T
+
+_log = logging.getLogger(__name__)
+
+LAST_SECONDS: Final = 3.0  # what a stop waits for the rest to be stored
+_BATCH: Final = 1_000
+
+
+class Storing(Generic[T]):
+    """What was noted, on its way to the database."""
+
+    def __init__(
+        self, store: Callable[[Sequence[T]], None], *, what: str, seconds: float
+    ) -> None:
+        """Begin with nothing; `store` writes a batch, every so many `seconds`."""
+        self._store = store
+        self._what = what
+        self._seconds = seconds
+        self._told_lost = 0
+        self.noted = Noted[T]()
+
+    @contextlib.asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        """Store what was noted now and then, and the rest at the end."""
+        flushing = asyncio.create_task(self._store_on())
+        try:
+            yield
+        finally:
+            flushing.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_SECONDS)
+
+    def flush(self) -> None:
+        """Store what waits; what cannot be stored now waits on, or is counted as lost."""
+        while batch := self.noted.take(_BATCH):
+            try:
+                self._store(batch)
+            except Exception as error:
+                self.noted.put_back(batch)
+                expected = isinstance(error, StorageError)
+                _log.log(
+                    logging.WARNING if expected else logging.ERROR,
+                    f"{self._what} could not be stored and wait",
+                    exc_info=not expected,
+                )
+                break
+        if self.noted.lost > self._told_lost:
+            self._told_lost = self.noted.lost
+            _log.error(f"{self._what} were lost", extra={"lost": self._told_lost})
+
+    async def _store_on(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            if self.noted.depth:
+                await asyncio.to_thread(self.flush)
