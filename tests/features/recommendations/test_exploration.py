@@ -12,6 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.trials import Trials
 from productrecs.features.recommendations.explain import explain_recommendations
+from productrecs.features.recommendations.exploration import day_of_tries
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
@@ -124,6 +125,15 @@ def test_a_store_that_does_not_tell_what_it_shows_tries_nothing() -> None:
     silent = new_shop(shown=70)
 
     assert not any(asked(who, shop=silent).tried for who in range(300))
+
+
+def test_lists_that_try_nothing_need_not_change_with_the_day() -> None:
+    silent, never = new_shop(shown=70), new_shop(0)
+
+    days = [day_of_tries(SHOP, NOW + day * DAY_MS) for day in range(3)]
+
+    assert len(set(days)) == 3
+    assert day_of_tries(silent, NOW) == day_of_tries(never, NOW) == 0
 
 
 def test_what_a_rule_excludes_is_not_tried_and_a_pin_keeps_its_place() -> None:

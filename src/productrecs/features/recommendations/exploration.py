@@ -14,6 +14,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.shelf import Shelf
+from productrecs.features.recommendations.shop import Shop
 
 FEWEST: Final = 3  # products of a list that can spare a place
 ENOUGH_SHOWN: Final = 1_000  # impressions of a store that tells what it shows
@@ -33,6 +34,16 @@ class Try(NamedTuple):
     pick: Pick
     place: int
     chance: float
+
+
+def day_of_tries(shop: Shop, now_ms: int) -> int:
+    """Return the day whose tries a store's lists show now; 0 where lists try nothing.
+
+    A list that names nobody stays as it is as long as this does.
+    """
+    if not shop.settings.explore_percent or shop.models.trials.total < ENOUGH_SHOWN:
+        return 0
+    return now_ms // DAY_MS
 
 
 def draw_of(store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int) -> Draw:

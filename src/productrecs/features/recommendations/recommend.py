@@ -12,8 +12,8 @@ import numpy.typing as npt
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.exploration import (
-    ENOUGH_SHOWN,
     Try,
+    day_of_tries,
     draw_of,
     try_of,
 )
@@ -301,7 +301,7 @@ def _tried(
     """Return what a list that is complete tries at its last place, unless it is pinned."""
     picks, num, refused = full_list
     percent = shop.settings.explore_percent
-    if not percent or len(picks) < num or shelf.models.trials.total < ENOUGH_SHOWN:
+    if len(picks) < num or not day_of_tries(shop, now_ms):
         return None
     anchors, catalog = fill_anchors(situation), shop.catalog
     draw = draw_of(catalog.store_id, situation.person, situation.anchors, now_ms)

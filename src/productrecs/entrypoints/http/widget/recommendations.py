@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
@@ -16,6 +15,7 @@ from productrecs.entrypoints.http.documentation import errors, recommendations_r
 from productrecs.entrypoints.http.replies import Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
+from productrecs.features.recommendations.exploration import day_of_tries
 from productrecs.features.recommendations.recommend import Decision, recommend
 from productrecs.features.recommendations.request import (
     Pick,
@@ -204,7 +204,7 @@ async def _is_held_out(
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms = context.clock()
-    day = now_ms // DAY_MS  # what a list tries is drawn anew each day
+    day = day_of_tries(opened.shop, now_ms)
     key = (asked.source, asked.num, asked.item_id, asked.basket, day)
     return _kept_or(
         opened, now_ms, key, lambda: _picked(context, opened, asked, (), now_ms)
