@@ -107,3 +107,18 @@ def test_the_language_told_stands_unless_the_texts_clearly_say_otherwise() -> No
     assert detect(german[:2], "en") == "en"  # too little to say
     assert detect(["Nike Air Max 90"] * 200, "fr") == "fr"
     assert detect(english, "ja") == "ja"  # whose small words are not known here
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("t-shirt", ["t", "shirt", "tshirt"]),
+        ("Tops/Tees & Tanks", ["tops", "tees", "tanks"]),  # a path, and no word of both
+        ("black+decker", ["black", "decker"]),
+        ("WR/44526", ["wr", "44526", "wr44526"]),
+    ],
+)
+def test_what_a_hyphen_links_is_one_word_too_and_what_a_slash_parts_is_not(
+    text: str, words: list[str]
+) -> None:
+    assert indexed_words(text) == words

@@ -24,6 +24,7 @@ _FIRST_CJK: Final = "\u3040"
 _AROUND: Final = ".,;:!?()[]{}*|"
 _CODE: Final = frozenset({"letters", "number"})
 _ALSO_WORDS: Final = frozenset({"in", "x"})
+_CHOICES: Final = frozenset("/&+")
 _SHORT_LINK: Final = 24
 
 
@@ -35,7 +36,7 @@ class _Piece:
     def __init__(self, kind: str, text: str, before: str) -> None:
         self.kind = kind
         self.text = text
-        self.before = before  # "", "link" or "gap"
+        self.before = before  # "", "link", "choice" (a slash, an and) or "gap"
 
 
 def words_of(text: str) -> list[str]:
@@ -163,11 +164,16 @@ def _code(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
 
 
 def _linked(pieces: list[_Piece], index: int) -> tuple[str, ...]:
-    """Return the joined spelling of what a hyphen ends here: t-shirt is also tshirt."""
-    piece = pieces[index]
-    if piece.before != "link" or index == 0 or pieces[index - 1].kind not in _CODE:
+    """Return the joined spelling of what a hyphen ends here: t-shirt is also tshirt.
+
+    Words with a slash between them are two: "tops/tees". Of a code it may be a part.
+    """
+    piece, last = pieces[index], pieces[max(index - 1, 0)]
+    if piece.before not in {"link", "choice"} or index == 0 or last.kind not in _CODE:
         return ()
-    joined = pieces[index - 1].text + piece.text
+    if piece.before == "choice" and piece.text.isalpha() and last.text.isalpha():
+        return ()
+    joined = last.text + piece.text
     return (joined,) if len(joined) <= _SHORT_LINK else ()
 
 
@@ -187,6 +193,8 @@ def _pieces(text: str) -> list[_Piece]:
             before = "gap"  # something that belongs to no word
         end = match.end()
         if kind in {"link", "gap"}:
+            if kind == "link" and not _CHOICES.isdisjoint(match.group()):
+                kind = "choice"
             before = kind if kind == "gap" or not before else before
             continue
         if kind == "cjk":
