@@ -115,6 +115,12 @@ class History:
         """Return what they bought later than `since_ms`, the newest last."""
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
+    def be_shown(self, seq: int, ts: int, item: int) -> None:
+        """Go on by one impression, as `take` does."""
+        self.seq = max(self.seq, seq)
+        self.shown.newest_ms = max(self.shown.newest_ms, ts)
+        self.shown.show(item, ts)
+
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
 
@@ -217,6 +223,8 @@ class Histories:
                 # It belongs further back. (Had another person's line become theirs, which
                 # takes an order id used twice, that other would keep it until read anew.)
                 del self._people[person]
+            elif kind == _SHOWN_ONLY:  # most of what comes
+                history.be_shown(seq, ts, item)
             else:
                 history.take([(kind, seq, ts, item, session, term)])
 
