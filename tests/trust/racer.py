@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import subprocess
 import sys
 from collections import Counter
@@ -32,6 +33,8 @@ from tests.support.service import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.connection import Connection
+    from multiprocessing.synchronize import Barrier
 
 WEEK_MS: Final = 7 * DAY_MS
 LINES: Final = ("tent", "tent", "stove")
@@ -66,34 +69,21 @@ class Race:
 
 def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
     """Return what `processes` processes were told that all sent the same orders at once."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.trust.racer"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(processes)
-    ]
+    asked = {"way": asdict(way), "order_ids": list(order_ids), "processes": processes}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.trust.racer"],
+        cwd=ROOT,
+        input=json.dumps(asked),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=240,
+        check=True,
+    )
     told: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
     errors: list[str] = []
-    for one in running:
-        assert one.stdin is not None
-        one.stdin.write(
-            json.dumps({"way": asdict(way), "order_ids": list(order_ids)}) + "\n"
-        )
-        one.stdin.flush()
-    for one in running:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
-    for one in running:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    for one in running:
-        output, _ = one.communicate(timeout=240)
-        answers = json.loads(output)
+    everybody = json.loads(done.stdout)
+    assert len(everybody) == processes
+    for answers in everybody:
         assert len(answers) == len(order_ids)
         for order_id, duplicate, error in answers:
             if error:
@@ -104,14 +94,23 @@ def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
 
 
 def _run() -> None:
+    """Become the processes: each is a copy of this one, which has the program loaded."""
+    asked = json.load(sys.stdin)
+    way, order_ids = Way(**asked["way"]), asked["order_ids"]
+    copies = multiprocessing.get_context("fork")
+    line = copies.Barrier(asked["processes"])
+    ends = [copies.Pipe(duplex=False) for _ in range(asked["processes"])]
+    for _, told in ends:
+        copies.Process(target=_race, args=(way, order_ids, line, told)).start()
+        told.close()
+    json.dump([hears.recv() for hears, _ in ends], sys.stdout)
+
+
+def _race(way: Way, order_ids: Sequence[str], line: Barrier, told: Connection) -> None:
     """Be one of the processes."""
-    asked = json.loads(sys.stdin.readline())
-    way = Way(**asked["way"])
     with _receiving(way) as receive:
-        print("ready", flush=True)  # noqa: T201 - tells the one who started us
-        sys.stdin.readline()
-        answers = [_attempt(receive, order_id) for order_id in asked["order_ids"]]
-    json.dump(answers, sys.stdout)
+        line.wait(60)
+        told.send([_attempt(receive, order_id) for order_id in order_ids])
 
 
 def _attempt(

@@ -168,7 +168,7 @@ def test_thirty_kills_lose_nothing_and_double_nothing(sqlite_service: Service) -
 def test_kills_beside_postgresql_lose_nothing_and_double_nothing(
     postgres_service: Service,
 ) -> None:
-    restarts = check_kills(postgres_service, kills=5, seed=2)
+    restarts = check_kills(postgres_service, kills=3, seed=2)
 
     assert statistics.median(restarts) <= READY_SECONDS
 

@@ -141,7 +141,7 @@ def test_kills_right_after_the_answer_lose_no_upload(service: Service) -> None:
 
 
 def test_an_import_killed_midway_ends_as_one_that_ran_through(service: Service) -> None:
-    check_kills_midway(service, kills=2, rows=120_000)
+    check_kills_midway(service, kills=2, rows=40_000)
 
 
 @pytest.mark.trust

@@ -273,7 +273,7 @@ def test_an_address_of_another_machine_is_refused_in_words() -> None:
         listen("not a host", 0)
 
 
-def test_the_supervisor_carries_none_of_the_weight() -> None:
+def test_a_command_loads_nothing_heavy_before_it_must() -> None:
     code = (
         "import sys, productrecs.entrypoints.cli.serve, productrecs.entrypoints.cli.api;"
         "print(*sys.modules)"

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
@@ -83,6 +82,8 @@ def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[n
 
 def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
     """Return boxes around the connected parts of a mask, those of a likely size."""
+    from scipy import ndimage  # noqa: PLC0415 - only who looks at pictures needs it
+
     labels, _ = ndimage.label(ndimage.binary_closing(mask, iterations=1))
     boxes = []
     for rows, columns in ndimage.find_objects(labels):

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from productrecs.engines.visual.descriptor import BLOCKS, LENGTH
 from productrecs.engines.visual.types import Floats
@@ -189,7 +188,9 @@ def _telling(told: Floats, groups: Sequence[npt.NDArray[np.intp]]) -> Floats:
     within, between = within / count, between / count
     # Much is added to the spread within: a few hundred pictures say little of each axis.
     within += np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
-    found, turn = scipy.linalg.eigh(between, within)
+    from scipy import linalg  # noqa: PLC0415 - a quarter second that only who learns needs
+
+    found, turn = linalg.eigh(between, within)
     best = np.argsort(-found)[: min(KIND, len(groups) - 1)]
     strength = np.maximum(found[best], 0.0)
     axes[:, : len(best)] = turn[:, best] * np.sqrt(strength / (1.0 + strength))

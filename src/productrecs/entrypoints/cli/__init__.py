@@ -2,6 +2,8 @@
 
 import errno
 import importlib
+import sys
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -77,6 +79,16 @@ class _Verbs(click.Group):
 @click.version_option(package_name="productrecs")
 def productrecs() -> None:
     """Recommendations, trending and more for online stores, on your own machine."""
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command in this process, as if it had been started for it; return its status."""
+    sys.argv[1:] = arguments
+    try:
+        productrecs(arguments)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    return 0
 
 
 def main() -> None:

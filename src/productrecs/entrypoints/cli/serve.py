@@ -1,6 +1,7 @@
 """`productrecs serve`: the API, the background and the timetable, in one command."""
 
 import contextlib
+import os
 import socket
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from productrecs.entrypoints.cli.listening import (
     listening_options,
     settings_of,
 )
-from productrecs.entrypoints.cli.supervisor import Role, Supervisor
+from productrecs.entrypoints.cli.supervisor import PROGRAM, Role, Supervisor
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
 
@@ -58,6 +59,8 @@ def supervise(
     configure_logging(settings.log_format)
     listener = listen(settings.host, settings.port)
     address, number = address_of(listener), listener.fileno()
+    if storefront is None:
+        _load_the_api()
     folder = ("--data", str(settings.data))
     shop = () if storefront is None else ("--storefront", storefront)
     with an_office() as (office, door):
@@ -73,6 +76,8 @@ def supervise(
         roles.append(Role("writer", written, (door.fileno(),)))
         if with_worker:
             roles += background_roles(settings)
+        if storefront is not None:  # who made a store has used what no copy could
+            roles = [replace(role, program=PROGRAM) for role in roles]
         supervisor = Supervisor(
             with_places(roles),
             on_ready=lambda: announce(address),
@@ -99,8 +104,26 @@ def an_office() -> Iterator[tuple[Path, socket.socket]]:
 def supervise_background(settings: Settings) -> int:
     """Run the processes of the background only, until told to stop; return the status."""
     configure_logging(settings.log_format)
+    _load_the_base()
     roles = background_roles(settings)
     return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()
+
+
+def _load_the_api() -> None:
+    """Load what answers requests, once for all: every process is a copy of this one.
+
+    Nothing is opened: no copy may share a connection, and none a thread.
+    """
+    # Before numpy comes: its threads would wait for one another, and are no part of a copy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import productrecs.entrypoints.cli.session  # noqa: PLC0415 - not before the socket
+    import productrecs.entrypoints.http.application  # noqa: PLC0415
+    import productrecs.entrypoints.http.serving  # noqa: F401, PLC0415
+
+
+def _load_the_base() -> None:
+    """Load what every process of the background needs."""
+    import productrecs.entrypoints.cli.session  # noqa: F401, PLC0415
 
 
 def with_places(roles: Sequence[Role]) -> list[Role]:

@@ -3,7 +3,7 @@
 The supervisor starts the first child alone: when that one cannot start, its own words are
 the reason and nothing else is tried. Once it is ready the others follow. A child that dies
 is started again, at once or, where it dies again and again, after growing waits. It never
-does any of the work itself, so that it stays small and has no reason to die.
+does any of the work itself, so that it has no reason to die.
 """
 
 import contextlib
@@ -18,22 +18,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.entrypoints.cli import run_command
+from productrecs.entrypoints.cli.children import Child, Forked
 from productrecs.entrypoints.cli.lifeline import READY, STOP
 
 _log = logging.getLogger(__name__)
 
 LONGEST_PAUSE: Final = 30.0
-_MODULE: Final = (sys.executable, "-m", "productrecs")
+PROGRAM: Final = (sys.executable, "-m", "productrecs")
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One place in the group: a command of the program, and the files it inherits."""
+    """One place in the group: a command of the program, and the files it inherits.
+
+    It is run by a copy of this process, which has the program loaded; with a `program` by
+    that, as a process that knows nothing of this one.
+    """
 
     name: str
     command: tuple[str, ...]
     inherits: tuple[int, ...] = ()
-    program: tuple[str, ...] = _MODULE
+    program: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Limits:
 @dataclass(slots=True)
 class _Child:
     role: Role
-    process: subprocess.Popen[bytes]
+    process: Child
     lifeline: socket.socket
     began: float
     is_ready: bool = False
@@ -109,11 +115,15 @@ class Supervisor:
         ours.settimeout(0)
         with theirs:
             number = theirs.fileno()
-            process = subprocess.Popen(  # noqa: S603 - our own program
-                [*role.program, *role.command, "--lifeline", str(number)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(number, *role.inherits),
-            )
+            command = (*role.command, "--lifeline", str(number))
+            passed = (number, *role.inherits)
+            process: Child
+            if role.program is None:
+                process = Forked(role.name, lambda: run_command(command), passed)
+            else:
+                process = subprocess.Popen(  # noqa: S603 - our own program
+                    [*role.program, *command], stdin=subprocess.DEVNULL, pass_fds=passed
+                )
         child = _Child(role, process, ours, time.monotonic())
         self._children.append(child)
         self._selector.register(ours, selectors.EVENT_READ, child)

@@ -143,6 +143,8 @@ def _shrunk(part: Pixels) -> Pixels:
 
 def main() -> None:
     """Answer until the other side hangs up."""
+    import scipy.ndimage  # noqa: F401, PLC0415 - no picture is to wait for it
+
     _load(*sys.argv[2:])
     with socket.socket(fileno=int(sys.argv[1])) as line:
         _limit()
