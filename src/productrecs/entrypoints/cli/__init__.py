@@ -82,7 +82,7 @@ def productrecs() -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run one command in this process, as if it had been started for it; return its status."""
+    """Run one command in this process; return the status that it would have ended with."""
     sys.argv[1:] = arguments
     try:
         productrecs(arguments)
