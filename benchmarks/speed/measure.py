@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.report import Figure
 from benchmarks.speed import (
     attributing,
+    counting,
     footprint,
     forecasting,
     ingest,
@@ -16,6 +17,7 @@ from benchmarks.speed import (
     reads,
     rebuilding,
     searching,
+    uploading,
 )
 from benchmarks.speed.servers import ServerError
 from benchmarks.speed.stores import CommandError, big_shop
@@ -36,6 +38,8 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
 }
 ALONE: dict[str, Callable[[Report], None]] = {
     "import-orders": ingest.import_orders,
+    "upload": uploading.upload,
+    "metering": counting.metering,
     "attribution": attributing.attribution,
     "search": searching.search,
     "forecast": forecasting.forecasting,

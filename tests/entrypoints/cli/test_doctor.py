@@ -1,8 +1,10 @@
 """The doctor finds what is wrong, one store or machine of each kind, and nothing else."""
 
 import json
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -231,6 +233,51 @@ def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -
 
     assert "checksum" in found
     assert f"productrecs train {healthy}" in found
+
+
+def test_learning_that_stands_still(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    later = iso(system_ms() + 2 * HOUR_MS)
+    receive(services, healthy, [VIEW], system_ms())
+
+    assert wrongs(shell) == []  # a moment ago
+    (found,) = wrongs(shell, PRODUCTRECS_NOW=later)
+
+    assert "1 records since" in found
+    assert "start productrecs serve" in found
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Some other program."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """Give the host and port of another program that speaks HTTP."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_an_address_that_leads_elsewhere_or_nowhere(
+    shell: CommandLine, elsewhere: str
+) -> None:
+    (other,) = wrongs(shell, PRODUCTRECS_BASE_URL=f"http://{elsewhere}")
+    (untrusted,) = wrongs(shell, PRODUCTRECS_BASE_URL=f"https://{elsewhere}")
+    (nobody,) = wrongs(shell, "note", PRODUCTRECS_BASE_URL="http://127.0.0.1:1")
+
+    assert "not by this program" in other
+    assert "cannot be trusted" in untrusted
+    assert "PRODUCTRECS_BASE_URL" in nobody
 
 
 def add_job(services: Services, state: str, run_at: int) -> None:

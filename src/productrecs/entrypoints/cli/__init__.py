@@ -18,6 +18,7 @@ VERBS: Final = {
     "doctor": "doctor.command:doctor",
     "evaluate": "evaluate:evaluate",
     "explain": "explain:explain",
+    "export": "export:export",
     "forecast": "forecast:forecast",
     "import-events": "imports:import_events",
     "import-items": "imports:import_items",

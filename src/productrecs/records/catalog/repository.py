@@ -62,6 +62,17 @@ class CatalogRepository:
         )
         return [_stored(row) for row in self._transaction.execute(query).mappings()]
 
+    def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the product ids of these numbers, of deleted and unknown products too."""
+        wanted, found = sorted(set(numbers)), dict[int, str]()
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(items.c.number, items.c.item_id).where(
+                items.c.store_id == self._store_id,
+                items.c.number.in_(wanted[start : start + _CHUNK]),
+            )
+            found |= {int(row[0]): str(row[1]) for row in self._transaction.execute(query)}
+        return found
+
     def size(self) -> int:
         """Return how many items the catalog holds."""
         query = sa.select(store_heads.c.catalog_size)

@@ -79,6 +79,16 @@ class EventRepository:
         for text in _FOLLOW:
             self._bare.run(text, (list(links), self._store_id))
 
+    def page(self, after_seq: int, limit: int) -> Sequence[sa.RowMapping]:
+        """Return up to `limit` rows of the log behind `after_seq`, in its order."""
+        query = (
+            sa.select(events)
+            .where(events.c.store_id == self._store_id, events.c.seq > after_seq)
+            .order_by(events.c.seq)
+            .limit(limit)
+        )
+        return self._transaction.execute(query).mappings().all()
+
     def count(self, since_ms: int, until_ms: int) -> int:
         """Return how many rows of the log are later than `since_ms`, up to `until_ms`.
 

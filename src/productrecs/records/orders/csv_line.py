@@ -116,6 +116,8 @@ def _identifier(text: str) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

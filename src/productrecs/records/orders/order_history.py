@@ -68,19 +68,19 @@ class OrderHistory:
         mark, report = journal.begun(), HistoryReport()
         reader = LineReader(written.columns, written.separator, self.zone)
         chunk: list[HistoryLine] = []
-        reached = mark
+        reached = mark.rows_done
         for row in read_rows(file, written, on_bytes):
             report.rows += 1
             line = _read(reader, row, report)
             if line is None or row[0] <= mark.rows_done:
                 continue
             chunk.append(line)
-            reached = replace(mark, rows_done=row[0])
+            reached = row[0]
             if len(chunk) == CHUNK:
-                mark = self._store(journal, chunk, reached, report)
+                mark = self._store(journal, chunk, replace(mark, rows_done=reached), report)
                 chunk = []
         if chunk:
-            mark = self._store(journal, chunk, reached, report)
+            mark = self._store(journal, chunk, replace(mark, rows_done=reached), report)
         _count(report, mark)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)

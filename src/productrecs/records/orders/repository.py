@@ -17,6 +17,7 @@ IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
 _ENDLESS: Final = 1_000  # lines of an order that no shopper filled
 _HISTORY: Final = "orders"
+FIRST: Final = ("", -1, -1, -1)
 _BY_EVENT: Final = 0  # purchases.Channel.EVENT
 
 
@@ -127,6 +128,43 @@ class PurchaseRepository:
                 some = numbers[start : start + _CHUNK]
                 found += self._lines(order, purchase_lines.c.item.in_(some))
         return found
+
+    def page(self, after: tuple[str, int, int, int], limit: int) -> list[PurchaseLine]:
+        """Return up to `limit` lines that stand for an order, those behind `after`.
+
+        They come by order id, receipt, item and line, and `after` is these of one line;
+        `FIRST` comes before all.
+        """
+        columns = purchase_lines.c
+        key = (columns.order_id, columns.receipt, columns.item, columns.line)
+        query = (
+            sa.select(*[columns[name] for name in _NAMES])
+            .where(
+                columns.store_id == self._store_id,
+                columns.order_id.is_not(None),
+                columns.void.is_(False),
+                sa.tuple_(*key) > sa.tuple_(*map(sa.literal, after)),
+            )
+            .order_by(*key)
+            .limit(limit)
+        )
+        return [PurchaseLine(*row) for row in self._transaction.execute(query)]
+
+    def bought_by_event(self, after_seq: int, limit: int) -> list[PurchaseLine]:
+        """Return up to `limit` lines that only a `buy` event tells of, by their `seq`."""
+        columns = purchase_lines.c
+        query = (
+            sa.select(*[columns[name] for name in _NAMES])
+            .where(
+                columns.store_id == self._store_id,
+                columns.seq > after_seq,
+                columns.channel == _BY_EVENT,
+                columns.void.is_(False),
+            )
+            .order_by(columns.seq)
+            .limit(limit)
+        )
+        return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
     def _lines(
         self, *which: sa.ColumnElement[bool], limit: int | None = None

@@ -8,6 +8,7 @@ are read in one transaction too, into a new SQLite file.
 """
 
 import os
+import time
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,8 @@ from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import is_current, migrate
 from productrecs.storage.sqlite_connection import storage_error
 
-_PAGES: Final = 2_048  # at a time; 8 MiB
+_PAGES: Final = 512  # at a time; 2 MiB
+_LONGEST_REST: Final = 0.25
 _BYTES_A_ROW: Final = 100  # about; for the progress bar only
 
 
@@ -80,8 +82,11 @@ def _copy_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None
                 copy.execute(f"PRAGMA {pragma}").fetchall()  # we sync it ourselves
             with copy.backup("main", _bare(snapshot), "main") as backup:
                 while not backup.done:
+                    began = time.monotonic()
                     backup.step(_PAGES)
                     os.fdatasync(descriptor)
+                    # As long as it took: commits of the service want the same disk.
+                    time.sleep(min(_LONGEST_REST, time.monotonic() - began))
                     copied = (backup.page_count - backup.remaining) * page
                     advance(copied - done)
                     done = copied

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from productrecs.core.errors import StorageError, UnsafeStorageError
+from productrecs.entrypoints.cli.doctor.address import check_address
 from productrecs.entrypoints.cli.doctor.findings import Finding, Level, wrong
 from productrecs.entrypoints.cli.doctor.installation import (
     check_background,
@@ -55,6 +56,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
         yield wrong("configuration", str(error), "change it; nothing starts before")
         return
     yield from check_configuration(settings, os.environ)
+    yield from check_address(settings)
     try:
         with opened(data) as services:
             yield from check_folder(settings.data)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from productrecs.core.clock import DAY_MS, MINUTE_MS, Clock, iso
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
 from productrecs.entrypoints.cli.doctor.demand import check_demand
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
 from productrecs.entrypoints.cli.doctor.plans import check_plan
@@ -19,12 +19,14 @@ from productrecs.features.insights.diagnosis.diagnose import Symptom, diagnose
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import folder_of
 
 ENOUGH: Final = 20  # fewer records say nothing about a share
 UNKNOWN_SHARE: Final = 0.2
 WITHOUT_ORDER_SHARE: Final = 0.5
 STRANGER_SHARE: Final = 0.9
+STALE_MS: Final = HOUR_MS
 AHEAD_MS: Final = 5 * MINUTE_MS
 
 
@@ -52,6 +54,7 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
     told = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _identities(store, purchases, has_told_of_ids=told)
     yield from _model(services, store, model_id, sample)
+    yield from _freshness(services, store)
     yield from check_demand(services, store)
 
 
@@ -127,3 +130,19 @@ def _model(
         open_arrays(folder_of(services.models, store.store_id) / model_id)
     except BrokenModelError as error:
         yield wrong(store.domain, str(error), remedy)
+
+
+def _freshness(services: Services, store: Store) -> Iterator[Finding]:
+    """Yield whether learning keeps up: it does within a minute where a worker runs."""
+    with services.database.reading() as connection:
+        repository = TrainingRepository(connection, store.store_id)
+        head, model = repository.head(), repository.serving()
+    if head is None or model is None or model.applied_seq >= head.seq:
+        return
+    if model.trained_at < services.clock() - STALE_MS:
+        message = (
+            f"{head.seq - model.applied_seq:,} records since {iso(model.trained_at)} "
+            "were not learned from"
+        )
+        remedy = "start productrecs serve or productrecs worker, and look at its log"
+        yield wrong(store.domain, message, remedy)
