@@ -53,11 +53,11 @@ class Cases(NamedTuple):
 # tests/entrypoints/http/bodies and tests/trust/test_hostile.py send more of that.
 CASES: Final = {
     ("GET", "/v1/recommendations"): Cases(220, 220),
-    ("GET", "/v1/trending"): Cases(120, 120),
+    ("GET", "/v1/trending"): Cases(140, 140),
     ("GET", "/v1/search"): Cases(100, 100),
-    ("GET", "/v1/widget-config"): Cases(80, 80),
-    ("POST", "/v1/events"): Cases(60, 5),
-    ("POST", "/v1/items"): Cases(60, 5),
+    ("GET", "/v1/widget-config"): Cases(100, 100),
+    ("POST", "/v1/events"): Cases(30, 3),
+    ("POST", "/v1/items"): Cases(30, 3),
     ("POST", "/v1/orders"): Cases(60, 20),
     ("DELETE", "/v1/items/{item_id}"): Cases(50, 0),
     ("POST", "/orders/upload"): Cases(50, 50),

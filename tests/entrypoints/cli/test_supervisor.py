@@ -114,7 +114,7 @@ def test_a_killed_process_is_replaced_within_seconds(service: Service) -> None:
     for victim in victims:
         os.kill(victim, signal.SIGKILL)
 
-    # Two seconds are promised; these children load themselves, beside other tests.
+    # Two seconds are promised, on a machine that is not as busy as tests make it.
     assert until(lambda: len(service.started("api")) == 3) < 10
     assert until(lambda: len(service.started("steady")) == 2) < 10
     until(lambda: whole(service))

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from productrecs.entrypoints.cli.lifeline import Lifeline
@@ -19,8 +20,6 @@ from productrecs.entrypoints.cli.supervisor import Role, Supervisor
 from productrecs.entrypoints.http.serving import ServerOptions, run_server
 from tests.entrypoints.http.toy_server import PATIENCE, application
 
-PROGRAM = (sys.executable, "-m", "tests.entrypoints.cli.toy_service")
-
 
 def supervise(port: int, folder: Path, background: str) -> int:
     """Run the service."""
@@ -28,10 +27,10 @@ def supervise(port: int, folder: Path, background: str) -> int:
     number = listener.fileno()
     kind = "api" if background != "none" else "unable"
     roles = [
-        Role(f"api {n}", (kind, str(folder), str(number)), (number,), PROGRAM)
+        Role(f"api {n}", (kind, str(folder), str(number)), (number,), run=be_child)
         for n in range(2)
     ]
-    roles.append(Role("background", (background, str(folder), "-1"), (), PROGRAM))
+    roles.append(Role("background", (background, str(folder), "-1"), run=be_child))
 
     def on_ready() -> None:
         sys.stdout.write(address_of(listener) + "\n")
@@ -40,8 +39,13 @@ def supervise(port: int, folder: Path, background: str) -> int:
     return Supervisor(roles, on_ready, listener.close).run()
 
 
-def be_child(kind: str, folder: Path, number: int, lifeline: Lifeline) -> int:
+def be_child(command: Sequence[str]) -> int:
     """Be one process of the service."""
+    kind, folder, number, _, line = command
+    return _work(kind, Path(folder), int(number), Lifeline(int(line)))
+
+
+def _work(kind: str, folder: Path, number: int, lifeline: Lifeline) -> int:
     with (folder / "started").open("a") as started:
         started.write(f"{kind} {os.getpid()}\n")
     if kind == "unable":
@@ -60,13 +64,5 @@ def be_child(kind: str, folder: Path, number: int, lifeline: Lifeline) -> int:
     return 0
 
 
-def main() -> int:
-    """Return the exit status."""
-    if "--lifeline" not in sys.argv:
-        return supervise(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
-    kind, folder, number, _, lifeline = sys.argv[1:]
-    return be_child(kind, Path(folder), int(number), Lifeline(int(lifeline)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(supervise(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

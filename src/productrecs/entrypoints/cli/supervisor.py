@@ -32,14 +32,16 @@ PROGRAM: Final = (sys.executable, "-m", "productrecs")
 class Role:
     """One place in the group: a command of the program, and the files it inherits.
 
-    It is run by a copy of this process, which has the program loaded; with a `program` by
-    that, as a process that knows nothing of this one.
+    It is run by a copy of this process, which has the program loaded: `run` is given the
+    command, and returns the exit status. With a `program` it is run by that, as a process
+    that knows nothing of this one.
     """
 
     name: str
     command: tuple[str, ...]
     inherits: tuple[int, ...] = ()
     program: tuple[str, ...] | None = None
+    run: Callable[[Sequence[str]], int] = run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Supervisor:
             passed = (number, *role.inherits)
             process: Child
             if role.program is None:
-                process = Forked(role.name, lambda: run_command(command), passed)
+                process = Forked(role.name, lambda: role.run(command), passed)
             else:
                 process = subprocess.Popen(  # noqa: S603 - our own program
                     [*role.program, *command], stdin=subprocess.DEVNULL, pass_fds=passed
