@@ -74,7 +74,8 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 def _written_whole(file: str) -> Iterator[IO[str]]:
     """Give a file to write to; it has its name once all of it is there."""
     if file == "-":
-        yield click.get_text_stream("stdout", encoding="utf-8")
+        with click.open_file("-", "w", encoding="utf-8") as out:
+            yield out
         return
     path = Path(file)
     draft = path.with_name(f".{path.name}.part")

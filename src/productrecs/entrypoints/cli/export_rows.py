@@ -5,11 +5,9 @@ comes in meanwhile may or may not be in it.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
-
-import sqlalchemy as sa
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
@@ -72,7 +70,9 @@ def _standing(database: Database, store_id: StoreId) -> Iterator[tuple[str, Purc
     while True:
         with database.reading() as connection:
             page = PurchaseRepository(connection, store_id).page(after, PAGE)
-            names = _names(connection, store_id, [line.item for line in page])
+            names = CatalogRepository(connection, store_id).ids_of(
+                line.item for line in page
+            )
         for line in page:
             yield names[line.item], line
         if len(page) < PAGE:
@@ -92,20 +92,20 @@ _Page: TypeAlias = tuple[list[Fields], int | None]
 
 
 def _paged(
-    database: Database,
-    store_id: StoreId,
-    read: Callable[[sa.Connection, StoreId, int], _Page],
+    database: Database, store_id: StoreId, read: Callable[[Database, StoreId, int], _Page]
 ) -> Iterator[Fields]:
     after: int | None = -1
     while after is not None:
-        with database.reading() as connection:
-            rows, after = read(connection, store_id, after)
+        rows, after = read(database, store_id, after)
         yield from rows
 
 
-def _logged(connection: sa.Connection, store_id: StoreId, after: int) -> _Page:
-    page = EventRepository(connection, store_id).page(after, PAGE)
-    names = _names(connection, store_id, [row["item"] for row in page])
+def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
+    with database.reading() as connection:
+        page = EventRepository(connection, store_id).page(after, PAGE)
+        names = CatalogRepository(connection, store_id).ids_of(
+            row["item"] for row in page if row["item"] is not None
+        )
     rows = [_event(row, names) for row in page]
     return rows, page[-1]["seq"] if len(page) == PAGE else None
 
@@ -127,9 +127,10 @@ def _event(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
     return _said(told | {"timestamp": iso(row["ts"])})
 
 
-def _bought(connection: sa.Connection, store_id: StoreId, after: int) -> _Page:
-    page = PurchaseRepository(connection, store_id).bought_by_event(after, PAGE)
-    names = _names(connection, store_id, [line.item for line in page])
+def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
+    with database.reading() as connection:
+        page = PurchaseRepository(connection, store_id).bought_by_event(after, PAGE)
+        names = CatalogRepository(connection, store_id).ids_of(line.item for line in page)
     rows = [
         _said(
             {
@@ -154,13 +155,6 @@ def _who(shopper: str, session: str | None) -> Fields:
 
 def _said(told: Fields) -> Fields:
     return {name: value for name, value in told.items() if value is not None}
-
-
-def _names(
-    connection: sa.Connection, store_id: StoreId, numbers: Sequence[int | None]
-) -> dict[int, str]:
-    named = [number for number in numbers if number is not None]
-    return CatalogRepository(connection, store_id).ids_of(named)
 
 
 ROWS: Final[Mapping[str, Rows]] = MappingProxyType(

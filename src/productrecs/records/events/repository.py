@@ -1,7 +1,7 @@
 """The SQL of the event log, of the links between sessions and customers, and of retries."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -79,7 +79,7 @@ class EventRepository:
         for text in _FOLLOW:
             self._bare.run(text, (list(links), self._store_id))
 
-    def page(self, after_seq: int, limit: int) -> Sequence[sa.RowMapping]:
+    def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` rows of the log behind `after_seq`, in its order."""
         query = (
             sa.select(events)
@@ -87,7 +87,7 @@ class EventRepository:
             .order_by(events.c.seq)
             .limit(limit)
         )
-        return self._transaction.execute(query).mappings().all()
+        return [row._asdict() for row in self._transaction.execute(query)]
 
     def count(self, since_ms: int, until_ms: int) -> int:
         """Return how many rows of the log are later than `since_ms`, up to `until_ms`.

@@ -27,7 +27,7 @@ def check_address(settings: Settings) -> Iterator[Finding]:
         yield wrong("address", f"{base} cannot be trusted: {reason}", remedy)
     except (OSError, http.client.HTTPException) as error:
         remedy = f"start the service and its proxy, or correct {_VARIABLE}"
-        message = f"nobody answers at {base} ({error or type(error).__name__})"
+        message = f"nobody answers at {base} ({error})"
         yield note("address", message, remedy)
     else:
         if status != http.HTTPStatus.OK or not has_our_id:
