@@ -203,7 +203,7 @@ class _Process:
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
-        looking = asyncio.create_task(self._look_at_itself(context))
+        looking = asyncio.gather(self._look_at_itself(context), self.gate.pressure.watch())
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             async with _storing(context):

@@ -33,6 +33,7 @@ from productrecs.entrypoints.http.bodies import (
 from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
 from productrecs.entrypoints.http.origins import ForeignOriginError
 from productrecs.entrypoints.http.paths import BadPathError
+from productrecs.entrypoints.http.pressure import TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
 from productrecs.features.guides.library import UnknownGuideError
 from productrecs.features.widgets.config import (
@@ -98,6 +99,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         NotAFormError: Answer(415, "not_a_form"),
         TooManyUploadsError: Answer(429, "too_many_uploads"),
         QueueFullError: OVERLOADED,
+        TooMuchAtOnceError: OVERLOADED,
         BrokenIndexError: Answer(503, "search_rebuilding"),
         DamagedFilesError: Answer(503, "search_rebuilding"),
         StorageBusyError: Answer(503, "storage_busy"),

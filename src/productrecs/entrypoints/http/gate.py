@@ -39,6 +39,7 @@ from productrecs.entrypoints.http.errors import (
 )
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
+from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.traffic import Traffic
@@ -85,6 +86,7 @@ class Gate:
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._prefix = secrets.token_hex(6)
         self._count = itertools.count()
+        self.pressure = Pressure()
 
     def open(self, context: Context) -> None:
         """Begin to let requests in."""
@@ -155,7 +157,11 @@ class Gate:
         visit.cors = cors_headers(caller.store, visit.headers.get(b"origin"))
         if asks_for_a_plan(visit.scope["method"], wanted):
             caller.store.subscription.check_active(context.clock())
-        return not route.empty or await self._is_within_plan(visit, caller.store, context)
+        if not route.empty:
+            return True
+        if self.pressure.is_behind and self.pressure.lets_go(caller.store.store_id):
+            raise TooMuchAtOnceError
+        return await self._is_within_plan(visit, caller.store, context)
 
     async def _authenticate(
         self, visit: Visit, wanted: Credential, context: Context

@@ -113,7 +113,9 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "Twenty wait already",
             "20 uploads of this store wait or run; send this one when they are done",
         ),
-        "overloaded": Shown("Too much at once", "too much waits to be written; try again"),
+        "overloaded": Shown(
+            "Too much at once", "too many requests at once; send this one again"
+        ),
         "search_rebuilding": Shown(
             "The index was damaged", "the search index is being built anew; try again"
         ),
