@@ -6,6 +6,7 @@ a DB-API module, so this file is the missing part, as small as SQLAlchemy allows
 Connections are in autocommit until somebody says BEGIN.
 """
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self
@@ -194,7 +195,13 @@ class Connection:
 
     def commit(self) -> None:
         """Make the open transaction durable; without one, do nothing."""
-        self._end("COMMIT")
+        try:
+            self._end("COMMIT")
+        except Error:
+            # SQLAlchemy holds the transaction for ended, and would lend it to the next.
+            with contextlib.suppress(Error):
+                self.rollback()
+            raise
 
     def rollback(self) -> None:
         """Forget the open transaction; without one, do nothing."""
