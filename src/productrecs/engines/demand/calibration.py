@@ -29,8 +29,8 @@ OFTEN: Final = 2
 _LOOK_BACK: Final = 112
 _FEWEST: Final = 200  # misses, before a class has ends of its own
 _OUTSIDE: Final = 0.1  # of the days lie beyond each end
-_OUTSIDE_TOGETHER: Final = 0.2
-_MOST_ABOVE: Final = 0.15
+_OUTSIDE_TOGETHER: Final = 0.22
+_MOST_ABOVE: Final = 0.17
 """Where days without a sale keep p10 at 0, none lies below the band, and p90 comes down to
 where this share is above: a band that holds nine days in ten tells nobody anything."""
 
