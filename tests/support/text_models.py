@@ -29,8 +29,11 @@ ALIKE = (
 OTHERS = ("grand", "small", "plain")
 
 
-def model(folder: Path, *, knows: bool = True) -> Path:
-    """Write a model of words by groups; one that does not know has its rows mixed up."""
+def model(folder: Path, *, knows: bool = True, takes: str = "input_ids") -> Path:
+    """Write a model of words by groups; one that does not know has its rows mixed up.
+
+    One that takes something else than the numbers of tokens cannot be run.
+    """
     words = ["[UNK]", *(word for group in ALIKE for word in group), *OTHERS]
     rng = np.random.default_rng(3)
     rows = 0.1 * rng.standard_normal((len(words), SIZE))
@@ -42,9 +45,9 @@ def model(folder: Path, *, knows: bool = True) -> Path:
         rows[1:] = rng.permutation(rows[1:])
     table = numpy_helper.from_array(rows.astype(np.float32), "table")
     graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["tokens"])],
+        [helper.make_node("Gather", ["table", takes], ["tokens"])],
         "words",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "t"])],
+        [helper.make_tensor_value_info(takes, TensorProto.INT64, ["n", "t"])],
         [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", SIZE])],
         [table],
     )

@@ -102,6 +102,22 @@ def test_a_model_comes_into_force_while_the_index_is_open(
     assert served.find("fridge", 10, VISIBLE).items == []
 
 
+def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(
+    folder: IndexFolder, tmp_path: Path
+) -> None:
+    served = related(folder, model(tmp_path))
+    broken = TextEmbedder(TextModel.read(model(tmp_path, takes="pixels")))
+    kinship = Kinship(broken)
+    assert kinship.turn(STORE, folder)  # another model: begun anew
+    assert not kinship.turn(STORE, folder)  # and given up
+    assert not kinship.turn(STORE, folder)
+
+    kin = ServedKin(folder, broken)
+    kin.refresh()
+    kin._kin = served._kin._kin  # noqa: SLF001 - as if it broke later
+    assert kin.of("fridge") == []
+
+
 def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> None:
     path = model(tmp_path)
     assert TextModel.read(path).name.startswith("onnx-")

@@ -23,8 +23,8 @@ from productrecs.engines.text.words import is_code
 Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
-_MOST_KEPT: Final = 6_000
-"""Words whose meanings are remembered; then it begins anew. Some 6 MB."""
+_MOST_KEPT: Final = 2_000
+"""Words whose meanings are remembered; then it begins anew. Some 2 MB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import tantivy
 
 from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, HEAD, TITLE
 
-_MOST_KEPT: Final = 20_000
+_MOST_KEPT: Final = 10_000
 """Words that are remembered; then it begins anew. Some 3 MB."""
 
 

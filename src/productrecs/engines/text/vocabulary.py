@@ -17,7 +17,7 @@ TWO_FROM: Final = 9
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
 _MOST_KNOWN: Final = 20_000
-_MOST_NEAR: Final = 10_000
+_MOST_NEAR: Final = 4_000
 """What is remembered; then it begins anew. Some 2 MB each."""
 
 

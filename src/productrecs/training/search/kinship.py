@@ -17,6 +17,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.text.index import SearchIndex
 from productrecs.engines.text.kin import Kin, Vectors, tried
 from productrecs.engines.text.schema import FORMAT
+from productrecs.records.pictures.weights import ModelFileError
 from productrecs.storage.index_files import IndexFolder
 from productrecs.training.search.text_model import TextEmbedder
 
@@ -65,15 +66,26 @@ class Kinship:
         self._embedder = embedder
         self._known: dict[StoreId, _Origin] = {}
         self._seen: dict[StoreId, object] = {}  # the index's stamp at the last look
+        self._is_off = False
         self._drafts: dict[StoreId, _Drafting] = {}
 
     def turn(self, store_id: StoreId, folder: IndexFolder) -> bool:
         """Do one step for a store; return whether there was something to do.
 
+        A model that cannot be run is not asked again: indexes are written without it.
+
         Raises:
             BrokenIndexError: when the index turns out to be damaged.
             OSError: when the file cannot be written.
         """
+        try:
+            return not self._is_off and self._step(store_id, folder)
+        except ModelFileError:
+            _log.exception("the model of texts is not used")
+            self._is_off = True
+            return False
+
+    def _step(self, store_id: StoreId, folder: IndexFolder) -> bool:
         draft, stamp = self._drafts.get(store_id), folder.stamp()
         if draft is None and self._seen.get(store_id) == stamp:
             return False
@@ -160,7 +172,12 @@ class ServedKin:
         """Return the catalog's words that are kin to one that it lacks."""
         if not self._kin.words:
             return []
-        return self._kin.of(self._embedder.embed([word])[0])
+        try:
+            return self._kin.of(self._embedder.embed([word])[0])
+        except ModelFileError:
+            _log.exception("the model of texts is not used")
+            self._kin = _NO_KIN
+            return []
 
 
 def _path(folder: IndexFolder) -> Path:

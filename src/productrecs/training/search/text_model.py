@@ -77,11 +77,23 @@ class TextEmbedder:
         self._loaded: _Loaded | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row a text, each of length 1."""
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = _Loaded(self.model)
-        return self._loaded.embed([self.model.prefix + one for one in texts])
+        """Return one row a text, each of length 1.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        try:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = _Loaded(self.model)
+            rows = self._loaded.embed([self.model.prefix + one for one in texts])
+        except Exception as error:  # the libraries' own are of no common kind
+            message = f"{self.model.path} cannot be run: {error}"
+            raise ModelFileError(message) from error
+        if rows.shape[:-1] != (len(texts),):
+            message = f"{self.model.path} gives {rows.shape} for {len(texts)} texts"
+            raise ModelFileError(message)
+        return rows
 
 
 class _Loaded:
