@@ -105,17 +105,19 @@ def test_a_model_comes_into_force_while_the_index_is_open(
 def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(
     folder: IndexFolder, tmp_path: Path
 ) -> None:
-    served = related(folder, model(tmp_path))
+    path = model(tmp_path)
+    related(folder, path)
+    lost = TextEmbedder(TextModel.read(path))
+    path.unlink()
+    kin = ServedKin(folder, lost)
+    assert kin.refresh()
+    assert kin.of("fridge") == []
+
     broken = TextEmbedder(TextModel.read(model(tmp_path, takes="pixels")))
     kinship = Kinship(broken)
     assert kinship.turn(STORE, folder)  # another model: begun anew
     assert not kinship.turn(STORE, folder)  # and given up
     assert not kinship.turn(STORE, folder)
-
-    kin = ServedKin(folder, broken)
-    kin.refresh()
-    kin._kin = served._kin._kin  # noqa: SLF001 - as if it broke later
-    assert kin.of("fridge") == []
 
 
 def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> None:
