@@ -22,7 +22,7 @@ from PIL import Image, ImageOps
 from benchmarks.quality.datasets import ROOT, MissingDataError, folder
 from benchmarks.report import Figure
 from productrecs.engines.visual import Space, describe, fit_space
-from productrecs.engines.visual.descriptor import PICTURE_SIDE
+from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe_with_front
 from productrecs.records.pictures.decoding import decode
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ _CLASS_GAIN, _FIRST_GAIN, _TEN_GAIN = 1.5, 1.2, 1.1
 _SAME, _MS = 0.95, 40.0
 _PHOTO: Final = 800
 _ROUNDS: Final = 20
+_TEN: Final = 10
+_STUDIO: Final = 238  # brighter is the studio's wall
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,59 @@ def _measure_luma(report: Report) -> None:
         title = f"pictures, luma, another photo, hit@{first}"
         _add(report, title, _found(data, ours, first), floor, gain, note)
     _sheet("luma", data, ours)
+    _measure_elsewhere(report, data, pictures, descriptors)
+
+
+def _measure_elsewhere(
+    report: Report,
+    data: Photos,
+    pictures: Sequence[Pixels],
+    descriptors: npt.NDArray[np.uint8],
+) -> None:
+    """Let products find themselves when they are shown as shoppers would show them."""
+    catalog = np.flatnonzero(data.is_catalog)
+    space = fit_space(descriptors[catalog], data.groups)
+    known = space.vectors(descriptors[catalog])
+    lot, found = np.random.default_rng(2), dict[str, list[int]]()
+    floors = [pictures[one] for one in lot.permutation(len(pictures))[:40]]
+    for place, one in enumerate(catalog.tolist()):
+        floor = floors[int(lot.integers(len(floors)))]
+        for name, shown in _elsewhere(pictures[one], floor):
+            seen = space.vectors(np.stack(describe_with_front(shown))).mean(axis=0)
+            likes = known @ seen
+            found.setdefault(name, []).append(int((likes > likes[place]).sum()))
+    for name, ranks in found.items():
+        value = float(np.mean([rank == 0 for rank in ranks]))
+        ten = float(np.mean([rank < _TEN for rank in ranks]))
+        note = f"hit@10 {ten:.3f}; {len(ranks)} products"
+        report.add(Figure(f"pictures, luma, {name}, hit@1", value, "share", note=note))
+
+
+def _elsewhere(pixels: Pixels, floor: Pixels) -> Iterator[tuple[str, Pixels]]:
+    """Yield a studio's picture otherwise: cut out, before other grounds, in other light."""
+    height, width = pixels.shape[:2]
+    picture = Image.fromarray(pixels)
+    front = Image.fromarray(((pixels.min(axis=2) < _STUDIO) * 255).astype(np.uint8))
+    yield "itself", pixels
+    wide = Image.new("RGB", (int(width * 1.7), int(height * 1.7)), "white")
+    wide.paste(picture, (int(width * 0.35), int(height * 0.35)))
+    yield "with white margins", np.asarray(wide)
+    yield "cropped to itself", np.asarray(picture.crop(front.getbbox()))
+    clear = picture.convert("RGBA")
+    clear.putalpha(front)
+    saved = io.BytesIO()
+    clear.save(saved, "PNG")
+    yield "as a transparent PNG", decode(saved.getvalue(), PICTURE_SIDE)
+    ground = Image.new("RGB", picture.size, (40, 40, 40))
+    yield "on black", np.asarray(Image.composite(picture, ground, front))
+    strip = Image.fromarray(floor[: max(8, len(floor) // 5)])
+    ground = strip.resize(picture.size)
+    yield "on another photo's edge", np.asarray(Image.composite(picture, ground, front))
+    half = (width // 2, height // 2)
+    ground.paste(picture.resize(half), (width // 8, height // 3), front.resize(half))
+    yield "small and aside on it", np.asarray(ground)
+    warm = np.clip(pixels * np.array([1.1, 1.0, 0.85]), 0, 255)
+    yield "in warm light", warm.astype(np.uint8)
 
 
 def _measure_again(

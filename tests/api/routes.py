@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import ROUTES
 from tests.support.pictures import drawn, encoded
-from tests.support.service import OPERATOR
+from tests.support.service import OPERATOR, keep_look_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,6 +99,11 @@ def _script(kind: str) -> Callable[[Merchant], Call]:
     return lambda merchant: Call(f"/widget/v1/{kind}{merchant.account.domain}.js")
 
 
+@functools.cache
+def _look_picture(merchant: Merchant) -> Call:
+    return Call(keep_look_picture(merchant.account, encoded(drawn("red", "ball"))))
+
+
 PHOTO: Final = base64.b64encode(encoded(drawn("red", "ball"))).decode()
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
@@ -172,6 +177,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/widget/v1/{store_domain}.js"): Row(NOBODY, _script("")),
         ("GET", "/widget/v1/search-{store_domain}.js"): Row(NOBODY, _script("search-")),
         ("GET", "/widget/v1/look-{store_domain}.js"): Row(NOBODY, _script("look-")),
+        ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
+            NOBODY, _look_picture
+        ),
         ("POST", "/mcp"): Row(
             NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
         ),

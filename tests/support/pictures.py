@@ -11,12 +11,8 @@ from PIL import Image, ImageDraw
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.pictures.repository import (
-    Outcome,
-    PictureRepository,
-    State,
-    packed,
-)
+from productrecs.records.pictures.picture import Outcome, State, packed
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.training.visual.build import build_visual
 from productrecs.training.visual.embedding import OwnEmbedding
 

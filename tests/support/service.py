@@ -8,6 +8,7 @@ on a free port, over SQLite in a folder or a PostgreSQL. `Client` is one connect
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import http.client
 import itertools
 import json
@@ -26,6 +27,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
+from productrecs.core.ids import StoreId
+from productrecs.features.looks.picture import KeptPicture
+from productrecs.features.looks.repository import LookRepository
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -226,6 +230,21 @@ class Merchant:
         return {"x-api-key": self.account.secret, "content-type": "application/json"}
 
 
+_REGISTERED_BY: Final[dict[str, Service]] = {}
+
+
+def keep_look_picture(account: Account, data: bytes) -> str:
+    """Keep a JPEG for looks of a registered store; return the path that it is found at."""
+    picture = KeptPicture(hashlib.sha256(data).hexdigest()[:32], data, 160, 160)
+    with (
+        _REGISTERED_BY[account.store_id].database() as database,
+        database.transaction() as one,
+    ):
+        looks = LookRepository(one, StoreId(account.store_id))
+        looks.keep_picture(picture, system_ms())
+    return f"/look-pictures/{account.domain}/{picture.picture_id}.jpg"
+
+
 @dataclass
 class Service:
     """One service: `start` it, `kill` or `stop` it, and `start` it again.
@@ -412,6 +431,7 @@ class Service:
         )
         with self.database() as database:
             store, secret = register(database, wanted, system_ms)
+        _REGISTERED_BY[store.store_id] = self
         account = Account(store.store_id, store.domain, store.publishable_key, secret)
         return Merchant(account, self.client())
 

@@ -14,7 +14,8 @@ from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import State
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
-from productrecs.records.pictures.repository import Counts, PictureRepository
+from productrecs.records.pictures.picture import Counts
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog

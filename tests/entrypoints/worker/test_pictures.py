@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.server
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,18 +16,24 @@ from productrecs.entrypoints.worker.loop import Progress
 from productrecs.entrypoints.worker.pictures import AGAIN_MS, JOB, PictureDuties
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
-from productrecs.records.pictures.repository import Counts, PictureRepository
+from productrecs.records.pictures.picture import Counts
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.weights import EMBEDDER, read_model_file
 from productrecs.settings import Settings
 from productrecs.storage.job_queue import NewJob
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import pictures
 from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.training.visual.embedding import embedding_of
+from productrecs.training.visual.eye import Eye
 from productrecs.training.visual.served import ServedPictures
+from tests.records.pictures.test_embedding import mean_colour
 from tests.support.pictures import COLOURS, drawn, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Set
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
@@ -39,12 +46,16 @@ class _Shop(http.server.BaseHTTPRequestHandler):
 
     files: Mapping[str, bytes]
     asked: list[tuple[str, str | None]]
+    busy: Set[str] = frozenset()
 
     def do_GET(self) -> None:
         """Answer with the file, or that it is as it was, or that it is gone."""
         name, known = self.path.strip("/"), self.headers.get("If-None-Match")
         self.asked.append((name, known))
         data = self.files.get(name)
+        if name in self.busy:
+            self.send_error(502)
+            return
         if data is not None and known == f'"{len(data)}"':
             self.send_response(304)
             self.end_headers()
@@ -150,6 +161,69 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     assert known["blue"] == f'"{len(handler.files["blue"])}"'
     with services.database.reading() as connection:
         assert PictureRepository(connection, store.store_id).due(system_ms(), 9) == []
+
+
+def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
+    services: Services, shop: Any, tmp_path: Path
+) -> None:
+    handler, address = shop
+    handler.files = {colour: encoded(drawn(colour, "ball")) for colour in COLOURS}
+    store, _ = register(services.database, Registration("change.example"), system_ms)
+    addresses = {colour: f"{address}/{colour}" for colour in COLOURS}
+    say(services, store.store_id, **addresses)
+    with contextlib.closing(PictureDuties(services)) as duties:
+        see(services, duties, store.store_id)
+    first = model_of(services, store.store_id)
+    model = mean_colour(tmp_path / "colours.onnx")
+    changed = replace(services, settings=replace(services.settings, image_model=model))
+    handler.busy = {"red", "blue"}
+
+    with contextlib.closing(PictureDuties(changed)) as duties:
+        see(changed, duties, store.store_id)
+        assert model_of(services, store.store_id) == first  # two are not to be had now
+        served = ServedPictures(services.pictures, store.store_id)
+        assert served.follow(first)
+        with Viewer(embedder=model) as viewer:
+            eye = Eye(viewer, served, embedding_of(read_model_file(model, EMBEDDER)))
+            vector = eye.place(encoded(drawn("blue", "ball", seed=3)))
+        assert vector is not None  # photos find by the old way, too
+        number = int(served.model.like(vector, 1).items[0])
+        assert number == list(COLOURS).index("blue")
+        handler.busy = set()
+        _make_due(services, store.store_id)
+        see(changed, duties, store.store_id)
+
+    assert model_of(services, store.store_id) not in {None, first}
+    assert served.follow(model_of(services, store.store_id))
+    assert len(served.model) == len(COLOURS)
+    assert served.embedder.startswith("onnx-")
+
+
+def model_of(services: Services, store_id: StoreId) -> str | None:
+    with services.database.reading() as connection:
+        return PictureRepository(connection, store_id).standing().visual_id
+
+
+def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
+    services: Services, duties: PictureDuties, shop: Any
+) -> None:
+    handler, address = shop
+    handler.files = {"red": encoded(drawn("red", "ball"))}
+    store, _ = register(services.database, Registration("keep.example"), system_ms)
+    say(services, store.store_id, red=f"{address}/red", none=None)
+    see(services, duties, store.store_id)
+    first = model_of(services, store.store_id)
+    handler.asked.clear()
+
+    patches = [ItemPatch("red", {"price": 7.0}), ItemPatch("none", {"price": 7.0})]
+    with services.database.transaction() as transaction:
+        push(StoreLog(services.database, transaction, store.store_id), patches, system_ms())
+
+    assert see(services, duties, store.store_id) == Counts(1, 0, 0)
+    assert model_of(services, store.store_id) == first
+    assert handler.asked == []
+    say(services, store.store_id, red=None)  # null takes the picture away
+    assert see(services, duties, store.store_id) == Counts(0, 0, 0)
 
 
 def _make_due(services: Services, store_id: StoreId) -> None:

@@ -74,6 +74,17 @@ def test_what_is_transparent_stands_on_white_and_every_mode_is_read(mode: str) -
     assert found.min() > 240
 
 
+@pytest.mark.parametrize(("level", "ground"), [(250, 205), (90, 255)])
+def test_a_white_cut_out_does_not_vanish_on_white(level: int, ground: int) -> None:
+    picture = Image.new("RGBA", (60, 60), (0, 0, 0, 0))
+    picture.paste((level, level, level, 255), (15, 15, 45, 45))
+
+    found = decode(encoded(picture, "PNG"), 64)
+
+    assert found[2, 2].tolist() == [ground] * 3
+    assert found[30, 30].tolist() == [level] * 3
+
+
 def test_of_a_moving_picture_the_first_frame_counts() -> None:
     first, second = Image.new("RGB", (20, 20), "red"), Image.new("RGB", (20, 20), "blue")
     saved = io.BytesIO()

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from productrecs.records.pictures.embedding import prepared
 from productrecs.records.pictures.viewer import Viewer
 from productrecs.records.pictures.weights import EMBEDDER, read_model_file
-from productrecs.training.visual.embedding import embedding_of
+from productrecs.training.visual.embedding import Lessons, embedding_of
 from tests.support.pictures import COLOURS, drawn, encoded, pixels
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
         regions = viewer.regions(encoded(drawn("red", "ball")))
 
     descriptors = np.stack(seen)
-    space = embedding.learn(descriptors, [])
+    space, _ = embedding.learn(Lessons(descriptors, [], np.zeros((0, 2), np.intp)))
     vectors = embedding.place(descriptors, space)
     expected = prepared(pixels(drawn("red", "ball")), model)
     expected = expected.reshape(3, 4, 8, 4, 8).mean(axis=(2, 4)).ravel()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -94,11 +94,21 @@ class Space:
             raise ValueError(message)
         return space
 
-    def _some(self, descriptors: Descriptors) -> Floats:
+    def told(self, descriptors: Descriptors) -> Floats:
+        """Return what kinds are told apart by, [n, 2 * _BASIS]: colour, then shape."""
+        found = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
+        for start in range(0, len(descriptors), _CHUNK):
+            halves = self._halves(descriptors[start : start + _CHUNK])
+            found[start : start + _CHUNK] = _both(*halves)
+        return found
+
+    def _halves(self, descriptors: Descriptors) -> tuple[Floats, Floats]:
         centred = (descriptors.astype(np.float32) - self.mean) * self.weights
-        colour = centred[:, _IS_COLOUR] @ self.colour
-        shape = centred[:, ~_IS_COLOUR] @ self.shape
-        both = np.concatenate([_unit(colour), _unit(shape)], axis=1)
+        return centred[:, _IS_COLOUR] @ self.colour, centred[:, ~_IS_COLOUR] @ self.shape
+
+    def _some(self, descriptors: Descriptors) -> Floats:
+        colour, shape = self._halves(descriptors)
+        both = _both(colour, shape)
         kind = (both - self.kind_mean) @ self.kind
         parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
         told = [_unit(part) * share for part, share in zip(parts, _SHARE, strict=True)]
@@ -108,9 +118,9 @@ class Space:
 def fit_space(descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]) -> Space:
     """Return the space of a store's pictures.
 
-    `groups` are rows of pictures that are of one kind: categories, or what the same visits
-    looked at. They may overlap, and leave pictures out; without them nothing is learned of
-    kinds. Deterministic: the same pictures in the same order give the same space.
+    `groups` are rows of pictures that are of one kind: categories. They may overlap, and
+    leave pictures out; without them nothing is learned of kinds. Deterministic: the same
+    pictures in the same order give the same space.
     """
     rows = _sampled(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
@@ -121,14 +131,12 @@ def fit_space(descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]) 
     centred = (sample - mean) * weights
     colour = _axes(centred[:, _IS_COLOUR])
     shape = _axes(centred[:, ~_IS_COLOUR])
-    both = np.concatenate(
-        [_unit(centred[:, _IS_COLOUR] @ colour), _unit(centred[:, ~_IS_COLOUR] @ shape)],
-        axis=1,
-    )
+    both = _both(centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape)
     places = np.full(len(descriptors), -1, dtype=np.intp)
     places[rows] = np.arange(len(rows))
     kept = [found[found >= 0] for found in (places[group] for group in groups)]
-    kind = _telling(both, [group for group in kept if len(group) >= _GROUP])
+    spreads = spreads_of_groups(both, [group for group in kept if len(group) >= _GROUP])
+    kind = axes_that_tell(spreads)
     return Space(mean, weights, colour, shape, both.mean(axis=0), kind)
 
 
@@ -171,12 +179,21 @@ def _axes(centred: Floats) -> Floats:
     return axes
 
 
-def _telling(told: Floats, groups: Sequence[npt.NDArray[np.intp]]) -> Floats:
-    """Return the axes that tell groups apart best, [d, KIND] (Fisher's discriminant)."""
+class Spreads(NamedTuple):
+    """How pictures differ that belong together, and how those do that do not, [d, d]."""
+
+    within: Floats
+    between: Floats
+    axes: int  # that may be learned from it, at most
+
+
+def spreads_of_groups(
+    told: Floats, groups: Sequence[npt.NDArray[np.intp]]
+) -> Spreads | None:
+    """Return how groups of rows of `told` spread; None for fewer than two groups."""
     size = told.shape[1]
-    axes = np.zeros((size, KIND), dtype=np.float32)
     if len(groups) < 2:  # noqa: PLR2004 - one tells nothing from another
-        return axes
+        return None
     mean = told.mean(axis=0)
     within, between = np.zeros((size, size)), np.zeros((size, size))
     for group in groups:
@@ -185,13 +202,22 @@ def _telling(told: Floats, groups: Sequence[npt.NDArray[np.intp]]) -> Floats:
         within += (members - middle).T @ (members - middle)
         between += len(group) * np.outer(middle - mean, middle - mean)
     count = sum(len(group) for group in groups)
-    within, between = within / count, between / count
+    return Spreads(within / count, between / count, min(KIND, len(groups) - 1))
+
+
+def axes_that_tell(spreads: Spreads | None) -> Floats:
+    """Return the axes that tell apart best, [d, KIND] (Fisher's discriminant)."""
+    axes = np.zeros((2 * _BASIS, KIND), dtype=np.float32)
+    if spreads is None:
+        return axes
+    within, between, count = spreads
+    size = len(within)
     # Much is added to the spread within: a few hundred pictures say little of each axis.
-    within += np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
+    within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
     from scipy import linalg  # noqa: PLC0415 - a quarter second that only who learns needs
 
     found, turn = linalg.eigh(between, within)
-    best = np.argsort(-found)[: min(KIND, len(groups) - 1)]
+    best = np.argsort(-found)[:count]
     strength = np.maximum(found[best], 0.0)
     axes[:, : len(best)] = turn[:, best] * np.sqrt(strength / (1.0 + strength))
     return axes
@@ -220,6 +246,10 @@ def _lot(length: int, count: int) -> Floats:
     drawn = np.random.Generator(np.random.PCG64(20_261_121))
     axes: Floats = drawn.standard_normal((length, count), dtype=np.float32)
     return axes / np.float32(length**0.5)
+
+
+def _both(colour: Floats, shape: Floats) -> Floats:
+    return np.concatenate([_unit(colour), _unit(shape)], axis=1)
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Which looks does a store have? Made from files, published and taken back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.look_proposals import propose
 from productrecs.entrypoints.cli.session import (
     data_option,
     json_option,
@@ -23,7 +24,11 @@ from productrecs.features.looks.look import (
     LookError,
     checked_box,
 )
+from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
+from productrecs.records.pictures.viewer import Viewer
 from productrecs.tenancy.accounts.registration import find_store
+
+PICTURE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Spot(msgspec.Struct):
@@ -34,9 +39,16 @@ class _Spot(msgspec.Struct):
 
 class _Written(msgspec.Struct):
     item_id: str
-    image_url: str
+    image_url: str = ""
+    image: str = ""  # a file, to be kept here
     title: str = ""
     hotspots: list[_Spot] = []
+
+    def __post_init__(self) -> None:
+        """Refuse two pictures."""
+        if self.image_url and self.image:
+            message = "a look has image_url or image, not both"
+            raise ValueError(message)
 
 
 @click.group()
@@ -73,15 +85,16 @@ def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
 def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -> None:
     """Make looks from a file: JSON, one look or a list of them; all or none.
 
-    A look has item_id (the product whose page it stands on), image_url, title and
-    hotspots: label, bbox ([x, y, width, height], fractions of the picture) and item_id.
+    A look has item_id (the product whose page it stands on), image_url or image (a picture
+    beside FILE, which the service then keeps and shows itself), title and hotspots: label,
+    bbox ([x, y, width, height], fractions of the picture) and item_id.
     """
-    contents = _read(file)
+    written = _read(file)
     with opened(data) as services:
         store = find_store(services.database, domain)
-        made = Looks(services.database, store, services.clock).add(
-            contents, publish=publish
-        )
+        looks_of = Looks(services.database, store, services.clock)
+        contents = _contents(looks_of, written, file.parent)
+        made = looks_of.add(contents, publish=publish)
     for one in made:
         click.echo(f"Made look {one.look_id} on {one.content.item_id} ({one.state}).")
 
@@ -89,7 +102,8 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
 @looks.command()
 @click.argument("domain")
 @click.option("--item", required=True, help="The product whose page it stands on.")
-@click.option("--image-url", required=True, help="Where the picture is.")
+@click.option("--image-url", default="", help="Where the picture is.")
+@click.option("--image", type=PICTURE, help="A picture for the service to keep and show.")
 @click.option("--title", default="", help="Its title.")
 @click.option(
     "--hotspot",
@@ -104,6 +118,7 @@ def add(  # noqa: PLR0913 - one an option
     *,
     item: str,
     image_url: str,
+    image: Path | None,
     title: str,
     hotspots: tuple[str, ...],
     publish: bool,
@@ -114,10 +129,12 @@ def add(  # noqa: PLR0913 - one an option
     Example: productrecs looks add shop.example.com --item tent
     --image-url https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
     """
-    content = LookContent(item, image_url, title, tuple(map(_spot, hotspots)))
+    spots = tuple(map(_spot, hotspots))
     with opened(data) as services:
         store = find_store(services.database, domain)
         looks_of = Looks(services.database, store, services.clock)
+        kept = _keep(looks_of, [image])[0] if image else ""
+        content = LookContent(item, image_url, title, spots, kept)
         made = looks_of.add([content], publish=publish)[0]
     click.echo(f"Made look {made.look_id} on {item} ({made.state}).")
 
@@ -128,15 +145,41 @@ def add(  # noqa: PLR0913 - one an option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
-    """Let a look say what FILE says: JSON, as `import` reads it."""
-    contents = _read(file)
-    if len(contents) != 1:
+    """Let a look say what FILE says: JSON, as `import` reads it.
+
+    Without image_url and image it keeps the picture that it has.
+    """
+    written = _read(file)
+    if len(written) != 1:
         message = "the file must hold one look"
         raise LookError(message)
     with opened(data) as services:
         store = find_store(services.database, domain)
-        Looks(services.database, store, services.clock).edit(look_id, contents[0])
+        looks_of = Looks(services.database, store, services.clock)
+        looks_of.edit(look_id, _contents(looks_of, written, file.parent)[0])
     click.echo(f"Look {look_id} says what {file.name} says.")
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@click.argument("file", type=PICTURE)
+@data_option
+def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
+    """Let a look have the picture FILE, kept and shown by the service.
+
+    JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels. It is kept as a JPEG of
+    at most 1,600 pixels a side, upright, without what else the file says.
+    """
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = Looks(services.database, store, services.clock)
+        looks_of.one(look_id)
+        with Viewer() as viewer:
+            kept = looks_of.keep_picture(file.read_bytes(), viewer)
+        looks_of.show_picture(look_id, kept)
+    size = f"{kept.width} x {kept.height} pixels, {len(kept.content):,} bytes"
+    click.echo(f"Look {look_id} has the picture {file.name} ({size}).")
 
 
 @looks.command()
@@ -185,7 +228,7 @@ def _change(data: Path | None, domain: str, change: Callable[[Looks], Look]) -> 
     click.echo(f"Look {changed.look_id} is {changed.state}.")
 
 
-def _read(file: Path) -> list[LookContent]:
+def _read(file: Path) -> list[_Written]:
     """Return the looks that a file tells.
 
     Raises:
@@ -196,6 +239,18 @@ def _read(file: Path) -> list[LookContent]:
     except msgspec.DecodeError as error:
         message = f"{file.name} holds no looks: {error}"
         raise LookError(message) from error
+    return told if isinstance(told, list) else [told]
+
+
+def _contents(
+    looks_of: Looks, written: Sequence[_Written], folder: Path
+) -> list[LookContent]:
+    """Return what looks say, once their own pictures are kept.
+
+    Raises:
+        LookError: when a picture's file cannot be read.
+    """
+    kept = iter(_keep(looks_of, [folder / one.image for one in written if one.image]))
     return [
         LookContent(
             one.item_id,
@@ -205,9 +260,27 @@ def _read(file: Path) -> list[LookContent]:
                 Hotspot(spot.label, checked_box(spot.bbox), spot.item_id)
                 for spot in one.hotspots
             ),
+            next(kept) if one.image else "",
         )
-        for one in (told if isinstance(told, list) else [told])
+        for one in written
     ]
+
+
+def _keep(looks_of: Looks, files: Sequence[Path]) -> list[str]:
+    """Keep pictures; return the id of each.
+
+    Raises:
+        LookError: when a file cannot be read, or holds no picture.
+    """
+    kept = []
+    with Viewer() as viewer:
+        for file in files:
+            try:
+                kept.append(looks_of.keep_picture(file.read_bytes(), viewer).picture_id)
+            except (OSError, NotAPictureError, PictureTooLargeError) as error:
+                message = f"{file.name} cannot be the picture of a look: {error}"
+                raise LookError(message) from error
+    return kept
 
 
 def _spot(text: str) -> Hotspot:
@@ -235,3 +308,6 @@ def _told(look: Look) -> dict[str, Any]:
         **content,
         "hotspots": spots,
     }
+
+
+looks.add_command(propose)

@@ -15,13 +15,8 @@ from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.records.pictures.decoding import decode
 from productrecs.records.pictures.follow import follow_catalog
-from productrecs.records.pictures.repository import (
-    Due,
-    Outcome,
-    PictureRepository,
-    State,
-    packed,
-)
+from productrecs.records.pictures.picture import Due, Outcome, State, packed
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.visual.build import build_visual
 from productrecs.training.visual.embedding import OwnEmbedding

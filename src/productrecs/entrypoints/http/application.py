@@ -44,6 +44,7 @@ from productrecs.entrypoints.http.public import (
     guides,
     health,
     index,
+    look_pictures,
     mcp,
     metrics,
     reference,
@@ -138,6 +139,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         reference.router,
         guides.router,
         widgets.router,
+        look_pictures.router,
         mcp.router,
         index.router,
     ):

@@ -60,6 +60,7 @@ FORECAST_PATH: Final = "/v1/forecast/items/{item_id}"
 GUIDE_PATH: Final = "/docs-md/{slug}.md"
 GUIDE_PAGE_PATH: Final = "/guides/{slug}"
 ASSET_PATH: Final = "/docs/{asset}"
+LOOK_PICTURE_PATH: Final = "/look-pictures/{store_domain}/{picture_id}.jpg"
 SCRIPT_PATH: Final = "/widget/v1/{store_domain}.js"
 
 # Every route of the service. A route that is not here does not exist.
@@ -117,16 +118,19 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         SCRIPT_PATH: Route({"GET": Credential.NONE}),
         "/widget/v1/search-{store_domain}.js": Route({"GET": Credential.NONE}),
         "/widget/v1/look-{store_domain}.js": Route({"GET": Credential.NONE}),
+        LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),
     }
 )
-# The folders of the documentation and of the widgets' scripts, each with its route.
+# The folders of the documentation and of the widgets' scripts, each with its route; one
+# that ends in a slash has folders of its own, such as a store's.
 PAGES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         path.rpartition("/")[0]: ROUTES[path]
         for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH, SCRIPT_PATH)
     }
+    | {"/look-pictures/": ROUTES[LOOK_PICTURE_PATH]}
 )
 
 

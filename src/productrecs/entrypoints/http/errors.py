@@ -36,6 +36,7 @@ from productrecs.entrypoints.http.paths import BadPathError
 from productrecs.entrypoints.http.pressure import TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
 from productrecs.features.guides.library import UnknownGuideError
+from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.widgets.config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
@@ -91,6 +92,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         ForeignOriginError: Answer(403, "origin_refused"),
         UnknownItemError: Answer(404, "item_unknown"),
         UnknownGuideError: Answer(404, "guide_unknown"),
+        UnknownPictureError: Answer(404, "picture_unknown"),
         UnknownUploadError: Answer(404, "upload_unknown"),
         BodyTooLargeError: Answer(413, "body_too_large"),
         FileTooLargeError: Answer(413, "body_too_large"),

@@ -236,7 +236,11 @@ def _route(path: str) -> Route | None:
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
     if path in {ITEM_PATH, FORECAST_PATH}:
         return None
-    return ROUTES.get(path) or PAGES.get(path.rpartition("/")[0])
+    return ROUTES.get(path) or _page(path.rpartition("/")[0])
+
+
+def _page(folder: str) -> Route | None:
+    return PAGES.get(folder) or PAGES.get(folder.rpartition("/")[0] + "/")
 
 
 async def _search_fast(context: Context, store: Store, visit: Visit) -> SearchReply | None:

@@ -1,12 +1,22 @@
-"""What does the address say? Paths and query strings, decoded strictly."""
+"""What does the address say? Paths and query strings, decoded strictly; and our own."""
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
+
+from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
 
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
+
 _ITEM_PREFIX: Final = b"/v1/items/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
+
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
+)
 
 
 class BadPathError(ProductRecsError):
@@ -55,3 +65,21 @@ def plain_query(query: bytes) -> dict[str, str] | None:
                 return None
         found[name] = value
     return found
+
+
+def base_url(request: Request) -> str:
+    """Return the address under which the caller reached us, without a slash at its end.
+
+    The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
+    behind a proxy with TLS, X-Forwarded-Proto.
+    """
+    exchange: Exchange = request.scope["productrecs"]
+    settings = exchange.context.services.settings
+    if settings.base_url:
+        return settings.base_url
+    given = request.headers.get("x-forwarded-proto", "").split(",")[-1].strip().lower()
+    scheme = given if given in {"http", "https"} else "http"
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host):
+        host = f"localhost:{settings.port}"
+    return f"{scheme}://{host.lower()}"

@@ -91,6 +91,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "No such guide",
             "there is no guide of this name; try quickstart, items, orders",
         ),
+        "picture_unknown": Shown(
+            "No such picture",
+            "no look has this picture any more; GET /v1/looks names what there is",
+        ),
         "upload_unknown": Shown(
             "No such upload",
             "this store has no upload of this id; POST /orders/upload gives one",

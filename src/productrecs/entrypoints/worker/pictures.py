@@ -31,12 +31,10 @@ from productrecs.records.pictures.fetching import (
 )
 from productrecs.records.pictures.follow import follow_catalog
 from productrecs.records.pictures.pace import Pace
+from productrecs.records.pictures.picture import Due, Outcome, State, packed
 from productrecs.records.pictures.repository import (
-    Due,
-    Outcome,
     PictureRepository,
-    State,
-    packed,
+    stores_seen_by_others,
     stores_with_work,
 )
 from productrecs.records.pictures.viewer import Viewer
@@ -92,19 +90,25 @@ class PictureDuties:
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}
         self._waiting: dict[StoreId, _Waiting] = {}
-        self._looked_at: set[StoreId] = set()  # for pictures of another embedding
+        self._others: set[StoreId] | None = None  # whose pictures another embedding saw
 
     def stores_to_see(self) -> Sequence[StoreId]:
-        """Return the stores that have pictures to fetch, or to let be found."""
+        """Return the stores that have pictures to fetch, or to let be found.
+
+        Those of another embedding are looked for once: it changes with the process only.
+        """
         with self._services.database.reading() as connection:
-            return stores_with_work(connection, system_ms())
+            if self._others is None:
+                self._others = set(stores_seen_by_others(connection, self._embedding.name))
+            found = stores_with_work(connection, system_ms())
+        return sorted({*found, *self._others})
 
     def see(self, job: Job, progress: Progress) -> None:
         """Follow the catalog, fetch what is due, and let it be found."""
         database, store_id = self._services.database, job.store_id
         until = time.monotonic() + SLICE_SECONDS
-        if store_id not in self._looked_at:
-            self._looked_at.add(store_id)
+        if self._others and store_id in self._others:
+            self._others.discard(store_id)
             with database.transaction(synced=False) as transaction:
                 repository = PictureRepository(transaction, store_id)
                 repository.embed_again(self._embedding.name, system_ms())

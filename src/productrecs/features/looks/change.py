@@ -1,11 +1,12 @@
 """How does a merchant make looks? Checked, and whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from productrecs.core.clock import Clock
+from productrecs.core.clock import DAY_MS, Clock
 from productrecs.features.looks.look import (
     MOST_LOOKS,
+    Hotspot,
     Look,
     LookContent,
     LookError,
@@ -13,7 +14,10 @@ from productrecs.features.looks.look import (
     UnknownLookError,
     checked,
 )
+from productrecs.features.looks.picture import KeptPicture, kept_picture
 from productrecs.features.looks.repository import LookRepository
+from productrecs.records.pictures.decoding import MOST_BYTES, PictureTooLargeError
+from productrecs.records.pictures.viewer import Viewer
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -46,6 +50,7 @@ class Looks:
             repository = LookRepository(transaction, self._store_id)
             for content in kept:
                 number = repository.next_id()
+                _check_kept(repository, content)
                 look = Look(number, content, state, now_ms if publish else None, now_ms)
                 repository.add(look)
                 added.append(look)
@@ -54,14 +59,87 @@ class Looks:
                 raise LookError(message)
         return added
 
+    def keep_picture(self, data: bytes, viewer: Viewer) -> KeptPicture:
+        """Keep a merchant's picture for a look; what no look has by tomorrow is forgotten.
+
+        `LookContent.picture_id` names it then.
+
+        Raises:
+            NotAPictureError: when `data` is none that can be read.
+            PictureTooLargeError: when it has too many bytes or pixels.
+            StoreGoneError: when the store was deleted.
+        """
+        if len(data) > MOST_BYTES:
+            message = f"a picture may have {MOST_BYTES >> 20} MiB"
+            raise PictureTooLargeError(message)
+        picture, now_ms = kept_picture(data, viewer), self._clock()
+        with self._database.transaction() as transaction:
+            repository = LookRepository(transaction, self._store_id)
+            repository.next_id()
+            repository.forget_pictures("", now_ms - DAY_MS)
+            repository.keep_picture(picture, now_ms)
+        return picture
+
+    def picture(self, picture_id: str) -> bytes | None:
+        """Return a kept picture, a JPEG."""
+        with self._database.reading() as connection:
+            return LookRepository(connection, self._store_id).picture(picture_id)
+
+    def one(self, look_id: int) -> Look:
+        """Return one look.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        with self._database.reading() as connection:
+            found = LookRepository(connection, self._store_id).find(look_id)
+        if found is None:
+            raise _unknown(look_id)
+        return found
+
     def edit(self, look_id: int, content: LookContent) -> Look:
         """Keep what a look says now; whether it is published stays.
+
+        A content that names no picture leaves it the one that it has.
 
         Raises:
             LookError: when it says something impossible.
             UnknownLookError: when there is none of this id.
         """
-        return self._changed(look_id, content=checked(content))
+
+        def say(known: LookContent) -> LookContent:
+            if content.image_url or content.picture_id:
+                return checked(content)
+            kept, url = known.picture_id, known.image_url
+            return checked(replace(content, image_url=url, picture_id=kept))
+
+        return self._changed(look_id, say=say)
+
+    def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
+        """Let a look have more hotspots: those of the proposals that were accepted, say.
+
+        Raises:
+            LookError: when one says something impossible, or there are too many.
+            UnknownLookError: when there is none of this id.
+        """
+        return self._changed(
+            look_id,
+            say=lambda content: checked(
+                replace(content, hotspots=(*content.hotspots, *hotspots))
+            ),
+        )
+
+    def show_picture(self, look_id: int, picture: KeptPicture) -> Look:
+        """Let a look have a picture that is kept here; its hotspots stay.
+
+        Raises:
+            LookError: when the picture is not kept any more.
+            UnknownLookError: when there is none of this id.
+        """
+        kept = picture.picture_id
+        return self._changed(
+            look_id, say=lambda content: replace(content, image_url="", picture_id=kept)
+        )
 
     def publish(self, look_id: int) -> Look:
         """Show a look from now on; it is the newest of its product.
@@ -88,7 +166,7 @@ class Looks:
         return self._changed(look_id, State.ARCHIVED)
 
     def remove(self, look_id: int) -> None:
-        """Forget a look.
+        """Forget a look, and its picture unless another look has it.
 
         Raises:
             UnknownLookError: when there is none of this id.
@@ -96,11 +174,17 @@ class Looks:
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.next_id()
-            if not repository.remove(look_id):
+            known = repository.find(look_id)
+            if known is None:
                 raise _unknown(look_id)
+            repository.remove(look_id)
+            repository.forget_pictures(known.content.picture_id, self._clock() - DAY_MS)
 
     def _changed(
-        self, look_id: int, state: State | None = None, content: LookContent | None = None
+        self,
+        look_id: int,
+        state: State | None = None,
+        say: Callable[[LookContent], LookContent] = lambda content: content,
     ) -> Look:
         now_ms = self._clock()
         with self._database.transaction() as transaction:
@@ -111,13 +195,24 @@ class Looks:
                 raise _unknown(look_id)
             changed = replace(
                 known,
-                content=content or known.content,
+                content=say(known.content),
                 state=state or known.state,
                 published_at=(now_ms if state is State.PUBLISHED else known.published_at),
                 updated_at=now_ms,
             )
+            is_another = changed.content.picture_id != known.content.picture_id
+            if is_another:
+                _check_kept(repository, changed.content)
             repository.change(changed)
+            if is_another:
+                repository.forget_pictures(known.content.picture_id, now_ms - DAY_MS)
         return changed
+
+
+def _check_kept(repository: LookRepository, content: LookContent) -> None:
+    if content.picture_id and not repository.has_picture(content.picture_id):
+        message = "the look's picture is not kept here any more; give it once more"
+        raise LookError(message)
 
 
 def _unknown(look_id: int) -> UnknownLookError:

@@ -11,7 +11,8 @@ from productrecs.core.errors import ProductRecsError
 
 MOST_LOOKS: Final = 5_000
 MOST_HOTSPOTS: Final = 20
-_LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_ID, _LONGEST_URL = 200, 80, 255, 2_000
+LONGEST_LABEL: Final = 80
+_LONGEST_TITLE, _LONGEST_ID, _LONGEST_URL = 200, 255, 2_000
 _SIDES: Final = 4
 _SLACK: Final = 1e-6  # of a box that reaches the edge, after rounding
 
@@ -25,6 +26,10 @@ class LookError(ProductRecsError):
 
 class UnknownLookError(ProductRecsError):
     """The store has no look of this id."""
+
+
+class UnknownPictureError(ProductRecsError):
+    """The store keeps no such picture for a look."""
 
 
 class State(StrEnum):
@@ -46,12 +51,16 @@ class Hotspot:
 
 @dataclass(frozen=True, slots=True)
 class LookContent:
-    """What a merchant says of a look; `item_id` is the product whose page it stands on."""
+    """What a merchant says of a look; `item_id` is the product whose page it stands on.
+
+    Its picture is at `image_url`, or one that the service keeps: either, not both.
+    """
 
     item_id: str
-    image_url: str
+    image_url: str = ""
     title: str = ""
     hotspots: tuple[Hotspot, ...] = ()
+    picture_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +80,7 @@ def checked(content: LookContent) -> LookContent:
     Raises:
         LookError: when it says something impossible.
     """
-    if not re.fullmatch(r"(https?:/)?/[^/\s\\<>\"][^\s\\<>\"]*", content.image_url):
-        message = "a look's image_url must be an http or https address, or a path (/...)"
-        raise LookError(message)
-    _check_text("image_url", content.image_url, _LONGEST_URL)
+    _check_picture(content)
     _check_id("item_id", content.item_id)
     _check_text("title", content.title, _LONGEST_TITLE)
     if len(content.hotspots) > MOST_HOTSPOTS:
@@ -82,7 +88,7 @@ def checked(content: LookContent) -> LookContent:
         raise LookError(message)
     for number, one in enumerate(content.hotspots):
         where = f"hotspots.{number}"
-        _check_text(f"{where}.label", one.label, _LONGEST_LABEL)
+        _check_text(f"{where}.label", one.label, LONGEST_LABEL)
         _check_id(f"{where}.item_id", one.item_id)
         checked_box(one.box, f"{where}.bbox")
     return content
@@ -104,6 +110,18 @@ def checked_box(box: Sequence[float], where: str = "bbox") -> Box:
         "and lie in it"
     )
     raise LookError(message)
+
+
+def _check_picture(content: LookContent) -> None:
+    if bool(content.image_url) == bool(content.picture_id):
+        message = "a look needs one picture: an image_url, or an image that is kept here"
+        raise LookError(message)
+    if content.picture_id:
+        return
+    if not re.fullmatch(r"(https?:/)?/[^/\s\\<>\"][^\s\\<>\"]*", content.image_url):
+        message = "a look's image_url must be an http or https address, or a path (/...)"
+        raise LookError(message)
+    _check_text("image_url", content.image_url, _LONGEST_URL)
 
 
 def _check_id(where: str, text: str) -> None:

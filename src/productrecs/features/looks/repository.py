@@ -7,20 +7,31 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import Hotspot, Look, LookContent, State
-from productrecs.storage.dialects import HotReader
+from productrecs.features.looks.picture import KeptPicture
+from productrecs.storage.dialects import HotReader, upsert
 from productrecs.storage.store_log import next_of
-from productrecs.storage.tables import looks, store_heads
+from productrecs.storage.tables import look_pictures, looks, store_heads
 
 _PUBLISHED_SQL: Final = (
-    "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, updated_at "
-    "FROM looks WHERE store_id = ? AND state = 'published' "
+    "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, "
+    "updated_at, picture_id FROM looks WHERE store_id = ? AND state = 'published' "
     "ORDER BY published_at, look_id"
+)
+
+_PICTURE_SQL: Final = (
+    "SELECT content FROM look_pictures WHERE store_id = ? AND picture_id = ?"
 )
 
 
 def read_published(reader: HotReader, store_id: StoreId) -> list[Look]:
     """Return a store's published looks, the newest last."""
     return [_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
+
+
+def read_picture(reader: HotReader, store_id: StoreId, picture_id: str) -> bytes | None:
+    """Return the JPEG of a picture that the service keeps for a store's looks."""
+    rows = reader.all(_PICTURE_SQL, (store_id, picture_id))
+    return bytes(rows[0][0]) if rows else None
 
 
 class LookRepository:
@@ -73,12 +84,59 @@ class LookRepository:
         )
         self._transaction.execute(query.values(_values(look)))
 
-    def remove(self, look_id: int) -> bool:
-        """Forget a look; return whether there was one."""
+    def remove(self, look_id: int) -> None:
+        """Forget a look."""
         query = looks.delete().where(
             looks.c.store_id == self._store_id, looks.c.look_id == look_id
         )
-        return self._transaction.execute(query).rowcount > 0
+        self._transaction.execute(query)
+
+    def has_picture(self, picture_id: str) -> bool:
+        """Return whether a picture is kept."""
+        kept = look_pictures.c
+        query = sa.select(kept.picture_id).where(self._is_picture(picture_id))
+        return self._transaction.execute(query).first() is not None
+
+    def picture(self, picture_id: str) -> bytes | None:
+        """Return the JPEG of a kept picture."""
+        query = sa.select(look_pictures.c.content).where(self._is_picture(picture_id))
+        found = self._transaction.execute(query).scalar_one_or_none()
+        return None if found is None else bytes(found)
+
+    def keep_picture(self, picture: KeptPicture, now_ms: int) -> None:
+        """Keep a picture; the same content twice is one, from now on."""
+        row = upsert(self._transaction, look_pictures).values(
+            store_id=self._store_id,
+            picture_id=picture.picture_id,
+            content=picture.content,
+            width=picture.width,
+            height=picture.height,
+            created_at=now_ms,
+        )
+        self._transaction.execute(
+            row.on_conflict_do_update(
+                index_elements=[look_pictures.c.store_id, look_pictures.c.picture_id],
+                set_={"created_at": now_ms},
+            )
+        )
+
+    def forget_pictures(self, picture_id: str, before_ms: int) -> None:
+        """Forget a picture, and all from before a time, where no look has them."""
+        kept = look_pictures.c
+        named = sa.select(looks.c.picture_id).where(
+            looks.c.store_id == self._store_id, looks.c.picture_id.is_not(None)
+        )
+        self._transaction.execute(
+            look_pictures.delete().where(
+                kept.store_id == self._store_id,
+                sa.or_(kept.picture_id == picture_id, kept.created_at < before_ms),
+                kept.picture_id.not_in(named),
+            )
+        )
+
+    def _is_picture(self, picture_id: str) -> sa.ColumnElement[bool]:
+        kept = look_pictures.c
+        return sa.and_(kept.store_id == self._store_id, kept.picture_id == picture_id)
 
     def _select(self) -> sa.Select[Any]:
         kept = looks.c
@@ -91,6 +149,7 @@ class LookRepository:
             kept.state,
             kept.published_at,
             kept.updated_at,
+            kept.picture_id,
         ).where(kept.store_id == self._store_id)
 
 
@@ -105,14 +164,16 @@ def _values(look: Look) -> dict[str, Any]:
         "state": look.state,
         "published_at": look.published_at,
         "updated_at": look.updated_at,
+        "picture_id": content.picture_id or None,
     }
 
 
 def _look(row: Any) -> Look:
-    look_id, item_id, image_url, title, hotspots, state, published_at, updated_at = row
+    look_id, item_id, image_url, title, hotspots, state, published_at = row[:7]
+    updated_at, picture_id = row[7:]
     spots = tuple(
         Hotspot(label, (x, y, width, height), shown)
         for label, x, y, width, height, shown in json.loads(hotspots)
     )
-    content = LookContent(item_id, image_url, title, spots)
+    content = LookContent(item_id, image_url, title, spots, picture_id or "")
     return Look(int(look_id), content, State(state), published_at, updated_at)

@@ -4,17 +4,21 @@ It reads strangers' files, so it holds nothing: no database, no key, no network.
 question is an operation and the bytes of a file, each answer a status and bytes.
 """
 
+import io
 import os
 import resource
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from productrecs.engines.visual.descriptor import (
     LEAST_SIDE,
@@ -50,7 +54,17 @@ class Embedding(Protocol):
 
 
 HEAD: Final = struct.Struct("<cI")
-DESCRIBE, LOOK, REGIONS = b"d", b"l", b"r"
+DESCRIBE, LOOK, REGIONS, REWRITE = b"d", b"l", b"r", b"w"
+LOOK_OWN, REGIONS_OWN = b"L", b"R"
+"""The same in our own way, whatever model of the operator's there is."""
+
+SIZE: Final = struct.Struct("<II")
+"""Of a picture that was written anew: width and height, before the JPEG."""
+
+REWRITTEN_SIDE: Final = 1_600
+_QUALITIES: Final = (86, 74, 58, 40)
+_MOST_REWRITTEN: Final = 1 << 20  # bytes, wherever a lower quality brings it there
+
 REGION: Final = struct.Struct("<fffffII")
 """A box, how sure a detector is (below 0 without one), lengths of label and descriptor."""
 SEEN, NO_PICTURE, TOO_LARGE = b"+", b"-", b">"
@@ -63,17 +77,13 @@ _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[Detecting]] = []  # the operator's, if there is one
 _EMBEDDERS: Final[list[Embedding]] = []
 _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
-_NICENESS: Final = 10  # whoever asks for a list goes before whoever shows a photo
+_NICENESS: Final = 5  # lists go before photos
 
 
 def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
     """Return the status and the bytes that answer a question."""
     try:
-        if operation == DESCRIBE:
-            return SEEN, _told(decode(data, _side()))
-        if operation == REGIONS:
-            return SEEN, _regions(data)
-        return SEEN, _views(data)
+        return SEEN, _OPERATIONS[operation](data)
     except NotAPictureError as error:
         return NO_PICTURE, str(error).encode()
     except PictureTooLargeError as error:
@@ -82,12 +92,24 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
         return NO_PICTURE, b"the picture takes too much memory to read"
 
 
-def _views(data: bytes) -> bytes:
+def _views(data: bytes, *, own: bool = False) -> bytes:
     """Return the descriptors of a photo and of what stands in its front."""
     pixels = decode(data, _VIEW_SIDE)
-    if not _EMBEDDERS:
+    if own or not _EMBEDDERS:
         return b"".join(one.tobytes() for one in describe_with_front(pixels))
     return _told(pixels) + _told(np.ascontiguousarray(front_of(pixels)))
+
+
+def _rewritten(data: bytes) -> bytes:
+    """Return a picture as a JPEG that carries pixels and nothing else."""
+    picture, written = Image.fromarray(decode(data, REWRITTEN_SIDE)), b""
+    for quality in _QUALITIES:
+        saved = io.BytesIO()
+        picture.save(saved, "JPEG", quality=quality, progressive=True, optimize=True)
+        written = saved.getvalue()
+        if len(written) <= _MOST_REWRITTEN:
+            break
+    return SIZE.pack(*picture.size) + written
 
 
 def _told(pixels: Pixels) -> bytes:
@@ -101,7 +123,7 @@ def _side() -> int:
     return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
-def _regions(data: bytes) -> bytes:
+def _regions(data: bytes, *, own: bool = False) -> bytes:
     """Return the places of a photo where something could be, each with its descriptor."""
     pixels = decode(data, _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE)
     if _DETECTORS:
@@ -109,7 +131,7 @@ def _regions(data: bytes) -> bytes:
     else:
         found = [(tuple(box), -1.0, "") for box in propose(pixels).tolist()]
     windows = [_window(pixels, box) for box, _, _ in found]
-    if _EMBEDDERS:
+    if _EMBEDDERS and not own:
         seen = [_told(_shrunk(pixels[window])) for window in windows]
     else:
         seen = [one.tobytes() for one in describe_parts(pixels, windows)]
@@ -139,6 +161,22 @@ def _shrunk(part: Pixels) -> Pixels:
         size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
         part = scaled(part.astype(np.float32), size[0], size[1]).clip(0, 255)
     return np.ascontiguousarray(part.astype(np.uint8))
+
+
+def _description(data: bytes) -> bytes:
+    return _told(decode(data, _side()))
+
+
+_OPERATIONS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = MappingProxyType(
+    {
+        DESCRIBE: _description,
+        LOOK: _views,
+        LOOK_OWN: partial(_views, own=True),
+        REGIONS: _regions,
+        REGIONS_OWN: partial(_regions, own=True),
+        REWRITE: _rewritten,
+    }
+)
 
 
 def main() -> None:

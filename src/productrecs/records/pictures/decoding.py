@@ -22,6 +22,9 @@ LEAST_SIDE: Final = 8
 Image.MAX_IMAGE_PIXELS = None  # it warns far too late; the header is checked here
 
 _WHITE: Final = (255, 255, 255, 255)
+_GREY: Final = (205, 205, 205, 255)
+_NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
+_FEW: Final = 32
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -65,7 +68,8 @@ def format_of(data: bytes) -> str | None:
 def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
-    Of a moving picture the first frame; what is transparent stands on white.
+    Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
+    would be gone otherwise.
 
     Raises:
         NotAPictureError: when it is none that can be read.
@@ -112,9 +116,20 @@ def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
             (size[0], size[1]), Image.Resampling.BICUBIC, reducing_gap=2
         )
     if picture.mode == "RGBA":
-        ground = Image.new("RGBA", picture.size, _WHITE)
+        ground = Image.new("RGBA", picture.size, _ground_of(picture))
         picture = Image.alpha_composite(ground, picture)
     return np.asarray(picture.convert("RGB"))
+
+
+def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
+    """Return what a cut-out stands on: white, but for what is white itself: light grey."""
+    pixels = np.asarray(picture.resize((_FEW, _FEW), Image.Resampling.BOX), np.float64)
+    seen = pixels[..., 3] / 255.0
+    if seen.sum() < 1.0:
+        return _WHITE
+    levels = pixels[..., :3].mean(axis=2)
+    level = float((levels * seen).sum() / seen.sum())
+    return _GREY if level > _NEARLY_WHITE else _WHITE
 
 
 def _eight_bits(picture: Image.Image) -> Image.Image:

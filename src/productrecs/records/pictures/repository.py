@@ -1,119 +1,58 @@
 """The SQL of pictures: which are wanted, which are due, what they look like."""
 
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
-import numpy as np
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.types import Descriptor
+from productrecs.records.pictures.picture import (
+    TEACHES,
+    Counts,
+    Due,
+    Failure,
+    Outcome,
+    Shown,
+    Standing,
+    State,
+    unpacked,
+)
 from productrecs.storage.dialects import upsert
 from productrecs.storage.store_log import StoreGoneError, next_of
 from productrecs.storage.tables import items, pictures, store_heads
 
-_PAGE: Final = 2_000
-
-
-class State(StrEnum):
-    """How far a picture has come."""
-
-    PENDING = "pending"  # not fetched yet, or to be tried again
-    INDEXED = "indexed"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A picture to be fetched."""
-
-    number: int
-    url: str
-    attempts: int
-    etag: str | None
-    modified: str | None
-    embedder: str | None  # that made the descriptor there is
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What fetching one picture came to; `descriptor` is None where it stays as it is."""
-
-    number: int
-    url: str  # that was fetched: another may be wanted by now
-    state: State
-    due_at: int
-    attempts: int = 0
-    reason: str | None = None
-    etag: str | None = None
-    modified: str | None = None
-    descriptor: bytes | None = None
-    embedder: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many of a store's pictures stand where; indexed: a list can show their like."""
-
-    indexed: int
-    pending: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A picture that could not be had, and why."""
-
-    item_id: str
-    url: str
-    reason: str
-    attempts: int
-    is_final: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a store's pictures follow its catalog, and what serves them."""
-
-    catalog_seq: int
-    pictured_seq: int
-    picture_seq: int
-    visual_seq: int
-    visual_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An item that has a descriptor: since when, its price and its categories."""
-
-    number: int
-    seq: int
-    price: float | None
-    categories: str  # JSON
-
 
 def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
-    """Return the stores that have pictures to fetch, or to let be found."""
+    """Return the stores that have pictures to fetch, to let be found, or to learn of."""
     heads = store_heads.c
     behind = sa.select(heads.store_id).where(
-        sa.or_(heads.catalog_seq > heads.pictured_seq, heads.picture_seq > heads.visual_seq)
+        sa.or_(
+            heads.catalog_seq > heads.pictured_seq,
+            heads.picture_seq > heads.visual_seq,
+            sa.and_(
+                heads.visual_id.is_not(None),
+                heads.seq >= 2 * heads.visual_taught_seq + TEACHES,
+            ),
+        )
     )
     due = sa.select(pictures.c.store_id).where(pictures.c.due_at <= now_ms)
     found = connection.execute(behind.union(due)).scalars()
     return sorted(StoreId(one) for one in found)
 
 
-def packed(descriptor: Descriptor) -> bytes:
-    """Return a descriptor as it is kept: a third of its size."""
-    return zlib.compress(descriptor.tobytes(), 1)
+def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[StoreId]:
+    """Return the stores with pictures that another embedder than this one has seen.
 
-
-def unpacked(data: bytes) -> Descriptor:
-    """Return a descriptor that was kept."""
-    return np.frombuffer(zlib.decompress(data), dtype=np.uint8)
+    It goes through all pictures: to be asked when a process begins, not more often.
+    """
+    kept = pictures.c
+    query = sa.select(kept.store_id).where(
+        kept.embedder.is_not(None),
+        kept.embedder != embedder,
+        kept.state == State.INDEXED,
+    )
+    return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
 
 
 class PictureRepository:
@@ -137,6 +76,8 @@ class PictureRepository:
             heads.picture_seq,
             heads.visual_seq,
             heads.visual_id,
+            heads.seq,
+            heads.visual_taught_seq,
         ).where(heads.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         if row is None:
@@ -297,13 +238,13 @@ class PictureRepository:
         return [Shown(*row) for row in self._transaction.execute(query)]
 
     def count_of_others(self, embedder: str) -> int:
-        """Return how many pictures were seen by another embedder and wait for this one."""
+        """Return how many another embedder has seen that wait for this one, or its host."""
         kept = pictures.c
         query = sa.select(sa.func.count()).where(
             kept.store_id == self._store_id,
             kept.embedder.is_not(None),
             kept.embedder != embedder,
-            kept.state == State.INDEXED,
+            kept.state != State.FAILED,
         )
         return int(self._transaction.execute(query).scalar_one())
 
@@ -326,6 +267,14 @@ class PictureRepository:
             StoreGoneError: when the store was deleted.
         """
         self._set_head(visual_id=visual_id, visual_seq=seq)
+
+    def taught(self, seq: int) -> None:
+        """Note that visits up to `seq` of the log were learned from.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        self._set_head(visual_taught_seq=seq)
 
     def counts(self) -> Counts:
         """Return how many pictures stand where."""

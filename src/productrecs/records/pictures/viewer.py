@@ -17,10 +17,14 @@ from productrecs.records.pictures.child import (
     DESCRIBE,
     HEAD,
     LOOK,
+    LOOK_OWN,
     NO_PICTURE,
     REGION,
     REGIONS,
+    REGIONS_OWN,
+    REWRITE,
     SEEN,
+    SIZE,
     TOO_LARGE,
 )
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
@@ -66,17 +70,19 @@ class Viewer:
         """
         return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
 
-    def look(self, data: bytes) -> Descriptor:
+    def look(self, data: bytes, *, own: bool = False) -> Descriptor:
         """Return the descriptors of a photo and of what stands in its front, two rows.
+
+        With `own` they are ours, also where there is a model of the operator's.
 
         Raises:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        found = np.frombuffer(self._ask(LOOK, data), dtype=np.uint8)
+        found = np.frombuffer(self._ask(LOOK_OWN if own else LOOK, data), dtype=np.uint8)
         return found.reshape(2, -1)
 
-    def regions(self, data: bytes) -> list[Region]:
+    def regions(self, data: bytes, *, own: bool = False) -> list[Region]:
         """Return the places of a photo where something could be; at least one.
 
         With a detector what it detects, and none where it detects nothing.
@@ -85,7 +91,11 @@ class Viewer:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        told, found, start = self._ask(REGIONS, data), list[Region](), 0
+        told, found, start = (
+            self._ask(REGIONS_OWN if own else REGIONS, data),
+            list[Region](),
+            0,
+        )
         while start < len(told):
             *box, score, length, size = REGION.unpack_from(told, start)
             start += REGION.size
@@ -97,6 +107,19 @@ class Viewer:
             sure = None if score < 0 else float(score)
             found.append(Region((x, y, width, height), seen, label, sure))
         return found
+
+    def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
+        """Return a picture anew, as a JPEG of at most 1,600 pixels a side, and its size.
+
+        It is upright, on white where it was transparent, and carries nothing but pixels.
+
+        Raises:
+            NotAPictureError: as `describe`.
+            PictureTooLargeError: as `describe`.
+        """
+        told = self._ask(REWRITE, data)
+        width, height = SIZE.unpack_from(told)
+        return told[SIZE.size :], width, height
 
     @property
     def pid(self) -> int | None:

@@ -37,5 +37,5 @@ def delete_rows(transaction: sa.Connection) -> None:
 def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
     query = sa.select(table).order_by(*table.primary_key.columns)
     result = source.execution_options(stream_results=True).execute(query)
-    for page in result.partitions(_AT_ONCE):
+    for page in result.partitions(table.info.get("rows_at_once", _AT_ONCE)):
         yield [tuple(row) for row in page]

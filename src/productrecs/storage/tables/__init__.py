@@ -31,7 +31,7 @@ from productrecs.storage.tables.events import event_receipts, events, imports, s
 from productrecs.storage.tables.experiments import experiment_days, explorations, exposures
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
-from productrecs.storage.tables.looks import looks
+from productrecs.storage.tables.looks import look_pictures, looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.pictures import pictures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
@@ -57,6 +57,7 @@ __all__ = [
     "item_forecasts",
     "items",
     "jobs",
+    "look_pictures",
     "looks",
     "metadata",
     "metered_calls",

@@ -39,6 +39,7 @@ store_heads = sa.Table(
     sa.Column("picture_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("visual_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("visual_id", sa.String(64)),
+    sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
 )
 

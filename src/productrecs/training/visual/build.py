@@ -1,7 +1,7 @@
 """How does what pictures look like become a model that serves? Grown, or learned anew.
 
 A new picture joins the space that there is, and its neighbours' lists. The space itself is
-learned again when there are twice as many pictures.
+learned again when there are twice as many pictures, or twice as much that shoppers did.
 """
 
 import json
@@ -25,7 +25,8 @@ from productrecs.engines.visual.nearest import (
     with_new,
 )
 from productrecs.engines.visual.space import FEWEST
-from productrecs.records.pictures.repository import PictureRepository, Shown, Standing
+from productrecs.records.pictures.picture import Shown, Standing
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import (
     BrokenModelError,
@@ -33,7 +34,9 @@ from productrecs.storage.model_files import (
     open_arrays,
     publish_arrays,
 )
-from productrecs.training.visual.embedding import Embedding
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.visual.coviews import viewed_together
+from productrecs.training.visual.embedding import Embedding, Lessons
 
 _GROWN: Final = 2  # times as many pictures, and the space is learned again
 _PAGE: Final = 1_000
@@ -74,18 +77,19 @@ def build_visual(
         standing = repository.standing()
         shown = repository.shown(embedding.name)
         foreign = repository.count_of_others(embedding.name)
-    if standing.visual_id and standing.picture_seq <= standing.visual_seq:
+    may_teach = embedding.is_taught and standing.has_more_to_teach
+    if standing.visual_id and standing.picture_seq <= standing.visual_seq and not may_teach:
+        _taught(database, store_id, standing)
         return None
     if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
         return None  # most is still to be embedded anew; until then the old model serves
     folder = folder_of_pictures(root, store_id)
     before = _before(folder, standing, embedding)
-    if before is None or len(shown) >= _GROWN * max(
-        before.facts["learned_from"], FEWEST // 4
-    ):
-        space = embedding.learn(*_lessons(database, store_id, shown))
-        facts: dict[str, Any] = {"learned_from": len(shown)}
-        before = None
+    taught_seq = None
+    if before is None or may_teach or _has_grown(before, shown):
+        space, teacher = embedding.learn(_lessons(database, store_id, shown))
+        facts: dict[str, Any] = {"learned_from": len(shown), "taught_by": teacher}
+        before, taught_seq = None, standing.seq
     else:
         space, facts = embedding.known(before.arrays), dict(before.facts)
     vectors, is_new = _vectors(database, store_id, shown, embedding, space, before)
@@ -98,9 +102,24 @@ def build_visual(
     facts |= {"embedder": embedding.name, "pictures": len(shown)}
     visual_id = publish_arrays(folder, arrays, facts)
     with database.transaction(synced=False) as transaction:
-        PictureRepository(transaction, store_id).serve(visual_id, standing.picture_seq)
+        repository = PictureRepository(transaction, store_id)
+        repository.serve(visual_id, standing.picture_seq)
+        if taught_seq is not None:
+            repository.taught(taught_seq)
     forget_others(folder, {visual_id})
     return visual_id
+
+
+def _taught(database: Database, store_id: StoreId, standing: Standing) -> None:
+    """Note that what shoppers did teaches nothing here, where it would be asked again."""
+    if standing.has_more_to_teach:
+        with database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).taught(standing.seq)
+
+
+def _has_grown(before: _Before, shown: Sequence[Shown]) -> bool:
+    learned_from = int(before.facts["learned_from"])
+    return len(shown) >= _GROWN * max(learned_from, FEWEST // 4)
 
 
 def _before(folder: Path, standing: Standing, embedding: Embedding) -> _Before | None:
@@ -114,13 +133,17 @@ def _before(folder: Path, standing: Standing, embedding: Embedding) -> _Before |
         return None  # all of it can be built again
 
 
-def _lessons(
-    database: Database, store_id: StoreId, shown: Sequence[Shown]
-) -> tuple[npt.NDArray[np.uint8], list[npt.NDArray[np.intp]]]:
-    """Return descriptors to learn from, [n, length], and the rows of each category."""
-    places = np.linspace(0, len(shown) - 1, min(len(shown), _SAMPLE)).astype(int).tolist()
-    chosen = [shown[place] for place in places] if shown else []
+def _lessons(database: Database, store_id: StoreId, shown: Sequence[Shown]) -> Lessons:
+    """Return what to learn from: some pictures, and those that visits look at together."""
     with database.reading() as connection:
+        numbers = {one.number for one in shown}
+        pairs = viewed_together(TrainingRepository(connection, store_id), numbers)
+        wanted = {
+            number for number, _ in Counter(pairs.ravel().tolist()).most_common(_SAMPLE)
+        }
+        places = np.linspace(0, len(shown) - 1, min(len(shown), _SAMPLE)).astype(int)
+        wanted |= {shown[place].number for place in places.tolist()}
+        chosen = [one for one in shown if one.number in wanted]
         repository = PictureRepository(connection, store_id)
         found = dict(repository.descriptors([one.number for one in chosen]))
     chosen = [one for one in chosen if one.number in found]
@@ -130,7 +153,17 @@ def _lessons(
             members.setdefault(name, []).append(row)
     largest = sorted(members.values(), key=len, reverse=True)[:_GROUPS]
     descriptors = [found[one.number] for one in chosen]
-    return np.array(descriptors, dtype=np.uint8), [np.array(rows) for rows in largest]
+    rows_of = {one.number: row for row, one in enumerate(chosen)}
+    known = [
+        (rows_of[one], rows_of[other])
+        for one, other in pairs.tolist()
+        if one in rows_of and other in rows_of
+    ]
+    return Lessons(
+        np.array(descriptors, dtype=np.uint8),
+        [np.array(rows) for rows in largest],
+        np.array(known, dtype=np.intp).reshape(-1, 2),
+    )
 
 
 def _vectors(

@@ -1,19 +1,28 @@
 """Which embedding is it: ours without weights, or the operator's model? One interface."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual import Space, fit_space
+from productrecs.engines.visual import Space
 from productrecs.engines.visual.descriptor import FORMAT
 from productrecs.engines.visual.space import DIMENSIONS
+from productrecs.engines.visual.supervision import fit_taught_space
 from productrecs.records.pictures.weights import ModelFile
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Vectors = npt.NDArray[np.floating[Any]]
 Descriptors = npt.NDArray[np.uint8]
+
+
+class Lessons(NamedTuple):
+    """What a store's pictures are learned from."""
+
+    descriptors: Descriptors
+    groups: Sequence[npt.NDArray[np.intp]]  # rows of each category
+    pairs: npt.NDArray[np.integer[Any]]  # [n, 2] rows that one visit looked at
 
 
 class Embedding(Protocol):
@@ -23,10 +32,12 @@ class Embedding(Protocol):
     def name(self) -> str:
         """What descriptors are marked with: another name means other descriptors."""
 
-    def learn(
-        self, descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]
-    ) -> dict[str, npt.NDArray[Any]]:
-        """Return what is learned of a store's pictures, as arrays to keep."""
+    @property
+    def is_taught(self) -> bool:
+        """Whether what shoppers do teaches it anything."""
+
+    def learn(self, lessons: Lessons) -> tuple[dict[str, npt.NDArray[Any]], str]:
+        """Return what is learned of a store's pictures, as arrays, and who taught it."""
 
     def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return, of all arrays that were kept, those of `learn`."""
@@ -42,12 +53,12 @@ class OwnEmbedding:
     """Colour, texture and shape, weighed as the store's own pictures teach."""
 
     name: str = FORMAT
+    is_taught: bool = True
 
-    def learn(
-        self, descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]
-    ) -> dict[str, npt.NDArray[Any]]:
-        """Return the store's space."""
-        return fit_space(descriptors, groups).to_arrays()
+    def learn(self, lessons: Lessons) -> tuple[dict[str, npt.NDArray[Any]], str]:
+        """Return the store's space, and who taught it."""
+        space, verdict = fit_taught_space(*lessons)
+        return space.to_arrays(), verdict.teacher
 
     def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the space among the arrays."""
@@ -65,17 +76,17 @@ class OwnEmbedding:
 class ModelEmbedding:
     """The numbers of the operator's model, as they are: nothing is learned of a store."""
 
+    is_taught: bool = False
+
     def __init__(self, model: ModelFile) -> None:
         """Take what `model` says."""
         self.name = model.name
 
-    def learn(
-        self, descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]
-    ) -> dict[str, npt.NDArray[Any]]:
-        """Return how many numbers there are of a picture; `groups` teach it nothing."""
-        del groups
+    def learn(self, lessons: Lessons) -> tuple[dict[str, npt.NDArray[Any]], str]:
+        """Return how many numbers there are of a picture; nobody teaches it more."""
+        descriptors = lessons.descriptors
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
-        return {"space_length": np.array([length], dtype=np.int64)}
+        return {"space_length": np.array([length], dtype=np.int64)}, "nobody"
 
     def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return that among the arrays."""

@@ -58,10 +58,7 @@ class ServedPictures:
     def place(
         self, views: Descriptors, embedding: Embedding
     ) -> npt.NDArray[np.floating[Any]] | None:
-        """Return one vector for several views of a photo; None where none can be placed.
-
-        While the pictures are embedded anew, the old model serves items but no photos.
-        """
+        """Return one vector for several views of a photo; None where none can be placed."""
         placed = self.places(views, embedding)
         if placed is None:
             return None

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.facts import FACTS
-from productrecs.entrypoints.http.public.pages import base_url, content, document, page
+from productrecs.entrypoints.http.public.pages import content, document, page
 from productrecs.features.guides.guide import GUIDES, Guide
 from productrecs.features.guides.library import BASE, Library, index
 

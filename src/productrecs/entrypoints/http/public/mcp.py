@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from productrecs.entrypoints.http.bodies import KIB, parse_json, read_body
 from productrecs.entrypoints.http.documentation import errors
 from productrecs.entrypoints.http.origins import check_origin
-from productrecs.entrypoints.http.public.pages import base_url
+from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.schemas.problems import BodyError
 
 if TYPE_CHECKING:

@@ -1,21 +1,17 @@
 """How is a page for people sent: its frame, its safety headers, and when is it not sent?"""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from html import escape
 from importlib import resources
 from string import Template
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.entrypoints.http.documentation import Responses
-
-if TYPE_CHECKING:
-    from productrecs.entrypoints.http.context import Exchange
 
 HTML: Final = "text/html; charset=utf-8"
 # Ask each time, and be told "unchanged": a page is never older than the program.
@@ -34,9 +30,6 @@ _POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
-_HOST: Final = re.compile(
-    r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
-)
 
 
 def document(
@@ -107,24 +100,6 @@ def wants_html(request: Request) -> bool:
         if kind in {"application/json", "*/*"}:
             return False
     return False
-
-
-def base_url(request: Request) -> str:
-    """Return the address under which the caller reached us, without a slash at its end.
-
-    The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
-    behind a proxy with TLS, X-Forwarded-Proto.
-    """
-    exchange: Exchange = request.scope["productrecs"]
-    settings = exchange.context.services.settings
-    if settings.base_url:
-        return settings.base_url
-    given = request.headers.get("x-forwarded-proto", "").split(",")[-1].strip().lower()
-    scheme = given if given in {"http", "https"} else "http"
-    host = request.headers.get("host", "")
-    if not _HOST.fullmatch(host):
-        host = f"localhost:{settings.port}"
-    return f"{scheme}://{host.lower()}"
 
 
 def read_asset(name: str) -> bytes:

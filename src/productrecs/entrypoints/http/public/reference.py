@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 
 from productrecs.entrypoints.http.description import described_by
 from productrecs.entrypoints.http.documentation import errors, reply
+from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.pages import (
     FOR_EVER,
     INTERACTIVE,
     REVALIDATE,
-    base_url,
     content,
     digest,
     document,

@@ -141,7 +141,7 @@ def _built(name: str) -> _Script:
 
 async def _script(request: Request, name: str, domain: str) -> Response:
     exchange: Exchange = request.scope["productrecs"]
-    store = await _find(exchange.context, domain)
+    store = await find_store_of(exchange.context, domain)
     if store is None:
         return _unknown(domain)
     script, told = _built(name), facts_of(store)
@@ -161,7 +161,8 @@ def facts_of(store: "Store") -> bytes:
     return _encode({"key": store.publishable_key, "answers": _ANSWERS})
 
 
-async def _find(context: "Context", text: str) -> "Store | None":
+async def find_store_of(context: "Context", text: str) -> "Store | None":
+    """Return the store of a domain that stands in an address; None where there is none."""
     try:
         domain = normal_domain(text)
     except DomainError:

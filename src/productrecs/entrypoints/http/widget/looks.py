@@ -1,16 +1,21 @@
 """GET /v1/looks: the look that stands on a product's page."""
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.authentication import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.documentation import errors, look_reply
+from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.looks.look import Hotspot, Look
 from productrecs.records.merchandising.rule import Place
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
 
 router = APIRouter(tags=["widget"])
 
@@ -38,28 +43,34 @@ async def declared_look(
     """
     exchange: Exchange = request.scope["productrecs"]
     context = exchange.context
-    opened = await context.shops.open(exchange.known_caller.store)
-    return Response(answer_look(context, opened, item_id), media_type="application/json")
-
-
-def answer_look(context: Context, opened: OpenShop, item_id: str) -> bytes:
-    """Return the body of a reply; from memory alone."""
+    store = exchange.known_caller.store
+    opened = await context.shops.open(store)
     look = opened.looks.newest.get(item_id)
     if look is None:
-        return NOTHING
-    return b'{"look":%b}' % _encode(_told(look, opened, context.clock()))
+        return Response(NOTHING, media_type="application/json")
+    told = _told(look, _image_url(request, store, look), opened, context.clock())
+    return Response(b'{"look":%b}' % _encode(told), media_type="application/json")
 
 
-def _told(look: Look, opened: OpenShop, now_ms: int) -> dict[str, Any]:
+def _told(look: Look, image_url: str, opened: OpenShop, now_ms: int) -> dict[str, Any]:
     content = look.content
     return {
         "id": str(look.look_id),
         "title": content.title,
-        "image_url": content.image_url,
+        "image_url": image_url,
         "item_id": content.item_id,
         "hotspots": [_spot(one, opened, now_ms) for one in content.hotspots],
         "published_at": iso(look.published_at or look.updated_at),
     }
+
+
+def _image_url(request: Request, store: Store, look: Look) -> str:
+    """Return where a look's picture is: elsewhere, or here."""
+    kept = look.content.picture_id
+    if not kept:
+        return look.content.image_url
+    path = LOOK_PICTURE_PATH.format(store_domain=store.domain, picture_id=kept)
+    return base_url(request) + path
 
 
 def _spot(spot: Hotspot, opened: OpenShop, now_ms: int) -> dict[str, Any]:

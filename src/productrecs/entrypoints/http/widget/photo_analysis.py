@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 from fastapi import APIRouter, Request, Response
 
 from productrecs.entrypoints.http.bodies import parse_json, read_body
@@ -18,11 +17,13 @@ from productrecs.entrypoints.http.schemas.photos import (
 )
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.widget.photos import PHOTO
-from productrecs.features.looks.analyze import Seen, Spot, analyze
+from productrecs.features.looks.analyze import Spot
+from productrecs.features.looks.spots import spots_in
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import Place
 from productrecs.records.pictures.decoding import NotAPictureError
 from productrecs.records.pictures.viewer import Viewer
+from productrecs.training.visual.eye import Eye
 
 router = APIRouter(tags=["widget"])
 
@@ -57,20 +58,12 @@ async def declared_analysis(request: Request) -> Response:
 def _told(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> bytes:
     photo = parse_bare_photo(parse_json(data))
     try:
-        regions = viewer.regions(photo)
+        shop, pictures = opened.shop, opened.pictures
+        eye = Eye(viewer, pictures, context.seeing.embedding)
+        visible = shop.shelf(context.clock(), Place.PRODUCT).visible
+        spots = spots_in(photo, eye, pictures.model, shop.catalog, visible)
     except NotAPictureError as error:
         raise unseeable(error) from error
-    shop, pictures = opened.shop, opened.pictures
-    descriptors = np.stack([one.descriptor for one in regions])
-    vectors = pictures.places(descriptors, context.seeing.embedding)
-    if vectors is None:
-        return b'{"hotspots":[]}'
-    seen = [
-        Seen(one.box, vector, one.label, one.confidence)
-        for one, vector in zip(regions, vectors, strict=True)
-    ]
-    visible = shop.shelf(context.clock(), Place.PRODUCT).visible
-    spots = analyze(pictures.model, shop.catalog, visible, seen)
     return _encode({"hotspots": [_spot(one, opened) for one in spots]})
 
 

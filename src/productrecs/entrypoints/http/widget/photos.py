@@ -19,6 +19,7 @@ from productrecs.features.search.by_photo import find_alike
 from productrecs.records.merchandising.rule import Place
 from productrecs.records.pictures.decoding import NotAPictureError
 from productrecs.records.pictures.viewer import Viewer
+from productrecs.training.visual.eye import Eye
 
 router = APIRouter(tags=["widget"])
 
@@ -56,12 +57,11 @@ async def declared_photo_search(request: Request) -> Response:
 
 def _found(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> bytes:
     photo = parse_photo(parse_json(data))
+    shop, pictures = opened.shop, opened.pictures
     try:
-        views = viewer.look(photo.data)
+        vector = Eye(viewer, pictures, context.seeing.embedding).place(photo.data)
     except NotAPictureError as error:
         raise unseeable(error) from error
-    shop, pictures = opened.shop, opened.pictures
-    vector = pictures.place(views, context.seeing.embedding)
     book = shop.book
     hits = find_alike(
         pictures.model,

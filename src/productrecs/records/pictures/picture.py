@@ -1,0 +1,107 @@
+"""What is kept of an item's picture, and of a store's pictures as a whole?"""
+
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from productrecs.engines.visual.types import Descriptor
+
+TEACHES: Final = 20_000
+"""Facts in a store's log, before it is asked whether visits teach what looks alike."""
+
+
+class State(StrEnum):
+    """How far a picture has come."""
+
+    PENDING = "pending"  # not fetched yet, or to be tried again
+    INDEXED = "indexed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A picture to be fetched."""
+
+    number: int
+    url: str
+    attempts: int
+    etag: str | None
+    modified: str | None
+    embedder: str | None  # that made the descriptor there is
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What fetching one picture came to; `descriptor` is None where it stays as it is."""
+
+    number: int
+    url: str  # that was fetched: another may be wanted by now
+    state: State
+    due_at: int
+    attempts: int = 0
+    reason: str | None = None
+    etag: str | None = None
+    modified: str | None = None
+    descriptor: bytes | None = None
+    embedder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of a store's pictures stand where; indexed: a list can show their like."""
+
+    indexed: int
+    pending: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A picture that could not be had, and why."""
+
+    item_id: str
+    url: str
+    reason: str
+    attempts: int
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a store's pictures follow its catalog, and what serves them."""
+
+    catalog_seq: int
+    pictured_seq: int
+    picture_seq: int
+    visual_seq: int
+    visual_id: str | None
+    seq: int  # of the store's log
+    taught_seq: int  # up to which shoppers' visits were learned from
+
+    @property
+    def has_more_to_teach(self) -> bool:
+        """Whether shoppers have done twice as much since they were learned from."""
+        return self.seq >= 2 * self.taught_seq + TEACHES
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item that has a descriptor: since when, its price and its categories."""
+
+    number: int
+    seq: int
+    price: float | None
+    categories: str  # JSON
+
+
+def packed(descriptor: Descriptor) -> bytes:
+    """Return a descriptor as it is kept: a third of its size."""
+    return zlib.compress(descriptor.tobytes(), 1)
+
+
+def unpacked(data: bytes) -> Descriptor:
+    """Return a descriptor that was kept."""
+    return np.frombuffer(zlib.decompress(data), dtype=np.uint8)

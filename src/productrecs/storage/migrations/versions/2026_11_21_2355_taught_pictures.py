@@ -1,0 +1,15 @@
+"""Note up to where shoppers' visits taught which pictures are alike."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "2026_11_21_2355"
+down_revision = "2026_11_21_2350"
+
+
+def upgrade() -> None:
+    """Add a column that the previous release does not look at."""
+    column = sa.Column(
+        "visual_taught_seq", sa.BigInteger(), server_default="0", nullable=False
+    )
+    op.add_column("store_heads", column)

@@ -1,0 +1,146 @@
+"""Are the pictures of looks kept whole, shown as we wrote them, and forgotten in time?"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from PIL import Image
+
+from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.features.looks.change import Looks
+from productrecs.features.looks.look import Hotspot, LookContent, LookError
+from productrecs.features.looks.repository import read_picture
+from productrecs.records.pictures.decoding import (
+    MOST_BYTES,
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.viewer import Viewer
+from productrecs.storage.tables import look_pictures
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    delete_store,
+    register,
+)
+from tests.support.pictures import drawn, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+URL = "https://i.example/look.jpg"
+MARK = "what the camera said"
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    now = 10 * DAY_MS
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def viewer() -> Iterator[Viewer]:
+    with Viewer() as found:
+        yield found
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return register(database, Registration("looks.example"), system_ms)[0]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def looks(database: Database, store: Store, clock: Clock) -> Looks:
+    return Looks(database, store, clock)
+
+
+def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
+    database: Database, store: Store, looks: Looks, viewer: Viewer
+) -> None:
+    exif = Image.Exif()
+    exif[0x010E], exif[0x0112] = MARK, 6  # lying on its side
+    wide = drawn("red", "ball", side=2_400).crop((0, 0, 2_400, 1_200))
+    clear = Image.new("RGBA", (50, 40), (0, 0, 0, 0))
+
+    kept = looks.keep_picture(encoded(wide, exif=exif), viewer)
+    (look,) = looks.add([LookContent("tent", picture_id=kept.picture_id)], publish=True)
+    empty = looks.keep_picture(encoded(clear, "PNG"), viewer)
+
+    content = looks.picture(kept.picture_id)
+    assert content == kept.content
+    shown = Image.open(io.BytesIO(kept.content))
+    assert (shown.format, shown.size) == ("JPEG", (800, 1_600))
+    assert (kept.width, kept.height) == shown.size
+    assert MARK.encode() not in kept.content
+    assert not shown.getexif()
+    assert Image.open(io.BytesIO(empty.content)).getpixel((20, 20)) == (255, 255, 255)
+    assert looks.one(look.look_id) == look
+    reader = database.hot_reader()
+    try:
+        assert read_picture(reader, store.store_id, kept.picture_id) == kept.content
+        assert read_picture(reader, store.store_id, "0" * 32) is None
+    finally:
+        reader.close()
+
+
+def test_what_is_no_picture_is_not_kept(looks: Looks, viewer: Viewer) -> None:
+    with pytest.raises(NotAPictureError):
+        looks.keep_picture(b"<svg/>", viewer)
+    with pytest.raises(PictureTooLargeError, match="10 MiB"):
+        looks.keep_picture(bytes(MOST_BYTES + 1), viewer)
+    for content in (
+        LookContent("a"),
+        LookContent("a", URL, picture_id="0" * 32),
+        LookContent("a", picture_id="0" * 32),
+    ):
+        with pytest.raises(LookError, match="picture"):
+            looks.add([content])
+    assert looks.all() == []
+
+
+def kept_by(database: Database) -> int:
+    with database.reading() as connection:
+        return len(connection.execute(look_pictures.select()).all())
+
+
+def test_a_picture_goes_with_the_last_look_that_has_it(
+    database: Database, store: Store, looks: Looks, viewer: Viewer, clock: Clock
+) -> None:
+    kept, other = (
+        looks.keep_picture(encoded(drawn("red", shape)), viewer)
+        for shape in ("ball", "box")
+    )
+    content = LookContent("tent", picture_id=kept.picture_id)
+    one, two = looks.add([content, content])
+    assert kept_by(database) == 2
+
+    looks.remove(one.look_id)
+    assert looks.picture(kept.picture_id)
+    spot = Hotspot("Tent", (0.1, 0.1, 0.5, 0.5), "tent")
+    changed = looks.edit(two.look_id, LookContent("rope", title="By the lake"))
+    assert changed.content.picture_id == kept.picture_id  # it keeps what it has
+    assert looks.add_hotspots(two.look_id, [spot]).content.hotspots == (spot,)
+    assert looks.show_picture(two.look_id, other).content.hotspots == (spot,)
+    assert looks.picture(kept.picture_id) is None
+    looks.edit(two.look_id, LookContent("rope", URL))
+    assert kept_by(database) == 0
+
+    looks.keep_picture(encoded(drawn("red", "cross")), viewer)  # no look ever has it
+    clock.now += DAY_MS + 1
+    looks.keep_picture(encoded(drawn("blue", "cross")), viewer)
+    assert kept_by(database) == 1
+    delete_store(database, store)
+    assert kept_by(database) == 0
