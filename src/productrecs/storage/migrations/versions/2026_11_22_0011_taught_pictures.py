@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_21_2355"
-down_revision = "2026_11_21_2350"
+revision = "2026_11_22_0011"
+down_revision = "2026_11_22_0010"
 
 
 def upgrade() -> None:

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_21_2350"
-down_revision = "2026_11_21_2320"
+revision = "2026_11_22_0010"
+down_revision = "2026_11_21_2356"
 
 
 def upgrade() -> None:
