@@ -27,6 +27,7 @@ ELSEWHERE = (
     "productrecs.features.search.rules",  # likewise
     "productrecs.features.search.listing",  # told as a 422 by the route
     "productrecs.engines.demand.",  # forecasting at night
+    "productrecs.engines.ranking.learn",  # in the background
     "productrecs.records.pictures.addresses",  # fetching in the background
     "productrecs.records.pictures.fetching",  # likewise
     "productrecs.records.pictures.weights",  # at a start
