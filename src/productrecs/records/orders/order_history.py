@@ -28,7 +28,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 CHUNK: Final = 500
-"""Lines of one transaction: it holds the write lock for some 8 ms, which events wait for."""
+"""Lines of one transaction: it holds the write lock, which events wait for, some 8 ms."""
 
 
 @dataclass(frozen=True)
