@@ -17,7 +17,7 @@ from productrecs.records.pictures.decoding import (
     NotAPictureError,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.viewer import PATIENT_SECONDS, Viewer
 from productrecs.storage.tables import look_pictures
 from productrecs.tenancy.accounts.registration import (
     Registration,
@@ -48,7 +48,7 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def viewer() -> Iterator[Viewer]:
-    with Viewer() as found:
+    with Viewer(PATIENT_SECONDS) as found:
         yield found
 
 

@@ -18,7 +18,7 @@ from productrecs.features.looks.look import Hotspot, Look, LookError
 from productrecs.features.looks.propose import Proposal, picture_of, proposals_of
 from productrecs.features.looks.spots import spots_in
 from productrecs.records.merchandising.rule import Place
-from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.viewer import PATIENT_SECONDS, Viewer
 from productrecs.records.pictures.weights import EMBEDDER, read_model_file
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
@@ -82,7 +82,7 @@ def _proposals(
     shop = opened_shop.shop
     visible = shop.shelf(services.clock(), Place.PRODUCT).visible
     data = picture_of(looks_of, look, settings.image_hosts)
-    with Viewer(detector=settings.image_detector, embedder=path) as viewer:
+    with Viewer(PATIENT_SECONDS, settings.image_detector, path) as viewer:
         pictures = opened_shop.pictures
         eye = Eye(viewer, pictures, embedding)
         spots = spots_in(data, eye, pictures.model, shop.catalog, visible)

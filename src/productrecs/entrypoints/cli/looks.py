@@ -25,7 +25,7 @@ from productrecs.features.looks.look import (
     checked_box,
 )
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
-from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.viewer import PATIENT_SECONDS, Viewer
 from productrecs.tenancy.accounts.registration import find_store
 
 PICTURE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -175,7 +175,7 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
         store = find_store(services.database, domain)
         looks_of = Looks(services.database, store, services.clock)
         looks_of.one(look_id)
-        with Viewer() as viewer:
+        with Viewer(PATIENT_SECONDS) as viewer:
             kept = looks_of.keep_picture(file.read_bytes(), viewer)
         looks_of.show_picture(look_id, kept)
     size = f"{kept.width} x {kept.height} pixels, {len(kept.content):,} bytes"
@@ -273,7 +273,7 @@ def _keep(looks_of: Looks, files: Sequence[Path]) -> list[str]:
         LookError: when a file cannot be read, or holds no picture.
     """
     kept = []
-    with Viewer() as viewer:
+    with Viewer(PATIENT_SECONDS) as viewer:
         for file in files:
             try:
                 kept.append(looks_of.keep_picture(file.read_bytes(), viewer).picture_id)

@@ -30,6 +30,9 @@ from productrecs.records.pictures.child import (
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 
 SECONDS: Final = 2.0
+PATIENT_SECONDS: Final = 15.0
+"""For a merchant's own picture: no page waits for it, and a busy machine may take long."""
+
 _START_SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
 _ENVIRONMENT: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LANG", "SYSTEMROOT")
