@@ -64,6 +64,17 @@ def test_what_did_best_counts(
     assert mixture.means[2].tolist() == [1, 0, 0]
 
 
+def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
+    nothing = np.zeros((40, HORIZON), np.float32)
+    came = Came(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
+    ways = Ways(told(2), told(2), told(0))
+
+    mixture, served = mixture_of(ways, came, np.repeat([1, 2], 20), has_model=True)
+
+    assert mixture.means[1:3].tolist() == [[0.5, 0, 0.5], [0, 0, 1]]
+    assert served.mean[0, 0] == 1
+
+
 def test_without_a_model_it_counts_nothing() -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
     came = Came(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.calibration import CLASSES
+from productrecs.engines.demand.calibration import CLASSES, OFTEN
 from productrecs.engines.demand.options import QUANTILES
 from productrecs.engines.demand.paths import Paths
 
@@ -97,6 +97,8 @@ def mixture_of(
         members = classes == one
         if members.any():
             sums = np.array([[loss[members].sum() for loss in pair] for pair in losses])
+            if one < OFTEN:  # of what rarely sells four weeks tell next to nothing
+                sums[-1] = np.inf
             means[one], bands[one] = (options[best] for best in sums.argmin(axis=0))
     mixture = Mixture(means, bands)
     return mixture, mixture.of(ways, classes)

@@ -1,7 +1,6 @@
 """What is on the shelves on a day, and how does each thing stand in the catalog?"""
 
 import random
-from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -119,19 +118,28 @@ def _ordinary_products() -> list[Product]:
 
 
 def catalog_items(
-    assortment: Assortment, days: Sequence[date], rng: random.Random
+    assortment: Assortment,
+    days: Sequence[date],
+    sold: Mapping[str, int],
+    rng: random.Random,
 ) -> list[dict[str, object]]:
-    """Return every product as an object of `POST /v1/items`."""
+    """Return every product as an object of `POST /v1/items`; `sold` are units by id."""
     return [
-        _item(assortment, product, days, rng) for product in assortment.products.values()
+        _item(assortment, product, days, sold.get(product.id, 0), rng)
+        for product in assortment.products.values()
     ]
 
 
 def _item(
-    assortment: Assortment, product: Product, days: Sequence[date], rng: random.Random
+    assortment: Assortment,
+    product: Product,
+    days: Sequence[date],
+    sold: int,
+    rng: random.Random,
 ) -> dict[str, object]:
     place = assortment.places[product.id]
-    stock = 0 if assortment.life(product).state == "sold_out" else _stock(product, rng)
+    is_sold_out = assortment.life(product).state == "sold_out"
+    stock = 0 if is_sold_out else _stock(sold / len(days), rng)
     return {
         "id": product.id,
         "sku": _sku(place, product),
@@ -148,9 +156,9 @@ def _item(
     }
 
 
-def _stock(product: Product, rng: random.Random) -> int:
-    usual = (240.0, 60.0, 18.0)[bisect((10.0, 60.0), product.price)]
-    return 1 + int(usual * rng.lognormvariate(-0.2, 0.7))
+def _stock(pace: float, rng: random.Random) -> int:
+    """Return units in stock of what sells `pace` a day: of most for a month or two."""
+    return rng.randint(2, 9) + int(pace * 50 * rng.lognormvariate(0, 0.7))
 
 
 def _sku(place: Place, product: Product) -> str:

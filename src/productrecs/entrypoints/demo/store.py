@@ -1,5 +1,6 @@
 """What does the demo shop hold, for a seed and a moment?"""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -49,5 +50,8 @@ def generate(seed: int, now_ms: int) -> DemoStore:
         dice(seed, "history"),
     )
     live_a_year(history)
-    items = catalog_items(assortment, days, dice(seed, "catalog"))
-    return DemoStore(items, history.order_rows(), history.events())
+    rows, sold = history.order_rows(), Counter[str]()
+    for row in rows:
+        sold[row["item_id"]] += int(row["quantity"])
+    items = catalog_items(assortment, days, sold, dice(seed, "catalog"))
+    return DemoStore(items, rows, history.events())
