@@ -30,7 +30,7 @@ Read = Callable[[Callable[[HotReader], Calls]], Awaitable[Calls]]
 
 KEEP_SECONDS: Final = 0.5
 LEAST_REST_SECONDS: Final = 0.005
-REST_FACTOR: Final = 25
+REST_FACTOR: Final = 10
 TOGETHER: Final = 500  # stores in one transaction
 QUIET_ROUNDS: Final = 1_200  # after ten minutes without a call a meter is forgotten
 
