@@ -51,7 +51,14 @@ BACKGROUND: Final = {
     *("experiment_days", "outcome_days", "insights", "stock_outs"),
     *("forecast_drafts", "forecast_runs", "item_forecasts"),
 }
-BY_ITSELF: Final = {"model_id", "pictured_seq", "picture_seq", "visual_seq", "visual_id"}
+BY_ITSELF: Final = {
+    "model_id",
+    "pictured_seq",
+    "picture_seq",
+    "visual_seq",
+    "visual_taught_seq",
+    "visual_id",
+}
 Calls = Sequence[Call]
 
 
