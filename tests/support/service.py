@@ -326,7 +326,7 @@ class Service:
             self._process = None
 
     def processes(self) -> dict[int, str]:
-        """Return the command line of each process of the service, by its id."""
+        """Return name and command line of each process of the service, by its id."""
         assert self._process is not None
         found = {}
         for folder in Path("/proc").glob("[0-9]*"):
@@ -334,7 +334,8 @@ class Service:
             with contextlib.suppress(OSError):
                 if os.getpgid(pid) == self._process.pid:
                     words = (folder / "cmdline").read_bytes().split(b"\0")
-                    found[pid] = b" ".join(words).decode("utf-8", "replace").strip()
+                    said = [(folder / "comm").read_bytes().strip(), *words]
+                    found[pid] = b" ".join(said).decode("utf-8", "replace").strip()
         return found
 
     def signal(self, number: signal.Signals) -> None:
