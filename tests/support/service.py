@@ -13,6 +13,7 @@ import http.client
 import itertools
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -135,6 +136,8 @@ class Client:
             OSError: when the connection was refused, reset or too slow.
             http.client.HTTPException: when it broke off in the middle of an answer.
         """
+        if self._is_over():
+            self.close()
         if self._connection is None:
             self._connection = http.client.HTTPConnection(
                 HOST, self._port, timeout=self._seconds
@@ -149,6 +152,11 @@ class Client:
         if got.will_close:
             self.close()
         return Reply(got.status, [(k.lower(), v) for k, v in got.getheaders()], read)
+
+    def _is_over(self) -> bool:
+        """Tell whether the service has ended the connection: it had been idle too long."""
+        kept = None if self._connection is None else self._connection.sock
+        return kept is not None and bool(select.select([kept], [], [], 0)[0])
 
     def close(self) -> None:
         """Let go of the connection."""
