@@ -102,7 +102,12 @@ export function elementOf(core: Core): CustomElementConstructor {
           const spots = spotsOf(body.hotspots).filter((spot) => spot.products.length);
           if (!spots.length) return say(strings.nothing, strings.photo_kept, false);
           const picture = { address: data, caption: "", spots };
-          this.show_(picture, await loaded(data), look, place, true, signal);
+          const own = { ...look, title: strings.products };
+          const image = await loaded(data);
+          if (signal.aborted) return;
+          this.show_(picture, image, own, place, true, signal);
+          this.shadowRoot!.querySelector<HTMLElement>(".pick")?.focus({ preventScroll: true });
+          this.scrollIntoView({ block: "nearest" });
           this.say_("loaded", { type: TYPE, look: picture });
         } catch {
           if (!signal.aborted) say(strings.photo_failed, strings.photo_hint, false);

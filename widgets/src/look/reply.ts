@@ -31,7 +31,7 @@ export function spotsOf(hotspots: unknown): Spot[] {
     const [x = 0, y = 0, width = 0, height = 0] = (bbox ?? []).map(Number);
     const own = productOf(product);
     return {
-      label: `${label ?? ""}`,
+      label: `${label ?? ""}`.split(">").pop()!.trim(), // of a path of categories, the narrowest
       x: within(x + width / 2),
       y: within(y + height / 2),
       products: own ? [{ ...own, source: own.source || "look" }] : productsOf(products),

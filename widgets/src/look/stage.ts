@@ -34,7 +34,8 @@ export function drawStage(
   const rows = new Map<Element, number>();
   const list = draw("ul", { class: "list", part: "list", role: "list" });
   list.ariaLabel = look.strings.products;
-  const caption = picture.caption && draw("figcaption", { part: "caption" }, picture.caption);
+  const isNew = picture.caption && picture.caption !== look.title; // else it says the same
+  const caption = isNew && draw("figcaption", { part: "caption" }, picture.caption);
   const photo = draw("figure", { class: "photo", part: "photo" }, image, caption);
   image.alt = picture.caption;
   const link = (product: Product): HTMLAnchorElement => {
@@ -51,17 +52,18 @@ export function drawStage(
   for (const spot of picture.spots) {
     const [first] = spot.products;
     const button = first && hotspot(spot, link(first), photo, look);
-    if (isMany) list.append(draw("li", { class: "label" }, spot.label));
     if (!first) list.append(missing(spot, look));
+    const strip = isMany ? draw("ul", { class: "strip", role: "list" }) : list;
+    if (isMany) list.append(draw("li", {}, draw("div", { class: "label" }, spot.label), strip));
     for (const product of spot.products) {
       const add = look.show_add_to_cart && addButton(product, look.strings, told.wanted);
       const row = draw("li", { class: "row", part: "card" }, link(product), add);
       rows.set(row, rows.size);
-      list.append(row);
+      strip.append(row);
       if (button) together(row, button);
     }
   }
-  const stage = draw("div", { class: "stage" }, photo, list);
+  const stage = draw("div", { class: isMany ? "stage many" : "stage" }, photo, list);
   return { content: stage, products, rows };
 }
 

@@ -9,6 +9,7 @@ from productrecs.entrypoints.demo.catalogue import Department, Product, Shelf
 from productrecs.entrypoints.demo.chance import Weighted
 from productrecs.entrypoints.demo.departments import DEPARTMENTS
 from productrecs.entrypoints.demo.habits import BUNDLES, CHORES
+from productrecs.entrypoints.demo.looks import LOOKS
 
 NEW, SCHEDULED, DISCONTINUED, SOLD_OUT, PREORDER = 12, 5, 6, 10, 3
 
@@ -77,7 +78,7 @@ class Assortment:
 def stock_the_shelves(days: Sequence[date], rng: random.Random) -> Assortment:
     """Return the assortment over a history of `days`, the last being today.
 
-    The things of bundles and chores are always there; among the others some are new,
+    The things of bundles, chores and looks are always there; among the others some are new,
     some not yet out, some gone, some sold out. Each shelf keeps things that are on sale.
     """
     lives = {
@@ -106,14 +107,15 @@ def _eventful_lives(today: int, rng: random.Random) -> dict[str, Life]:
 
 
 def _ordinary_products() -> list[Product]:
-    habitual = {piece for habit in (*BUNDLES, *CHORES) for piece, _ in habit.pieces}
+    constant = {piece for habit in (*BUNDLES, *CHORES) for piece, _ in habit.pieces}
+    constant |= {piece.item_id for look in LOOKS for piece in look.pieces}
     return [
         product
         for department in DEPARTMENTS
         for shelf in department.shelves
         # The first three of a shelf always stay, so that none is ever empty.
         for product in shelf.products[3:]
-        if product.id not in habitual
+        if product.id not in constant
     ]
 
 

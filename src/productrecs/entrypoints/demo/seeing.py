@@ -13,6 +13,8 @@ from productrecs.entrypoints.demo.storefront.visit import HOME
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import Hotspot, LookContent
+from productrecs.features.widgets.config import ConfigChange
+from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.records.pictures.decoding import decode
 from productrecs.records.pictures.follow import follow_catalog
 from productrecs.records.pictures.picture import Due, Outcome, State, packed
@@ -22,6 +24,9 @@ from productrecs.training.visual.build import build_visual
 from productrecs.training.visual.embedding import OwnEmbedding
 
 _ALL: Final = 10_000
+_WORDS: Final = {
+    "upload": "Find things from a photo of yours",
+}
 _NEVER_MS: Final = 2**52
 """When a picture is asked for again: it changes with the program only, and then all do."""
 
@@ -40,9 +45,15 @@ def see_pictures(services: Services, store: Store, pictures: Pictures) -> None:
 
 
 def publish_looks(services: Services, store: Store) -> None:
-    """Publish each look on the page of everything in it, the first thing's last."""
+    """Publish each look on the page of everything in it, the first thing's last.
+
+    The widget that shows them says what suits a shop of more than clothes.
+    """
     contents = [_content(look, at) for look in LOOKS for at in range(len(look.pieces))]
     Looks(services.database, store, services.clock).add(contents, publish=True)
+    with services.database.transaction() as transaction:
+        widgets = WidgetRepository(transaction, store.store_id)
+        widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
 
 
 def _seen(one: Due, pictures: Pictures) -> Outcome | None:

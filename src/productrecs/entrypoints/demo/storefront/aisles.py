@@ -77,7 +77,11 @@ def _page(
         "category",
         source="browse",
         num=8,
-        title="For you, from all over the shop",
+        title=(
+            "For you, from all over the shop"
+            if setting.is_known
+            else "Loved all over the shop"
+        ),
         customer_id=setting.customer,
     )
     content = f"""{crumbs(way, name)}

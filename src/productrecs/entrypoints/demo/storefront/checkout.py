@@ -88,14 +88,14 @@ def _line(line: CartLine) -> str:
     return f"""<li><a class="shot" href="{escape(good.address)}" tabindex="-1"
  aria-hidden="true">{image(good)}</a>
 <div><a class="name" href="{escape(good.address)}">{title}</a>
-<p class="soft">{money(good.price)} each</p>
+<p class="soft">{money(good.price)} each</p></div>
+<p class="price">{money(line.sum)}</p>
 <form class="steps" method="post" action="{HOME}/cart">{hidden(item_id=good.id)}
 <button name="more" value="-1" aria-label="One less of {title}">&minus;</button>
 <b>{line.quantity}</b>
 <button name="more" value="1" aria-label="One more of {title}">+</button>
 <button class="plain" name="exactly" value="0" aria-label="Remove {title}">Remove</button>
-</form></div>
-<p class="price">{money(line.sum)}</p></li>"""
+</form></li>"""
 
 
 def _brief(line: CartLine) -> str:

@@ -46,6 +46,11 @@ class Setting:
         """The id of who is signed in; empty for a guest."""
         return self.regular.customer if self.regular else ""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether lists can be for this very shopper."""
+        return self.regular is not None or self.has_looked
+
 
 def framed(
     setting: Setting, title: str, content: str, *, about: str = "", query: str = ""

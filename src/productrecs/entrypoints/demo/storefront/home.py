@@ -11,6 +11,7 @@ from productrecs.entrypoints.demo.storefront.parts import cards, widget
 from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
 
 _SHOWN: Final = 8
+_IN_SEASON: Final = 10  # whole rows of five, and of two
 
 
 def home(setting: Setting, goods: Goods) -> Reply:
@@ -31,12 +32,12 @@ shop learns what you came for.</p>
 <section class="band"><h2>Departments</h2><ul class="rooms">{_rooms(goods)}</ul></section>
 <section class="band"><h2>Scenes</h2><ul class="scenes">{"".join(map(_scene, others))}</ul>
 </section>
-<section class="band"><h2>In season</h2>{cards(goods.in_season(_SHOWN))}</section>"""
+<section class="band"><h2>In season</h2>{cards(goods.in_season(_IN_SEASON))}</section>"""
     return page(framed(setting, "", content, about=' data-page="home"'))
 
 
 def _for_you(setting: Setting) -> str:
-    if setting.regular is None and not setting.has_looked:
+    if not setting.is_known:
         return ""  # it would be what everybody loves, which is shown anyway
     name = setting.regular.name if setting.regular else "you"
     place = widget(

@@ -88,7 +88,7 @@ def _facts(good: Good) -> str:
     if good.product is not None:
         facts |= {"Maker": good.product.brand, "Colour": good.product.colour}
     if good.place is not None:
-        facts["Stands among"] = good.place.shelf.name
+        facts["Found in"] = good.place.shelf.name
     facts["Delivery"] = "Free from €50, else €4.90; thirty days to send it back"
     rows = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"

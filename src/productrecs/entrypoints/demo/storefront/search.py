@@ -1,17 +1,19 @@
 """The page of what a search found."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import Final
 from urllib.parse import quote_plus
 
 from productrecs.entrypoints.demo.storefront.asking import Service
 from productrecs.entrypoints.demo.storefront.frame import Setting, framed
-from productrecs.entrypoints.demo.storefront.goods import Goods
+from productrecs.entrypoints.demo.storefront.goods import Good, Goods
 from productrecs.entrypoints.demo.storefront.parts import cards, crumbs, widget
 from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
 
 _MOST: Final = 24
 _EAGER: Final = 6
+_ANCHORS: Final = 5
 _TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
 
 
@@ -29,9 +31,21 @@ async def search(setting: Setting, goods: Goods, service: Service, words: str) -
         many = f"{len(found)} {'thing' if len(found) == 1 else 'things'}"
         body = f"""{crumbs([], "Search")}<div class="head"><h1>“{escape(words)}”</h1>
 <p class="soft">{many}, the best first</p></div>
-<div data-results>{cards(found, level=2, eager=_EAGER)}</div>"""
+<div data-results>{cards(found, level=2, eager=_EAGER)}</div>
+<section class="band">{_besides(setting, found)}</section>"""
     title = f"Search: {words}"
     return page(framed(setting, title, body, about=told, query=words))
+
+
+def _besides(setting: Setting, found: Sequence[Good]) -> str:
+    """Return the place for what goes with the best of what was found."""
+    return widget(
+        "results",
+        item_ids=",".join(good.id for good in found[:_ANCHORS]),
+        num=8,
+        title="Goes with what you found",
+        customer_id=setting.customer,
+    )
 
 
 def _nothing(words: str) -> str:
@@ -40,7 +54,8 @@ def _nothing(words: str) -> str:
         for one in _TRY
     )
     title = f"Nothing found for “{escape(words)}”" if words else "What are you looking for?"
+    advice = "Try other words" if words else "For example"
     return f"""{crumbs([], "Search")}<h1>{title}</h1>
-<p class="lead">Try other words; mistakes are forgiven:</p>
+<p class="lead">{advice}; mistakes are forgiven:</p>
 <nav class="chips" aria-label="Searches to try"><ul>{tries}</ul></nav>
 <section class="band">{widget("trending", num=8)}</section>"""
