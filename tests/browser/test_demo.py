@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from PIL import Image
 from playwright.sync_api import expect
 
 from productrecs.entrypoints.cli import demo
+from productrecs.entrypoints.demo.departments import DEPARTMENTS
+from productrecs.entrypoints.demo.looks import LOOKS
+from productrecs.entrypoints.demo.pictures.colours import COLOURS
+from productrecs.entrypoints.demo.storefront.pictures import Pictures, pictures_folder
+from productrecs.entrypoints.demo.storefront.search import TRY
 from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EventKind
 from productrecs.settings import Settings
 from productrecs.storage.tables import events, items, outcomes
+from productrecs.tenancy.accounts.registration import find_store
 from tests.support.browser import WAIT_MS, Watch, watched
-from tests.support.project import ROOT
-from tests.support.service import HOST, Service, eventually
+from tests.support.service import HOST, Account, Merchant, Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, FilePayload, Page
 
 TENT = "ridge-tent-for-two"
 PAGES = {
@@ -33,38 +40,57 @@ PAGES = {
     "variant": "/demo/product/lambswool-scarf-moss",
     "search": "/demo/search?q=lantern",
     "nothing found": "/demo/search?q=zzzzqqq",
+    "nothing asked": "/demo/search",
     "look": "/demo/look/tea",
     "cart": "/demo/cart",
     "checkout": "/demo/checkout",
+    "thanks": "/demo/thanks",
     "not there": "/demo/nowhere",
 }
+DRAWN = ("waxed-jacket", "cardigan-moss", "cardigan-rust", "chore-coat-ink", "enamel-mug")
 LINKS = "a[part=link]"
-MOST_MOVED = 0.02  # of the screen, as browsers count it; 0.1 is called good
-NARROW, WIDE = 375, ("home", "department", "product", "cart")
+BOX, OPTION = "input[name=q]", "[role=option]"
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
+# Goes down the page as a reader does who does not outrun the service.
 SCROLL = """async () => {
-  for (let at = 0; at < document.documentElement.scrollHeight; at += 600) {
+  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)));
+  const isThere = one => one.hidden
+    || one.getBoundingClientRect().top > innerHeight + 390
+    || one.shadowRoot?.querySelector("a[part=link]");
+  for (let at = 0; at < document.documentElement.scrollHeight; at += 300) {
     scrollTo({top: at, behavior: "instant"});
-    await new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)));
+    do await frame();
+    while (![...document.querySelectorAll("product-recs, product-look")].every(isThere));
   }
 }"""
-SETTLED = """() => [...document.querySelectorAll("product-recs, product-look")].every(
-  one => one.hidden || one.shadowRoot?.querySelector("a[part=link], a.link, li a, img"))"""
-SHIFTS = """() => new Promise(done => {
-  let sum = 0;
+MOVED = """() => new Promise(done => {
+  const found = [];
   new PerformanceObserver(list => {
-    for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value;
+    for (const one of list.getEntries()) if (!one.hadRecentInput) found.push(
+      [one.value, ...one.sources.map(s => s.node?.outerHTML?.slice(0, 60) ?? "?")].join(" "));
   }).observe({type: "layout-shift", buffered: true});
-  setTimeout(() => done(sum), 50);
+  setTimeout(() => done(found), 50);
 })"""
 BARRIERS = """async () => (await axe.run(document)).violations.map(
   one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
+# How long the widgets' scripts held the page up at worst, in milliseconds: parts of frames
+# that took more than 50 are told with their script.
+WORST = """() => new Promise(done => {
+  let worst = 0;
+  new PerformanceObserver(list => {
+    for (const frame of list.getEntries()) for (const one of frame.scripts) {
+      if (one.sourceURL.includes(OURS)) worst = Math.max(worst, one.duration);
+    }
+  }).observe({type: "long-animation-frame", buffered: true});
+  setTimeout(() => done(worst), 50);
+})"""
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Give the running demo; its pictures are drawn when they are looked at."""
+    """Give the running demo; most of its pictures are plain, which are quicker to make."""
     shop = Service(tmp_path_factory.mktemp("demo"), command="demo").prepare()
+    paint(pictures_folder(shop.folder))
     services = build_services(Settings(data=shop.folder))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(demo, "drawing_ahead", lambda _folder: contextlib.nullcontext())
@@ -74,13 +100,32 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield shop
 
 
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return the script that looks for barriers; skip without it."""
-    script = ROOT / "widgets/node_modules/axe-core/axe.min.js"
-    if not script.is_file():
-        pytest.skip("axe-core is not installed: tools/setup test")
-    return script.read_text("utf-8")
+def paint(folder: Path) -> None:
+    """Put pictures of one colour where those of the shop would be, but for some."""
+    for kind in ("card", "large", "looks"):
+        (folder / kind).mkdir(parents=True)
+    for department in DEPARTMENTS:
+        for shelf in department.shelves:
+            for product in shelf.products:
+                plain = _plain((48, 48), COLOURS[product.colour])
+                (folder / f"large/{product.id}.webp").write_bytes(plain)
+                if product.id not in DRAWN:
+                    (folder / f"card/{product.id}.webp").write_bytes(plain)
+    for look in LOOKS[:-1]:
+        (folder / f"looks/{look.id}.webp").write_bytes(_plain((48, 36), (90, 120, 90)))
+
+
+def _plain(size: tuple[int, int], colour: tuple[int, int, int]) -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", size, colour).save(written, "WEBP")
+    return written.getvalue()
+
+
+def photo_of(shop: Service, *names: str) -> FilePayload:
+    """Return a picture of the shop's as a shopper's photo."""
+    drawn = Pictures(pictures_folder(shop.folder)).get(names)
+    assert drawn is not None
+    return {"name": "photo.webp", "mimeType": "image/webp", "buffer": drawn}
 
 
 def address(shop: Service, path: str) -> str:
@@ -92,50 +137,154 @@ def opened(page: Page, shop: Service, path: str) -> Watch:
     watch = watched(page)
     page.goto(address(shop, path), wait_until="load")
     page.evaluate(SCROLL)
-    page.wait_for_function(SETTLED)
     return watch
 
 
-@pytest.mark.trust
-@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark")])
-def test_every_page_fits_stands_still_and_has_no_barriers(
-    browser: Browser, shop: Service, axe: str, width: int, scheme: str
+def fill_the_till(page: Page, shop: Service) -> None:
+    """Order something, and put something into the next cart."""
+    ask, ours = page.context.request, {"origin": address(shop, "")}
+    ask.post(address(shop, "/demo/cart"), form={"item_id": TENT}, headers=ours)
+    ask.post(address(shop, "/demo/checkout"), headers=ours)
+    ask.post(address(shop, "/demo/cart"), form={"item_id": TENT}, headers=ours)
+
+
+# Barriers are the same in both widths but for what is hidden in one: the short form looks
+# for them where most is shown at once, and in the colours that are harder to read.
+@pytest.mark.parametrize(
+    ("width", "scheme", "looks_for_barriers"),
+    [
+        (375, "light", False),
+        (1280, "dark", True),
+        pytest.param(375, "light", True, marks=pytest.mark.trust),
+        pytest.param(375, "dark", True, marks=pytest.mark.trust),
+        pytest.param(1280, "light", True, marks=pytest.mark.trust),
+    ],
+)
+def test_every_page_fits_stands_still_has_no_barriers_and_no_complaints(
+    browser: Browser,
+    shop: Service,
+    axe: str,
+    width: int,
+    scheme: str,
+    *,
+    looks_for_barriers: bool,
 ) -> None:
     wrong = []
     with browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if scheme == "dark" else "light",
-        bypass_csp=True,  # for the script that looks for barriers
+        bypass_csp=looks_for_barriers,  # for the script that looks for them
     ) as context:
-        context.request.post(address(shop, "/demo/cart"), form={"item_id": TENT})
+        page = context.new_page()
+        fill_the_till(page, shop)
+        watch = watched(page)
         for name, path in PAGES.items():
-            if width > NARROW and name not in WIDE:
-                continue
-            page = context.new_page()
-            watch = opened(page, shop, path)
-            page.evaluate(axe)
-            found = {
-                "too wide": page.evaluate(TOO_WIDE),
-                "moved": page.evaluate(SHIFTS) > MOST_MOVED,
-                "barriers": page.evaluate(BARRIERS),
-                "elsewhere": watch.hosts() - {f"{HOST}:{shop.port}"},
-            }
+            page.goto(address(shop, path), wait_until="load")
+            page.evaluate(SCROLL)
+            found = {"too wide": page.evaluate(TOO_WIDE), "moved": page.evaluate(MOVED)}
+            if looks_for_barriers:
+                page.evaluate(axe)
+                found["barriers"] = page.evaluate(BARRIERS)
+            if name != "not there":
+                assert page.url == address(shop, path)
+                found["complaints"] = list(watch.complaints)
             wrong += [f"{name}: {what} {one}" for what, one in found.items() if one]
-            page.close()
+            watch.complaints.clear()
 
     assert wrong == []
+    assert watch.hosts() == {f"{HOST}:{shop.port}"}
 
 
-def test_no_page_complains_under_its_strict_policy(page: Page, shop: Service) -> None:
-    page.context.request.post(address(shop, "/demo/cart"), form={"item_id": TENT})
+def test_no_task_of_ours_is_long_on_a_slow_device(page: Page, shop: Service) -> None:
+    slow = page.context.new_cdp_session(page)
+    slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    worst = []
+    # Other work on this machine can hold a task up, never shorten it: the best counts.
+    for _ in range(4):
+        opened(page, shop, f"/demo/product/{TENT}")
+        worst.append(page.evaluate(WORST.replace("OURS", "'/widget/v1/'")))
+        if worst[-1] <= 50:
+            return
+    raise AssertionError(worst)
 
-    complaints = {
-        name: opened(page, shop, path).complaints
-        for name, path in PAGES.items()
-        if name != "not there"
-    }
 
-    assert [one for one in complaints.items() if one[1]] == []
+def test_control_a_long_task_is_noticed(page: Page, shop: Service) -> None:
+    busy = "const until = performance.now() + 80; while (performance.now() < until);"
+    page.route("**/widget/v1/look-*", lambda route: route.fulfill(body=busy))
+    page.goto(address(shop, "/demo/look/tea"), wait_until="load")
+
+    page.wait_for_timeout(200)
+    assert page.evaluate(WORST.replace("OURS", "'/widget/v1/'")) > 50
+
+
+# ------------------------------------------------------------------------------- search
+
+
+def test_every_search_that_the_shop_proposes_finds_something(shop: Service) -> None:
+    merchant = Merchant(Account("", "", key_of(shop), ""), shop.client())
+
+    found = {words: merchant.search(words, num=3).ids for words in TRY}
+
+    assert [words for words, ids in found.items() if not ids] == []
+    assert found["umbrela"][0] == "umbrella-ash-handle"
+
+
+def test_a_shopper_who_mistypes_finds_opens_and_is_counted(
+    page: Page, shop: Service
+) -> None:
+    page.goto(address(shop, "/demo"))
+    page.wait_for_function("!!window.ProductRecs?.core")
+    page.locator(BOX).press_sequentially("umbrela")
+    expect(page.locator(OPTION, has_text="Umbrella, ash handle")).to_be_visible(
+        timeout=WAIT_MS
+    )
+
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/demo/search?q=umbrela")
+    page.locator("[data-results] a").first.click()
+    page.wait_for_url("**/demo/product/umbrella-ash-handle")
+
+    clicks = shop_events(shop, EventKind.SEARCH_CLICK, "umbrella-ash-handle")
+    eventually(lambda: len(clicks()) == 1)
+
+
+def test_a_photo_finds_what_is_on_it(page: Page, shop: Service) -> None:
+    page.goto(address(shop, "/demo"))
+    page.wait_for_function("!!window.ProductRecs?.core")
+    page.locator(BOX).click()
+    page.locator(".pr-search input[type=file]").set_input_files(
+        [photo_of(shop, "waxed-jacket.webp")]
+    )
+
+    expect(page.locator(".pr-search-head")).to_have_text("Similar products", timeout=WAIT_MS)
+    expect(page.locator(OPTION).first).to_contain_text("Waxed jacket")
+    page.locator(OPTION).first.click()
+    page.wait_for_url("**/demo/product/waxed-jacket")
+
+    clicks = shop_events(shop, EventKind.IMAGE_SEARCH_CLICK, "waxed-jacket")
+    eventually(lambda: len(clicks()) == 1)
+
+
+def test_a_look_is_gone_through_by_keys_and_a_photo_is_taken_apart(
+    page: Page, shop: Service
+) -> None:
+    page.goto(address(shop, "/demo/look/tea"))
+    spot = page.locator("product-look >> .spot").first
+    spot.focus(timeout=WAIT_MS)
+    page.keyboard.press("Enter")
+    expect(page.locator("product-look >> .pop:not([hidden])")).to_contain_text("Teapot")
+    page.keyboard.press("Escape")
+    expect(spot).to_be_focused()
+
+    chooser = page.locator("product-look >> input[type=file]")
+    chooser.set_input_files([photo_of(shop, "looks", f"{LOOKS[-1].id}.webp")])
+
+    strip = page.locator("product-look >> .strip").first
+    expect(strip.locator(LINKS).first).to_be_visible(timeout=WAIT_MS)
+    expect(page.locator("product-look >> .pick")).to_be_focused()
+
+
+# ------------------------------------------------------------------------------ clicking
 
 
 def test_a_shop_whose_service_script_does_not_come_is_whole(
@@ -236,12 +385,20 @@ def _rows(shop: Service, query: sa.Select[Any]) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(query).mappings()]
 
 
+def key_of(shop: Service) -> str:
+    """Return the shop's publishable key."""
+    with shop.database() as database:
+        return find_store(database, demo.DOMAIN).publishable_key
+
+
 def test_control_a_page_that_moves_is_too_wide_and_has_barriers_is_noticed(
     page: Page, axe: str
 ) -> None:
     page.set_content("<title>x</title><img src=data:,><p style='width:3000px'>wide")
     page.evaluate(axe)
+    page.wait_for_timeout(100)
+    page.evaluate("document.body.prepend(Object.assign(new Image(), {height: 300}))")
 
     assert page.evaluate(TOO_WIDE) > 0
     assert any("image-alt" in one for one in page.evaluate(BARRIERS))
-    assert json.dumps(page.evaluate(SHIFTS))
+    page.wait_for_function(f"async () => (await ({MOVED})()).length > 0")

@@ -94,12 +94,13 @@ export abstract class NearElement extends HTMLElement {
   }
 
   protected own_(look: Look): Look {
-    const { layout, title, columns } = this.dataset;
+    const { layout, title, columns, num } = this.dataset;
     return {
       ...look,
       layout: layout || look.layout,
       title: title ?? look.title,
       columns: Number(columns) || look.columns,
+      num: Number(num) || look.num,
     };
   }
 

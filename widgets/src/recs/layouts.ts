@@ -5,8 +5,9 @@ import { linkOf } from "../core/card";
 import type { Look } from "../core/config";
 import { draw } from "../core/drawing";
 import type { Product } from "../core/product";
-import { drawBundle } from "./bundle";
+import { drawBundle, withSum } from "./bundle";
 import { arrows } from "./carousel";
+import { ADD_ONS, MOST } from "./request";
 
 /** What a drawn list tells its widget. */
 export interface Told {
@@ -49,7 +50,8 @@ export function drawList(
 export function drawWaiting(look: Look, level: number): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
   const isBundle = layout === "fbt";
-  const length = isBundle ? 3 : layout === CAROUSEL ? look.columns : look.num;
+  const most = isBundle ? ADD_ONS : layout === CAROUSEL ? look.columns : MOST;
+  const length = Math.min(look.num, most) + (isBundle ? 1 : 0);
   const cards = Array.from({ length }, () =>
     draw(
       "li",
@@ -69,7 +71,7 @@ export function drawWaiting(look: Look, level: number): HTMLElement {
     ),
   );
   const list = draw("ul", { class: "list" }, ...cards);
-  const body = isBundle ? draw("div", { class: "body" }, list, draw("div", { class: "sum" })) : list;
+  const body = isBundle ? withSum(list, look, "\u00a0", draw("span", { class: "button" }, "\u00a0")) : list;
   const waiting = section(layout, "", headOf(look, level, null), body);
   waiting.classList.add("wait");
   waiting.setAttribute("aria-hidden", "true");

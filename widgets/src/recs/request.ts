@@ -22,8 +22,9 @@ export const ATTRIBUTES = [
   "data-key", "data-type", "data-item-id", "data-item-ids", "data-source", "data-num",
   "data-layout", "data-title", "data-user-id", "data-customer-id", "lang",
 ];
-const MOST = 20;
-const ADD_ONS = 3;
+export const MOST = 20;
+/** How many products a bundle has besides the page's own. */
+export const ADD_ONS = 3;
 
 export function requestOf(host: HTMLElement, core: Core): Request {
   const given = host.dataset;
@@ -37,18 +38,18 @@ export function requestOf(host: HTMLElement, core: Core): Request {
     source: source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
     num: Math.min(Math.max(Math.trunc(Number(given.num)) || 0, 0), MOST),
     user: core.customer(given.userId),
-    customer: core.customer(given.customerId),
+    customer: core.customer(given.customerId) || core.user,
   };
 }
 
 /** Returns how a list probably looks, to keep its place before the service has said. */
-export function lookBefore({ type, num }: Request): Look {
+export function lookBefore({ type }: Request): Look {
   const before: Partial<Look> = {
     layout: type,
     title: " ",
     columns: 4,
     columns_mobile: 2,
-    num: num || 8,
+    num: 8,
     gap: 16,
     corner_radius: 8,
     image_ratio: "1 / 1",
@@ -64,7 +65,7 @@ export function lookBefore({ type, num }: Request): Look {
 export function addressOf(request: Request, look: Look, core: Core): string {
   const { key, source, customer } = request;
   const most = look.layout === "fbt" ? ADD_ONS : MOST;
-  const num = request.num || Math.min(look.num, most);
+  const num = Math.min(request.num || look.num, most);
   const known = core.consent.given;
   const user = known && (request.user || sessionId());
   if (source === "trending") {

@@ -25,7 +25,7 @@ from productrecs.training.visual.embedding import OwnEmbedding
 
 _ALL: Final = 10_000
 _WORDS: Final = {
-    "upload": "Find things from a photo of yours",
+    "upload": "Find it from your photo",
 }
 _NEVER_MS: Final = 2**52
 """When a picture is asked for again: it changes with the program only, and then all do."""

@@ -125,6 +125,12 @@ GUIDES: Final = (
         _SHOW,
     ),
     Guide(
+        "custom",
+        "A shop of your own",
+        "All pieces of an integration without a plugin, to copy and paste.",
+        _SHOW,
+    ),
+    Guide(
         "settings",
         "Store settings",
         "Every setting of a store, its default and its effect.",

@@ -126,14 +126,15 @@ def scene_of(
 ) -> str:
     """Return a scene with its products: the look of the service on the anchor's page."""
     listed = "".join(
-        f'<li><a href="{escape(one.address)}">{image(one)}<span><b>'
-        f"{escape(one.item.title)}</b> <span>{money(one.price)}</span></span></a></li>"
+        f'<li>{image(one)}<span><a href="{escape(one.address)}">'
+        f"{escape(one.item.title)}</a> <b>{money(one.price)}</b></span></li>"
         for one in goods.some(piece.item_id for piece in look.pieces)
     )
     still = (
         f'<div class="scene"><h{level}>{escape(look.title)}</h{level}>'
-        f'<img src="{HOME}/pictures/looks/{look.id}.webp" alt="{escape(look.words)}" '
-        f'width="1200" height="900" loading="lazy" decoding="async"><ul>{listed}</ul></div>'
+        f'<div><img src="{HOME}/pictures/looks/{look.id}.webp" alt="{escape(look.words)}" '
+        f'width="1200" height="900" loading="lazy" decoding="async">'
+        f"<ul>{listed}</ul></div></div>"
     )
     # Until the widget has the look, and where it never comes, the scene stands still.
     return (

@@ -14,7 +14,8 @@ from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
 _MOST: Final = 24
 _EAGER: Final = 6
 _ANCHORS: Final = 5
-_TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+"""What the page proposes; each finds something, whatever the season."""
 
 
 async def search(setting: Setting, goods: Goods, service: Service, words: str) -> Reply:
@@ -51,7 +52,7 @@ def _besides(setting: Setting, found: Sequence[Good]) -> str:
 def _nothing(words: str) -> str:
     tries = "".join(
         f'<li><a href="{HOME}/search?q={quote_plus(one)}">{escape(one)}</a></li>'
-        for one in _TRY
+        for one in TRY
     )
     title = f"Nothing found for “{escape(words)}”" if words else "What are you looking for?"
     advice = "Try other words" if words else "For example"

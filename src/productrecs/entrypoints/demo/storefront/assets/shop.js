@@ -6,7 +6,6 @@ window.ProductRecs ||= { q: [], track() { this.q.push(arguments); } };
 const page = document.body.dataset;
 const customer = page.customer ? { user_id: page.customer } : {};
 const tell = (event, fields) => window.ProductRecs.track(event, { ...customer, ...fields });
-document.documentElement.classList.add("scripted");
 
 // Where the service's script does not come, the page closes over the places of its widgets.
 addEventListener("load", () => {
