@@ -1,6 +1,7 @@
 """How much does a shopper's browser load? Each script of the widgets has a budget.
 
-Counted is what travels: the built script with its styles, compressed by gzip.
+Counted is what travels: the built script with its styles and what it is told of its store,
+compressed by gzip. Browsers that read brotli load a tenth less.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "src/productrecs/entrypoints/http/public/assets/widgets"
+TOLD = b'{"key":"pk_%s","answers":["image","looks","analyze"]}' % bytes(range(48, 91))
 BUDGETS = {"recs": 10_000, "search": 14_000, "look": 12_000}  # bytes
 
 
 def sizes(built: Path) -> dict[str, int]:
     """Return the bytes of each script as they travel, by its name."""
     return {
-        path.stem: len(gzip.compress(path.read_bytes(), 9, mtime=0))
+        path.stem: len(gzip.compress(_as_sent(path.read_bytes()), 9, mtime=0))
         for path in sorted(built.glob("*.js"))
     }
+
+
+def _as_sent(built: bytes) -> bytes:
+    return built.replace(b"(null);", b"(%b);" % TOLD)
 
 
 def main() -> int:

@@ -3,9 +3,10 @@
 //   node build.mjs            writes them into the package
 //   node build.mjs --out DIR  writes them elsewhere, for the test that compares
 //   node build.mjs --tests    bundles the unit tests into .built/
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { constants, createBrotliCompress } from "node:zlib";
 import { build } from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -45,6 +46,21 @@ const script = (out, name) => build({
   footer: { js: "})(null);" },
 });
 
+// The script up to its last call, compressed as well as it can be; the service adds the call.
+async function compressed(out, name) {
+  const built = (await readFile(join(out, `${name}.js`), "utf8")).trimEnd();
+  const packer = createBrotliCompress({ params: {
+    [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 16,
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+  } });
+  const parts = [];
+  packer.on("data", (part) => parts.push(part));
+  packer.write(built.slice(0, -"(null);".length));
+  // Not its end, but whole bytes: what follows is a block of its own.
+  await new Promise((done) => packer.flush(constants.BROTLI_OPERATION_FLUSH, done));
+  await writeFile(join(out, `${name}.js.br`), Buffer.concat(parts));
+}
+
 async function tests() {
   const found = (await readdir(join(HERE, "test"))).filter((name) => name.endsWith(".test.ts"));
   await build({
@@ -63,5 +79,8 @@ if (what === "--tests") {
   await tests();
 } else {
   const out = what === "--out" && where ? where : PACKAGE;
-  await Promise.all(WIDGETS.map((name) => script(out, name)));
+  await Promise.all(WIDGETS.map(async (name) => {
+    await script(out, name);
+    await compressed(out, name);
+  }));
 }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support.service import Merchant, Reply
 
 KINDS: Final = ("", "search-", "look-")
-CODED: Final = {"accept-encoding": "br;q=1.0, gzip;q=0.8"}
+CODED: Final = {"accept-encoding": "br;q=0, gzip;q=0.8"}
 
 
 def ask(merchant: Merchant, kind: str = "", domain: str = "", **headers: str) -> Reply:
@@ -64,7 +64,27 @@ def test_compressed_it_is_the_same_and_three_times_as_small(merchant: Merchant) 
     assert plain.header("etag") != coded.header("etag")
 
 
-@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize(
+    ("wanted", "coding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("br;q=1.0, gzip;q=0.8", "br"),
+        ("br;q=0.0, gzip", "gzip"),
+        ("gzip", "gzip"),
+        ("brr, identity", None),
+        ("", None),
+    ],
+)
+def test_the_best_coding_that_the_browser_reads_is_sent(
+    merchant: Merchant, wanted: str, coding: str | None
+) -> None:
+    reply = ask(merchant, accept_encoding=wanted)
+
+    assert reply.header("content-encoding") == coding
+    assert reply.header("vary") == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip", "br"])
 def test_who_has_it_is_told_so_without_a_body(merchant: Merchant, coding: str) -> None:
     tag = ask(merchant, accept_encoding=coding).header("etag") or ""
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
-from PIL import Image
 from playwright.sync_api import expect
 
 from productrecs.entrypoints.cli import demo
-from productrecs.entrypoints.demo.departments import DEPARTMENTS
 from productrecs.entrypoints.demo.looks import LOOKS
-from productrecs.entrypoints.demo.pictures.colours import COLOURS
 from productrecs.entrypoints.demo.storefront.pictures import Pictures, pictures_folder
 from productrecs.entrypoints.demo.storefront.search import TRY
 from productrecs.entrypoints.services import build_services
@@ -23,11 +19,11 @@ from productrecs.settings import Settings
 from productrecs.storage.tables import events, items, outcomes
 from productrecs.tenancy.accounts.registration import find_store
 from tests.support.browser import WAIT_MS, Watch, watched
+from tests.support.demo import paint
 from tests.support.service import HOST, Account, Merchant, Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, FilePayload, Page
 
@@ -47,19 +43,18 @@ PAGES = {
     "thanks": "/demo/thanks",
     "not there": "/demo/nowhere",
 }
-DRAWN = ("waxed-jacket", "cardigan-moss", "cardigan-rust", "chore-coat-ink", "enamel-mug")
 LINKS = "a[part=link]"
 BOX, OPTION = "input[name=q]", "[role=option]"
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
 # Goes down the page as a reader does who does not outrun the service.
 SCROLL = """async () => {
-  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)));
+  const pause = done => requestAnimationFrame(() => setTimeout(done, 20));
   const isThere = one => one.hidden
     || one.getBoundingClientRect().top > innerHeight + 390
     || one.shadowRoot?.querySelector("a[part=link]");
   for (let at = 0; at < document.documentElement.scrollHeight; at += 300) {
     scrollTo({top: at, behavior: "instant"});
-    do await frame();
+    do await new Promise(pause);
     while (![...document.querySelectorAll("product-recs, product-look")].every(isThere));
   }
 }"""
@@ -67,7 +62,7 @@ MOVED = """() => new Promise(done => {
   const found = [];
   new PerformanceObserver(list => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) found.push(
-      [one.value, ...one.sources.map(s => s.node?.outerHTML?.slice(0, 60) ?? "?")].join(" "));
+      `${one.value} ${one.sources.map(it => it.node?.outerHTML?.slice(0, 60))}`);
   }).observe({type: "layout-shift", buffered: true});
   setTimeout(() => done(found), 50);
 })"""
@@ -98,27 +93,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     services.close()
     with shop:
         yield shop
-
-
-def paint(folder: Path) -> None:
-    """Put pictures of one colour where those of the shop would be, but for some."""
-    for kind in ("card", "large", "looks"):
-        (folder / kind).mkdir(parents=True)
-    for department in DEPARTMENTS:
-        for shelf in department.shelves:
-            for product in shelf.products:
-                plain = _plain((48, 48), COLOURS[product.colour])
-                (folder / f"large/{product.id}.webp").write_bytes(plain)
-                if product.id not in DRAWN:
-                    (folder / f"card/{product.id}.webp").write_bytes(plain)
-    for look in LOOKS[:-1]:
-        (folder / f"looks/{look.id}.webp").write_bytes(_plain((48, 36), (90, 120, 90)))
-
-
-def _plain(size: tuple[int, int], colour: tuple[int, int, int]) -> bytes:
-    written = io.BytesIO()
-    Image.new("RGB", size, colour).save(written, "WEBP")
-    return written.getvalue()
 
 
 def photo_of(shop: Service, *names: str) -> FilePayload:
@@ -256,7 +230,9 @@ def test_a_photo_finds_what_is_on_it(page: Page, shop: Service) -> None:
         [photo_of(shop, "waxed-jacket.webp")]
     )
 
-    expect(page.locator(".pr-search-head")).to_have_text("Similar products", timeout=WAIT_MS)
+    expect(page.locator(".pr-search-head")).to_have_text(
+        "Similar products", timeout=WAIT_MS
+    )
     expect(page.locator(OPTION).first).to_contain_text("Waxed jacket")
     page.locator(OPTION).first.click()
     page.wait_for_url("**/demo/product/waxed-jacket")

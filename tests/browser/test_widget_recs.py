@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import watched
+from tests.support.service import eventually
 from tests.support.storefront import WITHOUT_PRICE
 
 if TYPE_CHECKING:
@@ -277,6 +278,27 @@ def test_far_below_nothing_is_asked_for(page: Page, front: Storefront) -> None:
 
     expect(page.locator(LINK).first).to_be_attached()
     assert before == []
+
+
+def test_cards_of_the_shops_own_server_stay_and_are_told(
+    page: Page, front: Storefront
+) -> None:
+    cards = "".join(
+        f"<li data-id=p{n} data-source=buy><a href=/p/{n}>Product {n}</a></li>"
+        for n in (3, 5)
+    )
+    element = f"<product-recs data-ssr data-item-id=p0><ul>{cards}</ul></product-recs>"
+    page.goto(front.page("/", element))
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    page.get_by_text("Product 5").click()
+    page.wait_for_url("**/p/5")
+
+    eventually(lambda: front.events("rec-click"), 20)
+    (seen,), (click,) = front.events("rec-impression"), front.events("rec-click")
+    assert (seen["item_ids"], seen["sources"]) == (["p3", "p5"], ["buy", "buy"])
+    assert (click["item_id"], click["source"], click["position"]) == ("p5", "buy", 2)
+    assert front.asked("/v1/recommendations") == []
 
 
 def test_ten_elements_ask_as_one(page: Page, front: Storefront) -> None:

@@ -20,8 +20,8 @@ ELEMENT = (
 BOTH = "<style>:root { color-scheme: light dark } body { margin: 16px }</style>"
 HOSTILE = """<style>
 * { all: unset !important; float: left !important; position: relative !important;
-  box-sizing: content-box !important; padding: 7px !important; border: 3px solid red !important;
-  color: rgb(90, 0, 90) !important; background: none !important; width: 20px !important; }
+  box-sizing: content-box !important; padding: 7px !important; width: 20px !important;
+  border: 3px solid red !important; color: rgb(90, 0, 90) !important; }
 head, script, style { display: none !important }
 body, main { display: block !important; width: 1200px !important; float: none !important }
 product-recs { width: 100% !important; padding: 0 !important; border: 0 !important }

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from productrecs.entrypoints.http.public.widgets import Script
+from tests.support.guides import PAGES, blocks
 from tests.support.project import ROOT
 from tools.widget_sizes import BUDGETS, BUILT, sizes
 
@@ -35,13 +37,49 @@ def run(*command: str | Path) -> None:
 def test_the_committed_scripts_are_what_the_sources_build(tmp_path: Path) -> None:
     run("node", "build.mjs", "--out", tmp_path)
 
-    built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert built == {path.name: path.read_bytes() for path in BUILT.iterdir()}
+    built = {path.name: path.read_bytes() for path in tmp_path.glob("*.js")}
+    assert built == {path.name: path.read_bytes() for path in BUILT.glob("*.js")}
+    assert {f"{name}.br" for name in built} == {path.name for path in BUILT.glob("*.br")}
+
+
+UNPACK: Final = """
+const { brotliDecompressSync } = require("node:zlib");
+const read = (at) => require("node:fs").readFileSync(process.argv[at]);
+process.exit(brotliDecompressSync(read(1)).equals(read(2)) ? 0 : 1);
+"""
+
+
+@needs_node
+@pytest.mark.parametrize("name", BUDGETS)
+def test_what_is_sent_in_brotli_is_the_script(name: str, tmp_path: Path) -> None:
+    script, told = Script(name), b'{"key":"pk_1","answers":[]}'
+    packed, plain = tmp_path / "packed", tmp_path / "plain"
+    packed.write_bytes(script.in_brotli(told))
+    plain.write_bytes(script.plain(told))
+
+    run("node", "-e", UNPACK, packed, plain)
+    assert packed.stat().st_size < 0.93 * len(script.compressed(told))
 
 
 @needs_node
 def test_the_sources_are_typed() -> None:
     run(MODULES / ".bin/tsc", "--noEmit")
+
+
+@needs_node
+def test_what_is_published_for_typescript_describes_a_page() -> None:
+    run(MODULES / ".bin/tsc", "-p", "published")
+
+
+def test_the_guide_shows_what_is_published() -> None:
+    published = (WIDGETS / "published/product-recs.d.ts").read_text("utf-8")
+
+    (shown,) = [
+        b.text
+        for b in blocks((PAGES / "widgets.md").read_text("utf-8"))
+        if b.language == "ts"
+    ]
+    assert shown == published
 
 
 @needs_node

@@ -30,6 +30,7 @@ export function elementOf(core: Core): CustomElementConstructor {
 
     protected async load_(signal: AbortSignal): Promise<void> {
       const request = this.place_();
+      if (this.dataset.ssr !== undefined) return this.adopt_(request);
       const look = await this.look_(request);
       if (signal.aborted) return;
       if (!this.shown_ && !this.childElementCount) {
@@ -51,6 +52,20 @@ export function elementOf(core: Core): CustomElementConstructor {
       frame(this, look, styles, content);
       this.watch_(cards, products, request);
       this.say_("loaded", { products, type: request.type });
+    }
+
+    /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */
+    private adopt_(request: Request): void {
+      const cards = [...this.querySelectorAll<HTMLElement>("[data-id]")];
+      const products = productsOf(cards.map(({ dataset }) => dataset));
+      const places = new Map<Element, number>();
+      cards.forEach((card, at) => {
+        places.set(card, at);
+        card.addEventListener("click", (event) => {
+          this.clicked_(products[at]!, at + 1, request, event);
+        });
+      });
+      this.watch_(places, products, request);
     }
 
     /** The product of the page: the search finds an exact id first. */

@@ -2,10 +2,11 @@
 
 The scripts are built from `widgets/` and come with the package. Each ends in a call of
 itself with what the service knows of the store; the rest is the same for all stores, and
-is compressed once.
+is compressed once: in gzip here, in brotli when it was built.
 """
 
 import hashlib
+import re
 import zlib
 from functools import lru_cache
 from importlib import resources
@@ -31,6 +32,9 @@ _SCRIPT: Final = "text/javascript; charset=utf-8"
 _GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
 _BEST: Final = 9
 _CALL: Final = b"(null);"
+_BROTLI: Final = re.compile(
+    r"(?:^|,)\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?=,|$)"
+)
 # Calls that a script makes only where the service answers them, and its word for each.
 _WORDS: Final = {
     "image": "/v1/search/image",
@@ -104,7 +108,7 @@ async def recommendations_script(request: Request, store_domain: Domain) -> Resp
     return await _script(request, "recs", store_domain)
 
 
-class _Script:
+class Script:
     """A script up to its last call, as it is and compressed."""
 
     def __init__(self, name: str) -> None:
@@ -114,6 +118,7 @@ class _Script:
             message = f"{name}.js does not end in its call; build it again (widgets/)"
             raise RuntimeError(message)
         self._body = built.removesuffix(_CALL)
+        self._in_brotli = (folder / f"{name}.js.br").read_bytes()
         self._digest = hashlib.sha256(self._body)
         self._compressor = zlib.compressobj(_BEST, wbits=_GZIP)
         self._compressed = self._compressor.compress(self._body)
@@ -127,6 +132,14 @@ class _Script:
         rest = self._compressor.copy()
         return self._compressed + rest.compress(b"(%b);\n" % told) + rest.flush()
 
+    def in_brotli(self, told: bytes) -> bytes:
+        """Return the same in brotli: its end follows as it is (RFC 7932, section 9.2)."""
+        end = b"(%b);\n" % told
+        # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
+        # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.
+        head = (len(end) - 1) << 3 | 1 << 19
+        return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
+
     def tag(self, told: bytes, coding: str) -> str:
         """Return what tells this script, in this coding, from any other."""
         digest = self._digest.copy()
@@ -135,8 +148,8 @@ class _Script:
 
 
 @lru_cache
-def _built(name: str) -> _Script:
-    return _Script(name)
+def _built(name: str) -> Script:
+    return Script(name)
 
 
 async def _script(request: Request, name: str, domain: str) -> Response:
@@ -145,15 +158,17 @@ async def _script(request: Request, name: str, domain: str) -> Response:
     if store is None:
         return _unknown(domain)
     script, told = _built(name), facts_of(store)
-    is_compressed = "gzip" in request.headers.get("accept-encoding", "").lower()
-    tag = script.tag(told, "-gz" if is_compressed else "")
+    wanted = request.headers.get("accept-encoding", "").lower()
+    coding = "br" if _BROTLI.search(wanted) else "gzip" if "gzip" in wanted else ""
+    tag = script.tag(told, f"-{coding}" if coding else "")
     headers = {**_HEADERS, "etag": tag, "cache-control": CACHED}
     if has_already(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    if not is_compressed:
+    if not coding:
         return Response(script.plain(told), media_type=_SCRIPT, headers=headers)
-    headers["content-encoding"] = "gzip"
-    return Response(script.compressed(told), media_type=_SCRIPT, headers=headers)
+    headers["content-encoding"] = coding
+    body = script.in_brotli(told) if coding == "br" else script.compressed(told)
+    return Response(body, media_type=_SCRIPT, headers=headers)
 
 
 def facts_of(store: "Store") -> bytes:
