@@ -17,11 +17,13 @@ import sqlalchemy as sa
 from productrecs.core.clock import iso, system_ms
 from productrecs.entrypoints.cli import demo
 from productrecs.entrypoints.demo.store import SEED, DemoStore, generate
+from productrecs.entrypoints.demo.storefront.pictures import pictures_folder
 from productrecs.entrypoints.services import Services
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import Registration, all_stores, register
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
+from tests.support.demo import paint
 
 
 def small(seed: int, now_ms: int) -> DemoStore:
@@ -96,6 +98,7 @@ def test_the_demo_answers_the_line_that_it_prints(
     shell: CommandLine, tmp_path: Path
 ) -> None:
     given = {name: text for name, text in shell.environment.items() if text is not None}
+    paint(pictures_folder(Path(given["PRODUCTRECS_DATA"])))
     output = tmp_path / "output"
     command = [sys.executable, "-m", "productrecs", "demo", "--port", "0"]
     with output.open("wb") as file:
