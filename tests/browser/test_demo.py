@@ -52,7 +52,7 @@ SCROLL = """async () => {
   const isThere = one => one.hidden
     || one.getBoundingClientRect().top > innerHeight + 390
     || one.shadowRoot?.querySelector("a[part=link]");
-  for (let at = 0; at < document.documentElement.scrollHeight; at += 300) {
+  for (let at = 0; at < document.documentElement.scrollHeight; at += 380) {
     scrollTo({top: at, behavior: "instant"});
     do await new Promise(pause);
     while (![...document.querySelectorAll("product-recs, product-look")].every(isThere));
