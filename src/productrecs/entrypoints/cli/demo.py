@@ -55,7 +55,7 @@ SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
-_EDITION: Final = 5
+_EDITION: Final = 6
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
 _STEPS: Final = 6
 
