@@ -69,6 +69,7 @@ def framed(
 <meta name="color-scheme" content="light dark">
 <title>{escape(heading)}</title>
 <link rel="icon" href="{address_of("icon.svg")}" type="image/svg+xml">
+<link rel="expect" href="#main" blocking="render">
 <link rel="stylesheet" href="{address_of("shop.css")}">
 <script defer src="{address_of("shop.js")}"></script>
 {scripts}
