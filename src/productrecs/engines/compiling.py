@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fixed(kind: Any) -> Any:
+    """Return the type of a flat array of `kind` that is only read, sealed or not."""
+    return types.Array(kind, 1, "C", readonly=True)
 
 
 def compiled(signature: Any) -> Callable[[F], F]:

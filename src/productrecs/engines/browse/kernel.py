@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from productrecs.engines.browse.layout import Layout, Question, Weights
-from productrecs.engines.compiling import compiled
+from productrecs.engines.compiling import compiled, fixed
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items
@@ -49,10 +49,6 @@ def scratch(n_items: int, recent_sessions: int) -> Work:
     return work
 
 
-def _fixed(kind: Any) -> Any:
-    return types.Array(kind, 1, "C", readonly=True)
-
-
 def _named(form: type, *kinds: Any) -> Any:
     same = len(set(kinds)) == 1
     if same:
@@ -62,7 +58,7 @@ def _named(form: type, *kinds: Any) -> Any:
 
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
-_LAYOUT = _named(Layout, *(_fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
+_LAYOUT = _named(Layout, *(fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
 _WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
 _QUESTION = _named(Question, _NUMBERS, _I8, _INTS, _I8, _I8)
 _WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS)

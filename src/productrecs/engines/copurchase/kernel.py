@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled
+from productrecs.engines.compiling import compiled, fixed
 from productrecs.engines.copurchase.layout import Companions
 
 if TYPE_CHECKING:
@@ -38,15 +38,11 @@ def scratch(n_items: int) -> Work:
     return work
 
 
-def _fixed(kind: Any) -> Any:
-    return types.Array(kind, 1, "C", readonly=True)
-
-
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
-    [_fixed(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], Companions
+    [fixed(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], Companions
 )
-_FIXED_ITEMS = _fixed(_I4)
+_FIXED_ITEMS = fixed(_I4)
 _WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], Work)  # type: ignore[no-untyped-call]  # numba
 
 

@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled
+from productrecs.engines.compiling import compiled, fixed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from productrecs.engines.contract import Floats, Items
 
-
-def _fixed(kind: Any) -> Any:
-    return types.Array(kind, 1, "C", readonly=True)
-
-
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
 
 
-@compiled(_SORTED(_ITEMS, _fixed(types.float64), _fixed(types.int8)))
+@compiled(_SORTED(_ITEMS, fixed(types.float64), fixed(types.int8)))
 def order(
     items: Items, shares: Floats, codes: npt.NDArray[np.int8]
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled
+from productrecs.engines.compiling import compiled, fixed
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Items
 
-_ITEMS = types.Array(types.int32, 1, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C", readonly=True)
+_ITEMS = fixed(types.int32)
+_FLOATS = fixed(types.float64)
 _ROWS = types.float64[:, ::1]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.child import run_child
-from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.entrypoints.worker.child import run_verb, store_of
+from productrecs.entrypoints.worker.loop import Progress
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.constants.choose import stores_to_choose_for
@@ -25,12 +25,7 @@ class ConstantsDuties:
 
     def choose(self, job: Job, progress: Progress) -> None:
         """Choose in a process of its own, then let the store learn by it."""
-        self._accounts.refresh()
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        folder = str(self._services.settings.data)
-        run_child(("tune", store.domain, "--data", folder, "--lines"), progress)
+        store = store_of(job, self._accounts)
+        run_verb("tune", store, self._services.settings.data, progress)
         with self._services.database.transaction() as transaction:
             self._services.queue.enqueue(transaction, NewJob(job.store_id, "train"))

@@ -13,11 +13,10 @@ from typing import Protocol
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.child import run_child
+from productrecs.entrypoints.worker.child import run_verb, store_of
 from productrecs.entrypoints.worker.constants import ConstantsDuties
 from productrecs.entrypoints.worker.loop import (
     Handler,
-    JobRefusedError,
     Progress,
     Worker,
 )
@@ -61,14 +60,9 @@ class ForecastDuties:
 
     def forecast(self, job: Job, progress: Progress) -> None:
         """Forecast a store in a process of its own."""
-        self._accounts.refresh()
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
+        store = store_of(job, self._accounts)
         watch_stock(self._services.database, job.store_id, self._services.clock())
-        folder = str(self._services.settings.data)
-        run_child(("forecast", store.domain, "--data", folder, "--lines"), progress)
+        run_verb("forecast", store, self._services.settings.data, progress)
 
 
 def build_forecaster(services: Services) -> Worker:

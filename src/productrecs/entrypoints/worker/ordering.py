@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.child import run_child
-from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
+from productrecs.entrypoints.worker.child import run_verb, store_of
+from productrecs.entrypoints.worker.loop import Progress
 from productrecs.storage.job_queue import Job
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.training.ranking.due import stores_to_order
@@ -27,10 +27,5 @@ class OrderDuties:
 
     def learn_order(self, job: Job, progress: Progress) -> None:
         """Learn a store's order in a process of its own."""
-        self._accounts.refresh()
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        folder = str(self._services.settings.data)
-        run_child(("learn-order", store.domain, "--data", folder, "--lines"), progress)
+        store = store_of(job, self._accounts)
+        run_verb("learn-order", store, self._services.settings.data, progress)
