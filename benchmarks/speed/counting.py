@@ -21,6 +21,7 @@ from productrecs.tenancy.billing.meter import Meter
 from productrecs.tenancy.billing.notice import month_at
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import add_calls
+from productrecs.tenancy.billing.sheets import Line
 from productrecs.tenancy.billing.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -47,7 +48,14 @@ def metering(report: Report) -> None:
 def in_process(report: Report) -> None:
     """Measure `ask` and `count` of a store's meter, beside two calls of nothing."""
     subscription = Subscription("growth")
-    meter = Meter(DEFAULT_PLANS, subscription, 1_772_366_400_000, 0, lambda: None)
+    meter = Meter(
+        DEFAULT_PLANS,
+        subscription,
+        1_772_366_400_000,
+        0,
+        lambda _: Line.loose(),
+        lambda: None,
+    )
 
     def counted() -> None:
         meter.ask(subscription, 1_772_366_400_000)

@@ -42,6 +42,11 @@ class Services:
         """The folder of uploaded files that are not imported yet."""
         return self.settings.data / "uploads"
 
+    @property
+    def metering(self) -> Path:
+        """The folder of the sheets on which processes count metered calls."""
+        return self.settings.data / "metering"
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()

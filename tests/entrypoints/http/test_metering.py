@@ -21,6 +21,7 @@ from productrecs.tenancy.accounts.registration import Registration, delete_store
 from productrecs.tenancy.billing.notice import BillingStatus, Notice
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from productrecs.tenancy.billing.sheets import Sheet
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -124,6 +125,50 @@ def test_what_other_processes_count_is_known_within_a_second(
 
     assert eventually(lambda: here.tallies()[-1].used == 42) < 2
     elsewhere.close()
+
+
+def test_what_a_killed_process_did_not_bring_is_brought_by_the_next(
+    services: Services,
+) -> None:
+    store = store_of(services)
+    left = Sheet.begin(services.metering)
+    left.line((store.store_id, MONTH)).counted = 44
+    left.close()
+
+    metering = Metering(services)
+    metering.start()
+
+    eventually(lambda: kept(services, store.store_id) == 44)
+    metering.close()
+    assert kept(services, store.store_id) == 44
+    assert list(services.metering.iterdir()) == []
+
+
+def test_a_round_that_failed_after_it_was_stored_is_not_brought_twice(
+    services: Services, metering: Metering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(services)
+    meter = opened(metering, services, store)
+    transaction = services.database.transaction
+    failed: list[bool] = []
+
+    @contextmanager
+    def failing(**said: Any) -> Iterator[Any]:
+        with transaction(**said) as connection:
+            yield connection
+        if not failed:
+            failed.append(True)
+            message = "the connection broke while the database answered"
+            raise StorageBusyError(message)
+
+    monkeypatch.setattr(services.database, "transaction", failing)
+    serve(meter, store, 30)
+    eventually(lambda: bool(failed))
+    serve(meter, store, 12)
+
+    eventually(lambda: kept(services, store.store_id) >= 42)
+    metering.close()
+    assert kept(services, store.store_id) == 42
 
 
 def test_a_stop_brings_everything(services: Services) -> None:

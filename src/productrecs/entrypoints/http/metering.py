@@ -1,10 +1,11 @@
 """How are metered calls counted, and who carries the counts to the database?
 
-A call costs a look at its store's meter in memory. One thread a process, the keeper, brings
-the counts to the database and learns there what other processes counted: twice a second,
-and sooner when a store's count grows fast or is near its limit. It rests for a multiple of
-the time it took. Nobody waits for it, and no call fails with it: while the database is
-away, counts gather in memory.
+A call costs a look at its store's meter in memory, and is counted on the process's sheet,
+which outlives a kill. One thread a process, the keeper, brings the counts to the database
+and learns there what other machines counted: twice a second, and sooner when a quota is
+near. It rests for a multiple of the time it took. What processes left behind that were
+killed, it brings too. Nobody waits for it, and no call fails with it: while the database is
+away, counts gather on the sheet.
 """
 
 import logging
@@ -20,7 +21,14 @@ from productrecs.storage.dialects import HotReader
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.meter import Meter, Tally
 from productrecs.tenancy.billing.notice import Notice, month_at
-from productrecs.tenancy.billing.repository import add_calls, read_calls
+from productrecs.tenancy.billing.repository import (
+    add_calls,
+    forget_rounds,
+    note_round,
+    read_calls,
+    round_of,
+)
+from productrecs.tenancy.billing.sheets import CLOSED, Line, Neighbours, Sheet
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +41,7 @@ LEAST_REST_SECONDS: Final = 0.005
 REST_FACTOR: Final = 10
 TOGETHER: Final = 500  # stores in one transaction
 QUIET_ROUNDS: Final = 1_200  # after ten minutes without a call a meter is forgotten
+_TRIES: Final = 3
 
 
 class _Due(NamedTuple):
@@ -52,6 +61,10 @@ class Metering:
         self._services = services
         self._meters: dict[StoreId, Meter] = {}
         self._quiet: dict[StoreId, int] = {}  # rounds without a call
+        self._sheet = _sheet_in(services)
+        own = "" if self._sheet is None else self._sheet.name
+        self._neighbours = Neighbours(services.metering, own)
+        self._round = 0
         self._called = threading.Event()
         self._stopping = threading.Event()
         self._looks_at = 0.0
@@ -89,10 +102,16 @@ class Metering:
             store.subscription,
             now_ms,
             stored[store_id],
+            lambda month: self._line(store_id, month),
             self._called.set,
         )
         # Another request may have been quicker: all count on one meter.
         return self._meters.setdefault(store_id, meter)
+
+    def _line(self, store_id: StoreId, month: str) -> Line:
+        if self._sheet is None:
+            return Line.loose()
+        return self._sheet.line((store_id, month))
 
     def _keep(self) -> None:
         reader: HotReader | None = None
@@ -119,8 +138,12 @@ class Metering:
     def _last(self) -> None:
         try:
             self._bring()
+            if self._sheet is not None:
+                self._take_over(self._sheet)
+                self._sheet = None
         except Exception:
-            _log.exception("the last metered calls could not be stored")
+            _log.exception("the last metered calls could not be stored; a start will")
+        self._neighbours.close()
 
     def _tell(self) -> None:
         if not self._is_failing:
@@ -129,9 +152,17 @@ class Metering:
 
     def _bring(self) -> None:
         """Bring to the database what it does not have."""
+        if self._is_failing:
+            self._find_out()
         due = list(self._due())
         for start in range(0, len(due), TOGETHER):
             self._add(due[start : start + TOGETHER])
+
+    def _find_out(self) -> None:
+        """Find out whether the round that failed is stored nevertheless."""
+        if self._sheet is not None:
+            with self._services.database.transaction(synced=False) as transaction:
+                self._sheet.settle(round_of(transaction, self._sheet.name))
 
     def _due(self) -> Iterator[_Due]:
         for store_id, meter in list(self._meters.items()):
@@ -140,29 +171,39 @@ class Metering:
                     yield _Due(store_id, meter, tally, calls)
 
     def _add(self, due: Sequence[_Due]) -> None:
+        self._round += 1
+        for one in due:
+            one.tally.line.bring(self._round, one.calls)
         counted = {(one.store_id, one.tally.month): one.calls for one in due}
         with self._services.database.transaction(synced=False) as transaction:
             totals = add_calls(transaction, counted)
+            if self._sheet is not None:
+                note_round(transaction, self._sheet.name, self._round)
         for one in due:
-            total = totals.get((one.store_id, one.tally.month))
-            if total is None:  # the store was deleted
+            one.tally.kept(one.meter.limit)
+            one.meter.settle()
+            if (one.store_id, one.tally.month) not in totals:  # the store was deleted
                 self._forget(one.store_id)
-            else:
-                one.tally.kept(one.calls, total, one.meter.limit)
-                one.meter.settle()
+
+    def _take_over(self, sheet: Sheet) -> None:
+        """Bring what is left of a sheet that nobody counts on any more, and remove it."""
+        database = self._services.database
+        with database.transaction(synced=False) as transaction:
+            add_calls(transaction, sheet.bring_rest(round_of(transaction, sheet.name)))
+            note_round(transaction, sheet.name, CLOSED)
+        sheet.settle(CLOSED)
+        sheet.remove()
+        with database.transaction(synced=False) as transaction:
+            forget_rounds(transaction, sheet.name)
 
     def _look(self, reader: HotReader) -> None:
-        """Learn what other processes counted, and forget meters that nobody asks."""
+        """Learn what others counted, and forget meters that nobody asks."""
         self._looks_at = time.monotonic() + KEEP_SECONDS
-        month = month_at(self._services.clock()).name
-        tallies = {
-            store_id: (meter, tally)
-            for store_id, meter in list(self._meters.items())
-            if (tally := meter.tallies()[-1]).month == month
-        }
-        for store_id, total in read_calls(reader, month, list(tallies)).items():
-            meter, tally = tallies[store_id]
-            tally.learn(total, meter.limit)
+        self._neighbours.look()
+        for sheet in self._neighbours.abandoned():
+            self._take_over(sheet)
+            self._neighbours.look()
+        self._learn(reader)
         for store_id, meter in list(self._meters.items()):
             self._quiet[store_id] = (
                 0 if meter.is_asked else self._quiet.get(store_id, 0) + 1
@@ -171,9 +212,46 @@ class Metering:
             if self._quiet[store_id] > QUIET_ROUNDS and not meter.tallies()[-1].unkept:
                 self._forget(store_id)
 
+    def _learn(self, reader: HotReader) -> None:
+        month = month_at(self._services.clock()).name
+        wanted = {
+            store_id: (meter, tally, self._neighbours.lines((store_id, month)))
+            for store_id, meter in list(self._meters.items())
+            if (tally := meter.tallies()[-1]).month == month
+        }
+        for last in range(_TRIES):
+            before = {store_id: _kept(lines) for store_id, (_, _, lines) in wanted.items()}
+            for store_id, total in read_calls(reader, month, list(wanted)).items():
+                meter, tally, lines = wanted[store_id]
+                # What a neighbour brings just now may or may not be in the total.
+                is_steady = before[store_id] is not None and before[store_id] == _kept(
+                    lines
+                )
+                if is_steady or last == _TRIES - 1:
+                    tally.learn(total, lines, meter.limit)
+                    del wanted[store_id]
+
     def _forget(self, store_id: StoreId) -> None:
         self._meters.pop(store_id, None)
         self._quiet.pop(store_id, None)
+
+
+def _sheet_in(services: Services) -> Sheet | None:
+    try:
+        return Sheet.begin(services.metering)
+    except OSError as error:
+        _log.warning(
+            "calls are counted in memory alone (%s): a kill would lose the last of them",
+            error.strerror,
+        )
+        return None
+
+
+def _kept(lines: Sequence[Line]) -> list[int] | None:
+    """Return how much of each line the database has; None when some is on its way."""
+    if any(line.is_on_its_way for line in lines):
+        return None
+    return [line.kept for line in lines]
 
 
 def billing_headers(told: Notice) -> tuple[Header, ...]:

@@ -1,9 +1,10 @@
 """How many metered calls has a store made, and may it make this one? Memory only.
 
 One thread asks and counts, the event loop of an API process. Another one, the keeper,
-carries what was counted to the database and learns there what other processes counted.
-Neither waits for the other: `counted` is written by the one, all else of a tally by the
-other, and each is one assignment.
+carries what was counted to the database and learns there what other machines counted.
+Neither waits for the other: what is counted is written by the one, all else of a tally by
+the other, and each is one assignment. What other processes of this machine count is read
+from their sheets, as it is.
 """
 
 import sys
@@ -13,48 +14,66 @@ from typing import Final
 
 from productrecs.tenancy.billing.notice import Notice, month_at, notice, warns_from
 from productrecs.tenancy.billing.plans import Plans
+from productrecs.tenancy.billing.sheets import Line
 from productrecs.tenancy.billing.subscription import Subscription
 
 _NEVER: Final = sys.maxsize
-# A process holds back a 500th of the month's count at most; near the limit, a 16th of
-# what is left, but no less than a thousandth of the limit.
-_SHARE_OF_ALL: Final = 500
+# Near the limit a process holds back a 16th of what is left from other machines, but no
+# less than a thousandth of the limit; it looks at its neighbours' sheets from a 20th of
+# the limit before the first warning on, and from thousands of calls before.
 _SHARE_OF_REST: Final = 16
 _SHARE_OF_LIMIT: Final = 1_000
+_SHARE_NEAR: Final = 20
+_CALLS_NEAR: Final = 5_000
+
+OpenLine = Callable[[str], Line]
+"""Gives the line of a month on the process's sheet."""
 
 
 class Tally:
     """What one process knows of a store's calls in one month."""
 
-    __slots__ = ("_kept", "_others", "counted", "due_at", "month")
+    __slots__ = ("_apart", "_stored", "counted", "due_at", "line", "month")
 
-    def __init__(self, month: str, stored: int) -> None:
-        """Begin with what is `stored` already."""
+    def __init__(self, month: str, line: Line, stored: int) -> None:
+        """Count on `line`, where the database has `stored` calls already."""
         self.month = month
-        self.counted = 0  # by this process
-        self.due_at = 1  # the count from which the keeper should be called
-        self._kept = 0  # of those counted, in the database
-        self._others = stored  # in the database, from elsewhere
+        self.line = line
+        self.counted = line.counted  # by this process
+        self.due_at = _NEVER  # the count from which the keeper should be called
+        self._stored = stored - line.kept  # in the database, by others
+        # The lines of our neighbours, and what is in the database from none of us.
+        self._apart: tuple[tuple[Line, ...], int] = ((), self._stored)
 
     @property
     def used(self) -> int:
-        """The calls of the month, as far as this process knows."""
-        return self._others + self.counted
+        """The calls of the month, as far as this machine knows."""
+        neighbours, elsewhere = self._apart
+        return sum([line.counted for line in neighbours], elsewhere + self.counted)
+
+    @property
+    def about(self) -> int:
+        """As `used`, without what the neighbours counted in the last second."""
+        return self._stored + self.counted
 
     @property
     def unkept(self) -> int:
         """How many calls the database does not have yet."""
-        return self.counted - self._kept
+        return self.counted - self.line.kept
 
-    def kept(self, calls: int, total: int, limit: int | None) -> None:
-        """Note that `calls` more of ours are in the database, `total` of all by now."""
-        self._kept += calls
-        self.learn(total, limit)
+    def learn(self, total: int, neighbours: tuple[Line, ...], limit: int | None) -> None:
+        """Note that the database has `total` calls, ours and our neighbours' among them."""
+        kept = self.line.kept
+        self._stored = total - kept
+        theirs = sum([line.kept for line in neighbours])
+        self._apart = neighbours, self._stored - theirs
+        self.due_at = _NEVER if limit is None else kept + _held_back(total, limit)
 
-    def learn(self, total: int, limit: int | None) -> None:
-        """Note that the database has `total` calls by now."""
-        self._others = total - self._kept
-        self.due_at = self._kept + _held_back(total, limit)
+    def kept(self, limit: int | None) -> None:
+        """Note that what was brought of our line is in the database."""
+        self.line.keep()
+        if limit is not None:
+            self.due_at = self.line.kept + _held_back(self.about, limit)
 
 
 class Meter:
@@ -65,6 +84,8 @@ class Meter:
         "_calm_below",
         "_is_active",
         "_limit",
+        "_near_from",
+        "_open_line",
         "_past",
         "_plans",
         "_subscription",
@@ -79,13 +100,16 @@ class Meter:
         subscription: Subscription,
         now_ms: int,
         stored: int,
+        open_line: OpenLine,
         call_keeper: Callable[[], None],
     ) -> None:
         """Begin with the calls `stored` of the month; `call_keeper` when many are not."""
         self._plans = plans
+        self._open_line = open_line
         self._call_keeper = call_keeper
         self._past: deque[Tally] = deque()  # of months that are over, not kept yet
-        self._tally = Tally(month_at(now_ms).name, stored)
+        month = month_at(now_ms).name
+        self._tally = Tally(month, open_line(month), stored)
         self.is_asked = False
         self._follow(subscription, now_ms)
 
@@ -94,7 +118,10 @@ class Meter:
         if now_ms >= self._until or subscription is not self._subscription:
             self._follow(subscription, now_ms)
         self.is_asked = True
-        used = self._tally.used
+        tally = self._tally
+        if tally.about < self._near_from:
+            return None
+        used = tally.used
         if used < self._calm_below:
             return None
         return notice(used, self._limit, is_active=self._is_active, asked=1)
@@ -103,6 +130,7 @@ class Meter:
         """Count a call that was answered."""
         tally = self._tally
         tally.counted += 1
+        tally.line.counted = tally.counted
         if tally.counted >= tally.due_at:
             tally.due_at = _NEVER  # calling once is enough
             self._call_keeper()
@@ -125,7 +153,8 @@ class Meter:
         """Draw what follows from the plan and the month, until one of them changes."""
         month = month_at(now_ms)
         if month.name != self._tally.month:
-            over, self._tally = self._tally, Tally(month.name, 0)
+            line = self._open_line(month.name)
+            over, self._tally = self._tally, Tally(month.name, line, line.kept)
             self._past.append(over)
         # A plan that the configuration has not is our mistake, not the store's.
         plan = self._plans.get(subscription.plan)
@@ -140,13 +169,11 @@ class Meter:
             self._calm_below = (
                 _NEVER if self._limit is None else warns_from(self._limit) - 1
             )
+        near = max((self._limit or 0) // _SHARE_NEAR, _CALLS_NEAR)
+        self._near_from = self._calm_below - near
         self._subscription = subscription
 
 
-def _held_back(total: int, limit: int | None) -> int:
+def _held_back(total: int, limit: int) -> int:
     """Return how many calls a process may count before it brings them to the database."""
-    most = total // _SHARE_OF_ALL
-    if limit is not None:
-        near = max((limit - total) // _SHARE_OF_REST, limit // _SHARE_OF_LIMIT)
-        most = min(most, near)
-    return max(most, 1)
+    return max((limit - total) // _SHARE_OF_REST, limit // _SHARE_OF_LIMIT, 1)

@@ -9,9 +9,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.tables import metered_calls
-
-CallsOf = tuple[StoreId, str]
-"""A store and a month."""
+from productrecs.tenancy.billing.sheets import CallsOf
 
 _CHUNK: Final = 500
 # In one order, so that no two processes wait for each other. Deleted stores are left out.
@@ -23,6 +21,10 @@ _ADD_SQL: Final = (
     "ON CONFLICT (store_id, month) "
     "DO UPDATE SET calls = metered_calls.calls + excluded.calls "
     "RETURNING store_id, month, calls"
+)
+_ROUND_SQL: Final = (
+    "INSERT INTO metering_rounds (sheet, round) VALUES (?, ?) "
+    "ON CONFLICT (sheet) DO UPDATE SET round = excluded.round"
 )
 _READ_SQL: Final = (
     "SELECT store_id, calls FROM metered_calls WHERE month = ? AND store_id IN"
@@ -52,6 +54,23 @@ def add_calls(
     rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
     added = bare(transaction).all(_ADD_SQL, [rows])
     return {(StoreId(row[0]), row[1]): int(row[2]) for row in added}
+
+
+def note_round(transaction: sa.Connection, sheet: str, number: int) -> None:
+    """Note the last round of a sheet that is stored: the one of this transaction."""
+    bare(transaction).run(_ROUND_SQL, [sheet, number])
+
+
+def round_of(transaction: sa.Connection, sheet: str) -> int:
+    """Return the last round of a sheet that is stored; 0 when none is."""
+    sql = "SELECT round FROM metering_rounds WHERE sheet = ?"
+    rows = bare(transaction).all(sql, [sheet])
+    return int(rows[0][0]) if rows else 0
+
+
+def forget_rounds(transaction: sa.Connection, sheet: str) -> None:
+    """Forget a sheet that is no more."""
+    bare(transaction).run("DELETE FROM metering_rounds WHERE sheet = ?", [sheet])
 
 
 def read_calls(

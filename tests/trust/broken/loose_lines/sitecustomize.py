@@ -1,0 +1,22 @@
+"""A service that counts in the memory of each process, and seldom brings it anywhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+from productrecs.entrypoints.http import metering
+from productrecs.tenancy.billing.sheets import Sheet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+setattr(metering, "KEEP_SECONDS", 1_000.0)  # noqa: B010 - the fault itself
+
+
+def _no_sheet(_: Path) -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+setattr(Sheet, "begin", staticmethod(_no_sheet))  # noqa: B010 - the fault itself
