@@ -77,6 +77,12 @@ def impression(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
     return NewEvent(EventKind.REC_IMPRESSION, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand
 
 
+def search_click(item: str, shopper: str, words: str | None) -> NewEvent:
+    """Return a click on what a search found, or (without words) on what a picture did."""
+    kind = EventKind.SEARCH_CLICK if words else EventKind.IMAGE_SEARCH_CLICK
+    return NewEvent(kind, item_id=item, session_id=shopper, term=words, position=2)
+
+
 def cart(item: str, shopper: str = "s_1", **facts: object) -> NewEvent:
     values = {"session_id": shopper, "value": 10.0, "quantity": 1}
     return NewEvent(EventKind.ADD_TO_CART, item_id=item, **(values | facts))  # type: ignore[arg-type]  # a test's shorthand

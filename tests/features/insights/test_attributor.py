@@ -15,6 +15,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.features.insights.attribution import attributor
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.attribution.touches import credit
+from productrecs.features.insights.crowd import size_of, together
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order import NewLine
 from productrecs.storage.tables import (
@@ -24,10 +25,21 @@ from productrecs.storage.tables import (
     outcome_days,
     outcomes,
     purchase_lines,
+    search_credit_days,
+    search_days,
+    shopper_days,
     touch_days,
 )
 from productrecs.tenancy.accounts.registration import change_settings, delete_store
-from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
+from tests.features.insights.shop import (
+    NOON,
+    Shop,
+    buy,
+    cart,
+    click,
+    impression,
+    search_click,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +49,16 @@ if TYPE_CHECKING:
     from productrecs.storage.database import Database
 
 MONTH = 30 * DAY_MS
-VIEWS = (outcomes, credit_days, outcome_days, touch_days, event_hours)
+VIEWS = (
+    outcomes,
+    credit_days,
+    outcome_days,
+    touch_days,
+    event_hours,
+    shopper_days,
+    search_days,
+    search_credit_days,
+)
 
 
 @pytest.fixture
@@ -198,8 +219,14 @@ def test_a_deleted_store_leaves_nothing(shop: Shop) -> None:
 # ------------------------------------------------ reading on equals reading it all
 
 
-def expected(shop: Shop) -> dict[int, tuple[int, bool] | None]:
-    """Return the credit of each live outcome, by the rule's own words and nothing else."""
+Credit = tuple[tuple[int, bool] | None, tuple[int, bool] | None]
+
+
+def expected(shop: Shop) -> dict[int, Credit]:
+    """Return the credit of each live outcome, by the rule's own words and nothing else.
+
+    And beside it the click on a search's result that came last before it.
+    """
     with shop.database.reading() as connection:
         log = connection.execute(sa.select(events).where(~events.c.imported)).all()
         lines = connection.execute(
@@ -210,7 +237,8 @@ def expected(shop: Shop) -> dict[int, tuple[int, bool] | None]:
     touches = [row for row in log if row.kind in {9, 10}]
     facts = [(row.seq, row.ts, row.item, row.shopper) for row in log if row.kind == CART]
     facts += [(row.line_seq, row.ts, row.item, row.shopper) for row in lines]
-    return {fact[0]: best(touches, *fact) for fact in facts}
+    found = [row for row in log if row.kind == 6 and row.term]
+    return {fact[0]: (best(touches, *fact), best(found, *fact)) for fact in facts}
 
 
 def best(
@@ -261,8 +289,13 @@ def happen(shop: Shop, rng: random.Random, moment: int) -> None:
             at=moment,
         ),
         lambda: shop.send(click(item, who), cart(item, who), at=moment, imported=True),
+        lambda: shop.send(search_click(item, who, rng.choice(QUERIES)), at=moment),
+        lambda: shop.send(search_click(item, who, "mug"), at=moment, imported=True),
     ]
-    rng.choices(ways, [6, 6, 4, 4, 4, 2, 1])[0]()
+    rng.choices(ways, [6, 6, 4, 4, 4, 2, 1, 4, 1])[0]()
+
+
+QUERIES = ("tents", "Tent", "a mug", "anna@example.org", "the", None)
 
 
 def differs(database: Database, folder: Path, seed: int) -> str | None:
@@ -281,7 +314,10 @@ def differs(database: Database, folder: Path, seed: int) -> str | None:
     reading_on.catch_up(shop.store)
     read_on = {table.name: rows(shop, table) for table in VIEWS}
     found = {
-        row.fact: None if row.touch is None else (row.touch, bool(row.clicked))
+        row.fact: (
+            None if row.touch is None else (row.touch, bool(row.clicked)),
+            None if row.search is None else (row.search, False),
+        )
         for row in read_on["outcomes"]
     }
     if found != expected(shop):
@@ -290,6 +326,8 @@ def differs(database: Database, folder: Path, seed: int) -> str | None:
         tuple(row[1:6]): row.revenue for row in read_on["credit_days"] if row.lines
     }:
         return "the sums are not those of the credits"
+    if met_of(read_on["shopper_days"]) != met_of(log_of(shop)):
+        return "the shoppers are not those of the log"
     forget_views(shop)
     Attributor(database, folder / f"anew-{seed}").catch_up(shop.store)
     anew = {table.name: rows(shop, table) for table in VIEWS}
@@ -331,6 +369,22 @@ def test_an_attribution_that_forgets_old_stretches_is_caught(
     monkeypatch.setattr(attributor, "credit", forgetful)
 
     assert any(differs(sqlite_database, tmp_path, seed) for seed in range(25))
+
+
+def log_of(shop: Shop) -> list[Any]:
+    """Return the live touches of the log."""
+    query = sa.select(events).where(~events.c.imported, events.c.kind.in_((9, 10)))
+    with shop.database.reading() as connection:
+        return list(connection.execute(query))
+
+
+def met_of(met: list[Any]) -> tuple[int, int]:
+    """Return how many shoppers were shown something and clicked, of crowds or touches."""
+    if met and hasattr(met[0], "shopper"):
+        kinds = [{row.shopper for row in met if row.kind == kind} for kind in (9, 10)]
+        return len(kinds[0]), len(kinds[1])
+    crowds = ([row.shown for row in met], [row.clicked for row in met])
+    return size_of(together(crowds[0])), size_of(together(crowds[1]))
 
 
 def sums_of(found: list[sa.Row[Any]]) -> dict[tuple[Any, ...], float]:

@@ -1,21 +1,22 @@
-"""What do people search for, what do they find, and what do they click on?
+"""What do people search for, what do they find, click on, and buy?
 
 Searches are counted as they are answered, one an intent however many letters it took;
-clicks are the `search-click` events with their words. What cannot be told is None, which is
-not 0.
+clicks are the `search-click` events with their words, and what followed them is what
+attribution found in the log. What cannot be told is None, which is not 0.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
 
-from productrecs.engines.text.intent import intent_of
-from productrecs.engines.text.language import Language
-from productrecs.features.search.repository import Click, SearchClickRepository
-from productrecs.records.searches.repository import OTHERS, Count, SearchCountRepository
+from productrecs.features.search.repository import Clicks, Credits, SearchClickRepository
+from productrecs.records.searches.repository import (
+    OTHERS,
+    PICTURES,
+    Count,
+    SearchCountRepository,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -39,6 +40,15 @@ class QueryInsight:
     clicked: int  # distinct shoppers and days with a click
     positions: int  # clicks that told one
     position_sum: int
+    carts: int  # of products clicked on among its results before, as are the next
+    sales: int  # lines bought, no returns
+    units: int  # returns taken off
+    revenue: float  # returns taken off, in the store's currency
+
+    @property
+    def revenue_per_search(self) -> float | None:
+        """What a search led to, on average; None where none was counted."""
+        return self.revenue / self.searches if self.searches else None
 
     @property
     def click_through(self) -> float | None:
@@ -65,9 +75,13 @@ class SearchInsights:
     image_clicks: int
     queries: list[QueryInsight]
     more: int  # that would have been listed too
+    behind: int  # records whose clicks and sales are not counted yet
 
 
-_NOTHING: Final = QueryInsight("", 0, 0, 0, 0, 0, 0)
+_NO_COUNT: Final = Count("", 0, 0)
+_NO_CLICKS: Final = Clicks("", 0, 0, 0, 0)
+_NO_CREDITS: Final = Credits(0, 0, 0, 0.0)
+_NOTHING: Final = QueryInsight("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
 
 
 def search_insights(
@@ -81,14 +95,21 @@ def search_insights(
 
     Both are days of the store's zone. The searches that were made most come first.
     """
-    first, last = days
-    since_ms, until_ms = _bounds(first, last, store.settings.zone)
     with database.reading() as connection:
-        counts = SearchCountRepository(connection, store.store_id).of_days(first, last)
+        counts = SearchCountRepository(connection, store.store_id).of_days(*days)
         repository = SearchClickRepository(connection, store.store_id)
-        clicks = list(repository.clicks(since_ms, until_ms))
-        image_clicks = repository.image_clicks(since_ms, until_ms)
-    by_intent = _together(counts, clicks, Language(store.settings.language), store)
+        clicks, behind = repository.clicks(*days), repository.behind()
+        credited = repository.credits(*days, store.settings.currency)
+    image_clicks = clicks.pop(PICTURES, _NO_CLICKS).clicks
+    by_intent = {
+        intent: _insight(
+            intent,
+            counts.get(intent, _NO_COUNT),
+            clicks.get(intent, _NO_CLICKS),
+            credited.get(intent, _NO_CREDITS),
+        )
+        for intent in counts.keys() | clicks.keys() | credited.keys()
+    }
     listed = [one for intent, one in by_intent.items() if intent != OTHERS]
     chosen = sorted(
         (one for one in listed if _is_wanted(one, which)),
@@ -100,6 +121,7 @@ def search_insights(
         image_clicks=image_clicks,
         queries=chosen[:limit],
         more=max(0, len(chosen) - limit),
+        behind=behind,
     )
 
 
@@ -111,53 +133,20 @@ def _is_wanted(one: QueryInsight, which: Which) -> bool:
     return True
 
 
-def _together(
-    counts: Mapping[tuple[str, str], Count],
-    clicks: Iterable[Click],
-    language: Language,
-    store: Store,
-) -> dict[str, QueryInsight]:
-    """Return what is known of each intent."""
-    searched: dict[str, Count] = {}
-    for (_day, intent), count in counts.items():
-        before = searched.get(intent)
-        searched[intent] = count if before is None else before.plus(count)
-    intents: dict[str, str] = {}
-    clicked: dict[str, list[Click]] = defaultdict(list)
-    for click in clicks:
-        if click.term not in intents:
-            is_told = "@" not in click.term  # else it is counted with the others
-            intents[click.term] = intent_of(click.term, language) if is_told else OTHERS
-        clicked[intents[click.term]].append(click)
-    return {
-        intent: _insight(searched.get(intent), clicked.get(intent, []), store.settings.zone)
-        for intent in searched.keys() | clicked.keys()
-    }
-
-
-def _insight(count: Count | None, clicks: list[Click], zone: tzinfo) -> QueryInsight:
-    days = {
-        (
-            click.shopper,
-            datetime.fromtimestamp(click.ts / 1000, UTC).astimezone(zone).date(),
-        )
-        for click in clicks
-    }
-    told = [click.position for click in clicks if click.position is not None]
-    text = count.text if count else (clicks[-1].term if clicks else "")
+def _insight(intent: str, count: Count, clicks: Clicks, credited: Credits) -> QueryInsight:
     return QueryInsight(
-        text=text,
-        searches=count.searches if count else 0,
-        empty=count.empty if count else 0,
-        clicks=len(clicks),
-        clicked=len(days),
-        positions=len(told),
-        position_sum=sum(told),
+        text=count.text or clicks.text or intent,
+        searches=count.searches,
+        empty=count.empty,
+        clicks=clicks.clicks,
+        clicked=clicks.shoppers,
+        positions=clicks.positions,
+        position_sum=clicks.position_sum,
+        carts=credited.carts,
+        sales=credited.lines,
+        units=credited.units,
+        revenue=credited.revenue,
     )
-
-
-def _day(ts: int, zone: tzinfo) -> date:
-    return datetime.fromtimestamp(ts / 1000, UTC).astimezone(zone).date()
 
 
 def _sum(insights: Iterable[QueryInsight]) -> QueryInsight:
@@ -171,15 +160,9 @@ def _sum(insights: Iterable[QueryInsight]) -> QueryInsight:
             total.clicked + one.clicked,
             total.positions + one.positions,
             total.position_sum + one.position_sum,
+            total.carts + one.carts,
+            total.sales + one.sales,
+            total.units + one.units,
+            total.revenue + one.revenue,
         )
     return total
-
-
-def _bounds(first: str, last: str, zone: tzinfo) -> tuple[int, int]:
-    """Return the milliseconds in which days of a zone begin and end, the end excluded."""
-    begins = datetime.combine(date.fromisoformat(first), time.min, zone)
-    following = date.fromisoformat(last)
-    if following < date.max:
-        following += timedelta(days=1)
-    ends = datetime.combine(following, time.min, zone)
-    return int(begins.timestamp() * 1000), int(ends.timestamp() * 1000)

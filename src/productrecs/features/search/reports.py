@@ -23,9 +23,19 @@ TITLES: Final = MappingProxyType(
 RULE: Final = (
     "One search is what somebody stayed with for three seconds, not each letter on the "
     "way; spellings of one query count together. Clicks are search-click events with their "
-    "words. Further pages, empty searches and imported history make no searches."
+    "words. Further pages, empty searches and imported history make no searches. A cart or "
+    "a sale follows a search when the same shopper clicked on the same product among its "
+    "results at most 30 days before; the last such click counts. It may be credited to a "
+    "recommendation as well: the two do not add up. Carts and sales are on their own day."
 )
 
+_FOLLOWED: Final = (
+    Definition("carts", "count", "add-to-carts of products clicked on in results"),
+    Definition("sales", "count", "lines bought of such products, no returns"),
+    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue in the store's currency, less returns"),
+    Definition("revenue_per_search", "money", "revenue / searches"),
+)
 COLUMNS: Final = (
     Definition("query", "text", "as somebody typed it last"),
     Definition("searches", "count", "how often it was searched for"),
@@ -35,6 +45,7 @@ COLUMNS: Final = (
         "click_through", "share", "shoppers and days with a click / searches, at most 1"
     ),
     Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    *_FOLLOWED,
 )
 _FIGURES: Final = (
     Definition("searches", "count", "searches for words"),
@@ -45,6 +56,7 @@ _FIGURES: Final = (
     Definition("clicks", "count", "clicks on results"),
     Definition("mean_position", "number", "where in the list was clicked, from 1"),
     Definition("image_clicks", "count", "clicks on results of image searches"),
+    *_FOLLOWED,
 )
 
 
@@ -62,14 +74,18 @@ def search_report(
     days = (period.first_day, period.last_day)
     found = search_insights(database, store, days, which, period.limit)
     name, title = TITLES[which]
-    more = (f"{found.more} more queries are not shown.",) if found.more else ()
+    notes = [RULE]
+    if found.more:
+        notes.append(f"{found.more} more queries are not shown.")
+    if found.behind:
+        notes.append(f"The newest {found.behind} records are not counted yet.")
     return Report(
         name=name,
         title=f"{title}, {period.first_day} to {period.last_day}",
         figures=tuple(map(Figure, _FIGURES, _values(found))),
         columns=COLUMNS,
         rows=tuple(_row(one) for one in found.queries),
-        notes=(RULE, *more),
+        notes=tuple(notes),
     )
 
 
@@ -85,6 +101,7 @@ def _values(found: SearchInsights) -> tuple[Value, ...]:
         total.clicks,
         total.mean_position,
         found.image_clicks,
+        *_followed(total),
     )
 
 
@@ -96,4 +113,9 @@ def _row(one: QueryInsight) -> tuple[Value, ...]:
         one.clicks,
         one.click_through,
         one.mean_position,
+        *_followed(one),
     )
+
+
+def _followed(one: QueryInsight) -> tuple[Value, ...]:
+    return one.carts, one.sales, one.units, one.revenue, one.revenue_per_search

@@ -1,17 +1,23 @@
-"""The SQL of synonyms and search rules."""
+"""The SQL of synonyms, of search rules, and of what searches led to."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.search.rules import Action, SearchRule, Synonym
-from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.store_log import next_of
-from productrecs.storage.tables import events, search_rules, store_heads, synonyms
+from productrecs.storage.tables import (
+    attribution_marks,
+    search_credit_days,
+    search_days,
+    search_rules,
+    store_heads,
+    synonyms,
+)
 
 _SYNONYMS_SQL: Final = (
     "SELECT synonym_id, texts, one_way FROM synonyms WHERE store_id = ? ORDER BY synonym_id"
@@ -50,49 +56,71 @@ def read_rules(reader: HotReader, store_id: StoreId) -> dict[int, SearchRule]:
     return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
 
 
-class Click(NamedTuple):
-    """A click on a result: on which words, by whom, and where it stood if that was told."""
+class Clicks(NamedTuple):
+    """Clicks on the results of one intent."""
 
-    term: str
-    ts: int
-    shopper: str
-    position: int | None
+    text: str  # as somebody typed it last
+    clicks: int
+    shoppers: int  # different ones of each day
+    positions: int  # clicks that told one
+    position_sum: int
+
+
+class Credits(NamedTuple):
+    """What was put into carts and bought after clicks on an intent's results."""
+
+    carts: int
+    lines: int
+    units: int
+    revenue: float
 
 
 class SearchClickRepository:
-    """One store's clicks on results of searches, inside one transaction; never commits."""
+    """One store's clicks on results of searches, as attribution keeps their sums."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Read `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
-    def clicks(self, since_ms: int, until_ms: int) -> Iterator[Click]:
-        """Give the clicks that name their words, since_ms <= time < until_ms, in order.
-
-        Reads the store's whole log: a large one takes seconds.
-        """
-        log = events.c
-        query = sa.select(log.term, log.ts, log.person, log.position).where(
-            log.store_id == self._store_id,
-            log.kind == int(EventKind.SEARCH_CLICK),
-            log.ts >= since_ms,
-            log.ts < until_ms,
-            log.term.is_not(None),
+    def clicks(self, first: str, last: str) -> dict[str, Clicks]:
+        """Return the clicks of days by intent, those on what pictures found included."""
+        kept = search_days.c
+        newest = sa.func.max(kept.day + kept.text)  # a day has ten letters
+        counts = (kept.clicks, kept.shoppers, kept.positions, kept.position_sum)
+        query = (
+            sa.select(kept.intent, newest, *map(sa.func.sum, counts))
+            .where(kept.store_id == self._store_id, kept.day >= first, kept.day <= last)
+            .group_by(kept.intent)
         )
-        for row in self._transaction.execute(query.order_by(log.seq)):
-            yield Click(*row)
+        rows = self._transaction.execute(query)
+        return {row[0]: Clicks(row[1][10:], *map(int, row[2:])) for row in rows}
 
-    def image_clicks(self, since_ms: int, until_ms: int) -> int:
-        """Return how many results of image searches were clicked on."""
-        log = events.c
-        query = sa.select(sa.func.count()).where(
-            log.store_id == self._store_id,
-            log.kind == int(EventKind.IMAGE_SEARCH_CLICK),
-            log.ts >= since_ms,
-            log.ts < until_ms,
+    def credits(self, first: str, last: str, currency: str) -> dict[str, Credits]:
+        """Return what followed those clicks, by intent, in the store's own currency."""
+        kept = search_credit_days.c
+        sums = (kept.carts, kept.lines, kept.units, kept.revenue)
+        query = (
+            sa.select(kept.intent, *map(sa.func.sum, sums))
+            .where(
+                kept.store_id == self._store_id,
+                kept.day >= first,
+                kept.day <= last,
+                kept.currency.in_(("", currency)),
+            )
+            .group_by(kept.intent)
         )
-        return int(self._transaction.execute(query).scalar_one())
+        rows = self._transaction.execute(query)
+        return {row[0]: Credits(*map(int, row[1:4]), float(row[4])) for row in rows}
+
+    def behind(self) -> int:
+        """Return how many places of the log are not counted yet."""
+        head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
+        mark = sa.select(attribution_marks.c.seq).where(
+            attribution_marks.c.store_id == self._store_id
+        )
+        read = int(self._transaction.execute(mark).scalar() or 0)
+        return int(self._transaction.execute(head).scalar() or 0) - max(0, read)
 
 
 class SearchRuleRepository:

@@ -18,6 +18,9 @@ KEPT_DAYS: Final = 400
 OTHERS: Final = ""
 """The intent of all further ones, and of texts without words."""
 
+PICTURES: Final = " "
+"""Under which clicks on what a picture found are counted: no words have this intent."""
+
 _CHUNK: Final = 400
 # One statement however many there are: each of them would keep replies waiting.
 _ADD: Final = (
@@ -60,16 +63,18 @@ class SearchCountRepository:
         rows = [[intent, *count] for intent, count in admitted]
         bare(self._transaction).run(_ADD, (self._store_id, day, rows))
 
-    def of_days(self, first: str, last: str) -> dict[tuple[str, str], Count]:
-        """Return the counts by (day, intent) of days, both included."""
+    def of_days(self, first: str, last: str) -> dict[str, Count]:
+        """Return the counts by intent of days together, both included."""
         kept = search_counts.c
+        newest = sa.func.max(kept.day + kept.text)  # a day has ten letters
+        sums = (sa.func.sum(kept.searches), sa.func.sum(kept.empty))
         query = (
-            sa.select(kept.day, kept.intent, kept.text, kept.searches, kept.empty)
+            sa.select(kept.intent, newest, *sums)
             .where(kept.store_id == self._store_id, kept.day >= first, kept.day <= last)
-            .order_by(kept.day, kept.intent)
+            .group_by(kept.intent)
         )
         rows = self._transaction.execute(query)
-        return {(day, intent): Count(*count) for day, intent, *count in rows}
+        return {row[0]: Count(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def forget(self, before: str) -> int:
         """Forget the days before one; return how many rows that were."""

@@ -16,6 +16,9 @@ from productrecs.storage.tables.attribution import (
     event_hours,
     outcome_days,
     outcomes,
+    search_credit_days,
+    search_days,
+    shopper_days,
     touch_days,
 )
 from productrecs.storage.tables.base import metadata
@@ -71,7 +74,10 @@ __all__ = [
     "rule_changes",
     "rules",
     "search_counts",
+    "search_credit_days",
+    "search_days",
     "search_rules",
+    "shopper_days",
     "shopper_links",
     "stock_outs",
     "store_connections",

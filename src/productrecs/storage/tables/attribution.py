@@ -14,6 +14,7 @@ attribution_marks = sa.Table(
     sa.Column("seq", sa.BigInteger, nullable=False),  # -1: being emptied, to begin anew
     sa.Column("zone", sa.String(64), nullable=False),  # in which its days begin
     sa.Column("version", sa.Integer, nullable=False),  # of what the rows mean
+    sa.Column("language", sa.String(16), nullable=False, server_default=""),  # of intents
 )
 
 # Every live add-to-cart and line bought; `touch` null: no recommendation is credited.
@@ -36,6 +37,8 @@ outcomes = sa.Table(
     sa.Column("widget", sa.Text, nullable=False),  # of the touch; empty: not told
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("position", sa.BigInteger, nullable=False),  # 0: not told
+    sa.Column("search", sa.BigInteger),  # events.seq of the click on a search's result
+    sa.Column("intent", sa.Text, nullable=False, server_default=""),  # of that search
     sa.Index(None, "store_id", "day"),
     sqlite_with_rowid=False,
 )
@@ -89,6 +92,50 @@ touch_days = sa.Table(
     sa.Column("position", sa.BigInteger, primary_key=True),
     sa.Column("shown", sa.BigInteger, nullable=False),
     sa.Column("clicked", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Who was shown something where, and who clicked: crowds (`features/insights/crowd.py`).
+shopper_days = sa.Table(
+    "shopper_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("widget", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("shown", sa.LargeBinary, nullable=False),
+    sa.Column("clicked", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Clicks on what searches found, by what was searched for (as in `search_counts`).
+search_days = sa.Table(
+    "search_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("intent", sa.Text, primary_key=True),  # stems, blanks between
+    sa.Column("text", sa.Text, nullable=False),  # as somebody typed it last
+    sa.Column("clicks", sa.BigInteger, nullable=False),
+    sa.Column("shoppers", sa.BigInteger, nullable=False),  # different ones
+    sa.Column("positions", sa.BigInteger, nullable=False),  # clicks that told one
+    sa.Column("position_sum", sa.BigInteger, nullable=False),
+    sa.Column("who", sa.LargeBinary, nullable=False),  # the crowd of these shoppers
+    sqlite_with_rowid=False,
+)
+
+# Sums of `outcomes` whose product was clicked on among a search's results before.
+search_credit_days = sa.Table(
+    "search_credit_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("intent", sa.Text, primary_key=True),
+    sa.Column("currency", sa.String(8), primary_key=True),
+    sa.Column("carts", sa.BigInteger, nullable=False),
+    sa.Column("lines", sa.BigInteger, nullable=False),
+    sa.Column("units", sa.BigInteger, nullable=False),
+    sa.Column("revenue", sa.Double, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -8,34 +8,41 @@ beginning, to the last bit. A store's log is read behind it: nobody who sends wa
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
+from productrecs.features.insights.attribution.crowds import grown_crowds
+from productrecs.features.insights.attribution.days import QUARTER_MS, Days
 from productrecs.features.insights.attribution.outcome import (
     CART,
     SALE,
-    CreditDay,
     Outcome,
-    OutcomeDay,
+    SearchDay,
+    Sums,
     summed,
 )
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
+    CrowdKey,
     Mark,
     Row,
     TouchColumns,
     standings,
+)
+from productrecs.features.insights.attribution.searching import (
+    Intents,
+    counted_searches,
 )
 from productrecs.features.insights.attribution.touches import (
     Found,
     Wanted,
     credit,
     pair_codes,
+    search_before,
 )
 from productrecs.features.insights.attribution.trail import (
     STRETCH,
@@ -47,7 +54,7 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of what is stored: another one begins anew."""
 
 STEP: Final = 50_000
@@ -55,39 +62,10 @@ STEP: Final = 50_000
 
 _EMPTYING: Final = -1
 _EMPTIED_AT_ONCE: Final = 5_000
-_QUARTER_MS: Final = 15 * MINUTE_MS  # zones change their offset in quarters of an hour
-_DAYS_KEPT: Final = 100_000
 _TOUCHES_KEPT: Final = 2_000_000  # in memory, 24 bytes each
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
-
-
-class Days:
-    """Which day is a moment, in one zone?"""
-
-    def __init__(self, zone: tzinfo) -> None:
-        """Tell days of `zone`."""
-        self._zone = zone
-        self._known: dict[int, str] = {}
-
-    def of(self, moment_ms: int) -> str:
-        """Return the day of a moment, such as 2026-03-01."""
-        quarter = moment_ms // _QUARTER_MS
-        known = self._known.get(quarter)
-        if known is None:
-            if len(self._known) >= _DAYS_KEPT:
-                self._known.clear()
-            self._known[quarter] = known = self._day(quarter)
-        return known
-
-    def _day(self, quarter: int) -> str:
-        seconds = quarter * _QUARTER_MS / 1000
-        try:
-            moment = datetime.fromtimestamp(seconds, UTC).astimezone(self._zone)
-        except (OverflowError, ValueError):  # a zone carries it out of the calendar
-            return (date.min if quarter < 0 else date.max).isoformat()
-        return moment.date().isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +77,10 @@ class Step:
     forgotten: Sequence[int]  # facts that stand otherwise now, or no more
     outcomes: Sequence[Outcome]
     days: Sequence[str]  # those whose sums change
-    credited: Sequence[CreditDay]
-    whole: Sequence[OutcomeDay]
+    sums: Sums
     touched: Touched
+    crowds: Mapping[CrowdKey, tuple[bytes, bytes]]
+    searches: Sequence[SearchDay]
     hours: Sequence[Row]
 
 
@@ -136,7 +115,8 @@ class Attributor:
 
     def _advance(self, store: Store) -> bool:
         """Take one step; return whether there may be another."""
-        target = Mark(0, store.settings.timezone, VERSION)
+        settings = store.settings
+        target = Mark(0, settings.timezone, VERSION, settings.language)
         with self.database.reading() as connection:
             repository = AttributionRepository(connection, store.store_id)
             mark, head = repository.mark(), repository.head()
@@ -147,7 +127,7 @@ class Attributor:
                 if not trail.prepare(repository, mark.seq):
                     return True
                 up_to = min(head, mark.seq + self.step, trail.end)
-                step = _read_step(repository, trail, mark, up_to, store.settings.zone)
+                step = _read_step(repository, trail, mark, up_to, settings.zone)
                 trail.close_stretch(repository)
             else:
                 step = None
@@ -166,8 +146,10 @@ class Attributor:
             if not repository.advance(step.before, step.after):
                 return
             repository.replace(self.database, step.forgotten, step.outcomes)
-            repository.replace_days(self.database, step.days, step.credited, step.whole)
+            repository.replace_days(self.database, step.days, step.sums)
             repository.count_touches(step.touched)
+            repository.replace_crowds(self.database, step.crowds)
+            repository.replace_searches(self.database, step.searches)
             repository.count_events(step.hours)
 
     def _begin_anew(self, store_id: StoreId, mark: Mark, target: Mark) -> None:
@@ -200,7 +182,8 @@ def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[
         for row in rows
         if (store := accounts.by_id(row.store_id)) is not None
         and row.head > 0
-        and row.mark != Mark(row.head, store.settings.timezone, VERSION)
+        and row.mark
+        != Mark(row.head, store.settings.timezone, VERSION, store.settings.language)
     ]
 
 
@@ -211,28 +194,28 @@ def _read_step(
     up_to: int,
     zone: tzinfo,
 ) -> Step:
-    touches = repository.touches(mark.seq, up_to)
-    trail.take(touches, up_to)
-    days = Days(zone)
+    touches, searches = repository.touches(mark.seq, up_to)
+    trail.take(touches, searches, up_to)
+    days, intents = Days(zone), Intents(mark.language)
     carts = repository.carts(mark.seq, up_to)
     lines = repository.lines(mark.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= mark.seq]
     replaced = repository.outcomes_of(changed) if changed else []
     standing = [(CART, *row, None) for row in carts]
     standing += [(SALE, *row[:-1]) for row in lines if not row[-1]]
-    outcomes = _credited(repository, trail, standing, days)
+    outcomes = _credited(repository, trail, standing, days, intents)
     gone = {one.fact for one in replaced}
     touched_days = sorted({one.day for one in (*outcomes, *replaced)})
-    sums = _sums(repository, touched_days, outcomes, gone)
     return Step(
         before=mark,
         after=mark._replace(seq=up_to),
         forgotten=sorted(gone),
         outcomes=outcomes,
         days=touched_days,
-        credited=sums[0],
-        whole=sums[1],
+        sums=_sums(repository, touched_days, outcomes, gone),
         touched=_counted(touches, days),
+        crowds=grown_crowds(repository, touches, trail.codes, days),
+        searches=counted_searches(repository, searches, trail.codes, days, intents),
         hours=repository.hours(mark.seq, up_to),
     )
 
@@ -242,23 +225,27 @@ def _sums(
     days: Sequence[str],
     fresh: Sequence[Outcome],
     gone: Collection[int],
-) -> tuple[list[CreditDay], list[OutcomeDay]]:
+) -> Sums:
     """Return the sums of days, one after the other: a file may change a whole year."""
     by_day: dict[str, list[Outcome]] = defaultdict(list)
     for one in fresh:
         by_day[one.day].append(one)
-    credited: list[CreditDay] = []
-    whole: list[OutcomeDay] = []
+    sums = Sums([], [], [])
     for day in days:
         kept = [one for one in repository.outcomes_on(day) if one.fact not in gone]
-        credited_then, whole_then = summed([*kept, *by_day[day]])
-        credited += credited_then
-        whole += whole_then
-    return credited, whole
+        of_day = summed([*kept, *by_day[day]])
+        sums.credited.extend(of_day.credited)
+        sums.whole.extend(of_day.whole)
+        sums.searched.extend(of_day.searched)
+    return sums
 
 
 def _credited(
-    repository: AttributionRepository, trail: Trail, standing: Sequence[Row], days: Days
+    repository: AttributionRepository,
+    trail: Trail,
+    standing: Sequence[Row],
+    days: Days,
+    intents: Intents,
 ) -> list[Outcome]:
     """Return the outcomes of carts and lines, each with the touch it is credited to.
 
@@ -266,11 +253,18 @@ def _credited(
     """
     if not standing:
         return []
-    found = credit(trail.stretches, _wanted(trail, standing))
+    wanted = _wanted(trail, standing)
+    found = credit(trail.stretches, wanted)
+    searched = search_before(trail.stretches, wanted)
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
+    terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
+    by_search = {seq: intents[term] for seq, term in terms.items()}
+    columns = zip(standing, _touch_columns(found), searched.seqs.tolist(), strict=True)
     return [
-        _outcome(row, touch, places, days)
-        for row, touch in zip(standing, _touch_columns(found), strict=True)
+        _outcome(row, touch, places, days)._replace(
+            search=seq if seq >= 0 else None, intent=by_search.get(seq, "")
+        )
+        for row, touch, seq in columns
     ]
 
 
@@ -316,12 +310,14 @@ def _outcome(
         widget=widget or "",
         source=source or "",
         position=position or 0,
+        search=None,
+        intent="",
     )
 
 
 def _counted(touches: TouchColumns, days: Days) -> Touched:
     """Return how many were shown and clicked, by day, widget, source and position."""
-    quarters = (np.array(touches.times, np.int64) // _QUARTER_MS).tolist()
+    quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
     alike = Counter(
         zip(
             quarters,
@@ -334,7 +330,7 @@ def _counted(touches: TouchColumns, days: Days) -> Touched:
     )
     counts: dict[tuple[str, str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     for (quarter, widget, source, position, kind), count in alike.items():
-        day = days.of(quarter * _QUARTER_MS)
+        day = days.of(quarter * QUARTER_MS)
         place = (day, widget or "", source or "", position or 0)
         counts[place][kind == _CLICK] += count
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}

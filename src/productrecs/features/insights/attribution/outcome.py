@@ -30,6 +30,8 @@ class Outcome(NamedTuple):
     widget: str  # of the touch; empty where it tells none
     source: str
     position: int  # from 1; 0 where it tells none
+    search: int | None  # the click on a search's result that came last before it
+    intent: str  # of that search; empty without one, and for all that are not told apart
 
 
 class CreditDay(NamedTuple):
@@ -62,6 +64,39 @@ class OutcomeDay(NamedTuple):
     revenue: float
     orders: int
     orders_credited: int
+
+
+class SearchCreditDay(NamedTuple):
+    """What followed clicks on one search's results, in the order of the table's columns."""
+
+    day: str
+    intent: str
+    currency: str
+    carts: int
+    lines: int
+    units: int
+    revenue: float
+
+
+class SearchDay(NamedTuple):
+    """A day's clicks on one search's results, in the order of the table's columns."""
+
+    day: str
+    intent: str
+    text: str  # as somebody typed it last
+    clicks: int
+    shoppers: int  # different ones
+    positions: int  # clicks that told one
+    position_sum: int
+    who: bytes  # the crowd of them
+
+
+class Sums(NamedTuple):
+    """What outcomes sum to by day: credited, all of them, and after searches."""
+
+    credited: list[CreditDay]
+    whole: list[OutcomeDay]
+    searched: list[SearchCreditDay]
 
 
 @dataclass(slots=True)
@@ -98,22 +133,31 @@ class _Sum:
             self.revenues_clicked.append(one.value)
 
 
-def summed(outcomes: Iterable[Outcome]) -> tuple[list[CreditDay], list[OutcomeDay]]:
-    """Return the sums of whole days, of what is credited and of all; in no special order.
+def summed(outcomes: Iterable[Outcome]) -> Sums:
+    """Return the sums of whole days; in no special order.
 
     The same outcomes give the same sums to the last bit, in whichever order they come.
     """
     credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
     whole: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+    searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
     for one in outcomes:
         whole[one.day, one.currency].take(one)
         if one.touch is not None:
             place = (one.day, one.widget, one.source, one.position, one.currency)
             credited[place].take(one)
-    return (
+        if one.search is not None:
+            searched[one.day, one.intent, one.currency].take(one)
+    return Sums(
         [_credit_day(place, found) for place, found in credited.items()],
         [_outcome_day(place, found) for place, found in whole.items()],
+        [_search_day(place, found) for place, found in searched.items()],
     )
+
+
+def _search_day(place: tuple[str, str, str], found: _Sum) -> SearchCreditDay:
+    revenue = math.fsum(found.revenues)
+    return SearchCreditDay(*place, found.carts, found.lines, found.units, revenue)
 
 
 def _credit_day(place: tuple[str, str, str, int, str], found: _Sum) -> CreditDay:

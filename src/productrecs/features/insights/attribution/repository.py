@@ -6,11 +6,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.attribution.outcome import (
-    CreditDay,
-    Outcome,
-    OutcomeDay,
-)
+from productrecs.features.insights.attribution.outcome import Outcome, SearchDay, Sums
+from productrecs.records.events.event import EventKind
 from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
@@ -20,15 +17,20 @@ from productrecs.storage.tables import (
     event_hours,
     outcome_days,
     outcomes,
+    search_credit_days,
+    search_days,
+    shopper_days,
     store_heads,
     touch_days,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported"
+# Clicks on results of searches (6, and 7 by a picture) are counted of imported past, too.
 _TOUCHES: Final = (
-    "SELECT seq, ts, kind, item, shopper, widget, source, position "
-    f"{_LIVE} AND kind IN (9, 10) ORDER BY seq"
+    "SELECT seq, ts, kind, item, shopper, widget, source, position, term, imported "
+    "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
+    "AND (kind IN (9, 10) AND NOT imported OR kind IN (6, 7)) ORDER BY seq"
 )
 _CARTS: Final = (
     "SELECT seq, ts, item, shopper, quantity, value, currency "
@@ -47,6 +49,10 @@ _LAST: Final = (
 _GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {GIVEN})"  # noqa: S608 - own words
 _PLACES: Final = (
     "SELECT seq, widget, source, position FROM events "  # noqa: S608 - own words
+    f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
+)
+_TERMS: Final = (
+    "SELECT seq, term FROM events "  # noqa: S608 - own words
     f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
 )
 _COLUMNS: Final = ", ".join(Outcome._fields)
@@ -73,10 +79,42 @@ _COUNT_EVENTS: Final = (
     "ON CONFLICT (store_id, hour, kind) DO UPDATE SET "
     "count = event_hours.count + excluded.count"
 )
-_KEPT: Final = (outcomes, credit_days, outcome_days, touch_days, event_hours)
+_CROWDS: Final = (
+    "SELECT day, widget, source, shown, clicked FROM shopper_days "  # noqa: S608 - own words
+    "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
+    f"given.value ->> 1, given.value ->> 2 FROM {GIVEN})"
+)
+_FORGET_CROWDS: Final = (
+    "DELETE FROM shopper_days "  # noqa: S608 - own words
+    "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
+    f"given.value ->> 1, given.value ->> 2 FROM {GIVEN})"
+)
+_SEARCHES: Final = (
+    "SELECT day, intent, text, clicks, shoppers, positions, position_sum, who "  # noqa: S608 - own words
+    "FROM search_days WHERE store_id = ? AND (day, intent) IN "
+    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {GIVEN})"
+)
+_FORGET_SEARCHES: Final = (
+    "DELETE FROM search_days WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words
+    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {GIVEN})"
+)
+_KEPT: Final = (
+    outcomes,
+    credit_days,
+    outcome_days,
+    touch_days,
+    event_hours,
+    shopper_days,
+    search_days,
+    search_credit_days,
+)
+
+_RECOMMENDED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 
 Row = tuple[Any, ...]
 Place = tuple[str | None, str | None, int | None]
+CrowdKey = tuple[str, str, str]  # day, widget, source
+SearchKey = tuple[str, str]  # day, intent
 
 
 class TouchColumns(NamedTuple):
@@ -92,12 +130,26 @@ class TouchColumns(NamedTuple):
     positions: tuple[int | None, ...] = ()
 
 
+class SearchColumns(NamedTuple):
+    """Clicks on results of searches in the order they were received: a column each."""
+
+    seqs: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
+    shoppers: tuple[str, ...] = ()
+    positions: tuple[int | None, ...] = ()
+    terms: tuple[str | None, ...] = ()
+    imported: tuple[bool, ...] = ()
+
+
 class Mark(NamedTuple):
     """How far a store's log was read, in which zone its days are, and what rows mean."""
 
     seq: int
     zone: str
     version: int
+    language: str  # whose stems make one intent of several queries
 
 
 class Standing(NamedTuple):
@@ -111,7 +163,8 @@ class Standing(NamedTuple):
 def standings(connection: sa.Connection) -> list[Standing]:
     """Return where every store of the installation stands."""
     heads, marks = store_heads.c, attribution_marks.c
-    query = sa.select(heads.store_id, heads.seq, marks.seq, marks.zone, marks.version)
+    mark = (marks.seq, marks.zone, marks.version, marks.language)
+    query = sa.select(heads.store_id, heads.seq, *mark)
     joined = store_heads.outerjoin(attribution_marks, marks.store_id == heads.store_id)
     rows = connection.execute(query.select_from(joined).order_by(heads.store_id))
     return [
@@ -132,7 +185,7 @@ class AttributionRepository:
     def mark(self) -> Mark | None:
         """Return how far the log was read; None before the first time."""
         marks = attribution_marks.c
-        query = sa.select(marks.seq, marks.zone, marks.version).where(
+        query = sa.select(marks.seq, marks.zone, marks.version, marks.language).where(
             marks.store_id == self._store_id
         )
         row = self._transaction.execute(query).first()
@@ -144,10 +197,15 @@ class AttributionRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def touches(self, after_seq: int, up_to_seq: int) -> TouchColumns:
-        """Return the live touches of a stretch of the log."""
+    def touches(self, after_seq: int, up_to_seq: int) -> tuple[TouchColumns, SearchColumns]:
+        """Return the live touches of a stretch of the log, and what searches led to."""
         rows = self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
-        return TouchColumns(*zip(*rows, strict=True)) if rows else TouchColumns()
+        shown = [row[:8] for row in rows if row[2] in _RECOMMENDED]
+        found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
+        return (
+            TouchColumns(*zip(*shown, strict=True)) if shown else TouchColumns(),
+            SearchColumns(*zip(*found, strict=True)) if found else SearchColumns(),
+        )
 
     def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""
@@ -174,6 +232,11 @@ class AttributionRepository:
         rows = self._bare.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
 
+    def terms(self, seqs: Iterable[int]) -> dict[int, str]:
+        """Return the words that were searched for, of clicks on results."""
+        rows = self._bare.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
+        return {int(row[0]): row[1] or "" for row in rows}
+
     def outcomes_of(self, facts: Iterable[int]) -> list[Outcome]:
         """Return what is kept of these facts."""
         rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
@@ -194,6 +257,7 @@ class AttributionRepository:
                 marks.seq == before.seq,
                 marks.zone == before.zone,
                 marks.version == before.version,
+                marks.language == before.language,
             )
             .values(**after._asdict())
         )
@@ -224,11 +288,15 @@ class AttributionRepository:
         self,
         database: Database,
         days: Collection[str],
-        credited: Sequence[CreditDay],
-        whole: Sequence[OutcomeDay],
+        sums: Sums,
     ) -> None:
         """Store the sums of `days` in place of those before."""
-        for table, rows in ((credit_days, credited), (outcome_days, whole)):
+        stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
+            (credit_days, sums.credited),
+            (outcome_days, sums.whole),
+            (search_credit_days, sums.searched),
+        )
+        for table, rows in stored:
             gone = table.delete().where(
                 table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
             )
@@ -243,6 +311,36 @@ class AttributionRepository:
         rows = [[*place, *counts] for place, counts in counted.items()]
         if rows:
             self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
+
+    def crowds(self, places: Iterable[CrowdKey]) -> dict[CrowdKey, tuple[bytes, bytes]]:
+        """Return who was shown and who clicked, by day, widget and source."""
+        keys = [list(place) for place in places]
+        rows = self._bare.all(_CROWDS, (self._store_id, keys)) if keys else []
+        return {(row[0], row[1], row[2]): (bytes(row[3]), bytes(row[4])) for row in rows}
+
+    def replace_crowds(
+        self, database: Database, crowds: Mapping[CrowdKey, tuple[bytes, bytes]]
+    ) -> None:
+        """Store who was shown and who clicked in place of what was stored there."""
+        if crowds:
+            keys = [list(place) for place in crowds]
+            self._bare.run(_FORGET_CROWDS, (self._store_id, keys))
+            rows = [(self._store_id, *place, *both) for place, both in crowds.items()]
+            database.insert_rows(self._transaction, shopper_days, rows)
+
+    def searches(self, intents: Iterable[SearchKey]) -> list[SearchDay]:
+        """Return what is kept of clicks on results, by day and intent."""
+        keys = [list(one) for one in intents]
+        rows = self._bare.all(_SEARCHES, (self._store_id, keys)) if keys else []
+        return [SearchDay(*row[:-1], bytes(row[-1])) for row in rows]
+
+    def replace_searches(self, database: Database, days: Collection[SearchDay]) -> None:
+        """Store clicks on results in place of what was stored of the same intents."""
+        if days:
+            keys = [[one.day, one.intent] for one in days]
+            self._bare.run(_FORGET_SEARCHES, (self._store_id, keys))
+            rows = [(self._store_id, *one) for one in days]
+            database.insert_rows(self._transaction, search_days, rows)
 
     def count_events(self, counted: Iterable[Row]) -> None:
         """Add how many events there were, as `hours` gives them."""

@@ -1,7 +1,8 @@
 """Which click or impression came last before a cart or a sale, and may be credited?
 
-A touch is a click on, or an impression of, one recommended product. Shopper and product
-together are one 64-bit code, a pair. Everything here is arithmetic on arrays.
+A touch is a click on, or an impression of, one recommended product, or a click on one that
+a search found. Shopper and product together are one 64-bit code, a pair. Everything here is
+arithmetic on arrays.
 """
 
 from collections.abc import Sequence
@@ -67,18 +68,23 @@ class Stretch:
 
     clicks: Touches
     impressions: Touches
+    searches: Touches  # clicks on what a search for words found
     earliest: int
     latest: int
     last_seq: int
 
 
-def stretch_of(clicks: Touches, impressions: Touches) -> Stretch:
-    """Return both kinds as one stretch; an empty one reaches no time."""
-    times = np.concatenate((clicks.times, impressions.times))
+def stretch_of(clicks: Touches, impressions: Touches, searches: Touches) -> Stretch:
+    """Return all kinds as one stretch; an empty one reaches no time."""
+    kinds = (clicks, impressions, searches)
+    times = np.concatenate([kind.times for kind in kinds])
     if not len(times):
-        return Stretch(clicks, impressions, earliest=1, latest=0, last_seq=0)
-    seqs = np.concatenate((clicks.seqs, impressions.seqs))
-    return Stretch(clicks, impressions, int(times.min()), int(times.max()), int(seqs.max()))
+        return Stretch(*kinds, earliest=1, latest=0, last_seq=0)
+    seqs = np.concatenate([kind.seqs for kind in kinds])
+    return Stretch(*kinds, int(times.min()), int(times.max()), int(seqs.max()))
+
+
+NOTHING: Final = stretch_of(NO_TOUCHES, NO_TOUCHES, NO_TOUCHES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +115,41 @@ def credit(stretches: Sequence[Stretch], wanted: Wanted) -> Found:
     It is the last click received before it, and not more than 30 days nor less than
     nothing older; without one the last such impression.
     """
+    found = _nothing_found(wanted)
+    _find(found, [one.clicks for one in stretches], stretches, wanted)
+    found.clicked[:] = found.seqs >= 0
+    _find(found, [one.impressions for one in stretches], stretches, wanted)
+    return found
+
+
+def search_before(stretches: Sequence[Stretch], wanted: Wanted) -> Found:
+    """Return the last click on a search's result before each cart or sale, likewise."""
+    found = _nothing_found(wanted)
+    _find(found, [one.searches for one in stretches], stretches, wanted)
+    return found
+
+
+def _nothing_found(wanted: Wanted) -> Found:
     count = len(wanted.pairs)
     seqs, times = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    clicked = np.zeros(count, np.bool_)
-    for is_click in (True, False):
-        for stretch in reversed(stretches):
-            waiting = np.flatnonzero(wanted.named & (seqs < 0))
-            some = _some(wanted, waiting)
-            if not len(waiting):
-                break
-            if not _may_hold(stretch, some):
-                continue
-            touches = stretch.clicks if is_click else stretch.impressions
-            places = _last_places(touches, some, stretch.last_seq)
-            hit = places >= 0
-            seqs[waiting[hit]] = touches.seqs[places[hit]]
-            times[waiting[hit]] = touches.times[places[hit]]
-            clicked[waiting[hit]] = is_click
-    return Found(seqs, times, clicked)
+    return Found(seqs, times, np.zeros(count, np.bool_))
+
+
+def _find(
+    found: Found, kind: Sequence[Touches], stretches: Sequence[Stretch], wanted: Wanted
+) -> None:
+    """Fill in the last touch of a `kind` (one for each stretch) where none is found yet."""
+    for stretch, touches in zip(reversed(stretches), reversed(kind), strict=True):
+        waiting = np.flatnonzero(wanted.named & (found.seqs < 0))
+        if not len(waiting):
+            return
+        some = _some(wanted, waiting)
+        if not _may_hold(stretch, some):
+            continue
+        places = _last_places(touches, some, stretch.last_seq)
+        hit = places >= 0
+        found.seqs[waiting[hit]] = touches.seqs[places[hit]]
+        found.times[waiting[hit]] = touches.times[places[hit]]
 
 
 def _some(wanted: Wanted, which: npt.NDArray[np.intp]) -> Wanted:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,11 @@ import numpy as np
 from productrecs.core.shopper import visitor_code
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
+    SearchColumns,
     TouchColumns,
 )
 from productrecs.features.insights.attribution.touches import (
-    NO_TOUCHES,
+    NOTHING,
     Ints,
     Stretch,
     Touches,
@@ -35,7 +37,8 @@ STRETCH: Final = 400_000
 
 _PIECE: Final = 100_000  # of the log that is held as rows
 _ROWS: Final = 3  # pairs, seqs, times
-_HEADER: Final = 2  # columns before the touches
+_HEADER: Final = 3  # columns before the touches
+_FORM: Final = -2  # of the files: in the form before, a time or a place stood there
 _CODES_KEPT: Final = 100_000
 _CLICK: Final = int(EventKind.REC_CLICK)
 
@@ -64,13 +67,15 @@ class Trail:
         self._length = stretch
         self.codes = codes
         self._whole: list[Stretch] = []
-        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+        self._tail = NOTHING
         self._read = 0  # the log is read up to here
 
     @property
     def size(self) -> int:
         """How many touches are held in memory, not in files."""
-        return len(self._tail.clicks.pairs) + len(self._tail.impressions.pairs)
+        tail = self._tail
+        kinds = (tail.clicks, tail.impressions, tail.searches)
+        return sum(len(kind.pairs) for kind in kinds)
 
     @property
     def stretches(self) -> Sequence[Stretch]:
@@ -94,17 +99,18 @@ class Trail:
         if self._read == seq:
             return True
         up_to = min(seq, self.end, self._read + _PIECE)
-        self.take(repository.touches(self._read, up_to), up_to)
+        self.take(*repository.touches(self._read, up_to), up_to)
         self.close_stretch(repository)
         return self._read == seq
 
-    def take(self, columns: TouchColumns, up_to: int) -> None:
+    def take(self, columns: TouchColumns, searches: SearchColumns, up_to: int) -> None:
         """Hold further touches: all that the log has up to there."""
-        if columns.seqs:
-            clicks, impressions = _read(columns, self.codes)
+        if columns.seqs or searches.seqs:
+            fresh, tail = _read(columns, searches, self.codes), self._tail
             self._tail = stretch_of(
-                clicks.after(self._tail.clicks),
-                impressions.after(self._tail.impressions),
+                fresh.clicks.after(tail.clicks),
+                fresh.impressions.after(tail.impressions),
+                fresh.searches.after(tail.searches),
             )
         self._read = up_to
 
@@ -115,7 +121,7 @@ class Trail:
         last = repository.last_event(self.end - self._length, self.end)
         _write(self._file(len(self._whole)), self._tail, last)
         self._whole.append(self._tail)
-        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+        self._tail = NOTHING
 
     def _opened(self, repository: AttributionRepository) -> bool:
         """Open the next whole stretch from its file; return whether there is one."""
@@ -131,40 +137,47 @@ class Trail:
 
     def _forget(self, seq: int) -> None:
         self._whole = self._whole[: seq // self._length]
-        self._tail = stretch_of(NO_TOUCHES, NO_TOUCHES)
+        self._tail = NOTHING
         self._read = len(self._whole) * self._length
 
     def _file(self, number: int) -> Path:
         return self._folder / f"{number:06d}.npy"
 
 
-def _read(columns: TouchColumns, codes: ShopperCodes) -> tuple[Touches, Touches]:
-    """Return the clicks and the impressions among touches of the log."""
+def _read(columns: TouchColumns, searches: SearchColumns, codes: ShopperCodes) -> Stretch:
+    """Return touches of the log by their kinds."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
     places = np.array(columns.seqs, np.int64)
     moments = np.array(columns.times, np.int64)
     clicked = np.array(columns.kinds, np.int64) == _CLICK
-    return (
+    told = np.array(
+        [bool(term) and not old for term, old in zip(*searches[-2:], strict=True)], np.bool_
+    )
+    found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
+    return stretch_of(
         touches_of(pairs[clicked], places[clicked], moments[clicked]),
         touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),
+        touches_of(
+            found[told],
+            np.array(searches.seqs, np.int64)[told],
+            np.array(searches.times, np.int64)[told],
+        ),
     )
 
 
 def _write(path: Path, stretch: Stretch, last: tuple[int, int]) -> None:
     """Write a file whole or not at all; a full disk costs speed, later, and no more."""
-    clicks, impressions = stretch.clicks, stretch.impressions
+    kinds = (stretch.clicks, stretch.impressions, stretch.searches)
+    lengths = [len(kind.pairs) for kind in kinds]
     header = [
-        [len(clicks.pairs), stretch.earliest],
-        [last[0], stretch.latest],
-        [last[1], stretch.last_seq],
+        [lengths[0], stretch.earliest, lengths[1]],
+        [last[0], stretch.latest, _FORM],
+        [last[1], stretch.last_seq, lengths[2]],
     ]
-    array = np.empty(
-        (_ROWS, _HEADER + len(clicks.pairs) + len(impressions.pairs)), np.int64
-    )
+    array = np.empty((_ROWS, _HEADER + sum(lengths)), np.int64)
     array[:, :_HEADER] = header
     for row, name in enumerate(("pairs", "seqs", "times")):
-        parts = (getattr(clicks, name), getattr(impressions, name))
-        array[row, _HEADER:] = np.concatenate(parts)
+        array[row, _HEADER:] = np.concatenate([getattr(kind, name) for kind in kinds])
     draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,18 +197,15 @@ def _open(path: Path, last: tuple[int, int]) -> Stretch | None:
         array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
     except (OSError, ValueError, EOFError):
         return None
-    if array.dtype != np.int64 or array.shape[:-1] != (_ROWS,):
+    if array.dtype != np.int64 or array.shape[:-1] != (_ROWS,) or array.shape[1] < _HEADER:
         return None
-    (clicks, earliest), (last_seq, latest), (last_time, newest) = array[
-        :, :_HEADER
-    ].tolist()
-    if (last_seq, last_time) != last or not 0 <= clicks <= array.shape[1] - _HEADER:
-        return None  # of a log that a restored backup has replaced
-    middle = _HEADER + clicks
-    return Stretch(
-        Touches(*array[:, _HEADER:middle]),
-        Touches(*array[:, middle:]),
-        earliest,
-        latest,
-        newest,
+    (clicks, earliest, impressions), (last_seq, latest, form), (last_time, newest, more) = (
+        array[:, :_HEADER].tolist()
     )
+    if (last_seq, last_time, form) != (*last, _FORM):
+        return None  # of a log that a restored backup has replaced, or of another release
+    ends = np.cumsum([_HEADER, clicks, impressions, more]).tolist()
+    if min(clicks, impressions, more) < 0 or ends[-1] != array.shape[1]:
+        return None
+    kinds = (Touches(*array[:, start:end]) for start, end in pairwise(ends))
+    return Stretch(*kinds, earliest, latest, newest)

@@ -21,6 +21,7 @@ from productrecs.features.insights.impact.repository import (
     Credits,
     ImpactRepository,
     Key,
+    Reached,
     Whole,
 )
 from productrecs.storage.database import Database
@@ -91,7 +92,9 @@ def attribution_report(database: Database, store: Store, period: Asked) -> Repor
         repository = ImpactRepository(connection, store.store_id)
         behind, currency = repository.behind(), store.settings.currency
         groups = _groups(repository, period, by, currency)
-        figures = list(_figures(groups, repository.whole(period), currency))
+        reached = repository.reached(period, ())[()]
+        figures = [*_met(reached)]
+        figures += _figures(groups, repository.whole(period), currency)
         earlier = _just_before(period)
         if earlier is not None:
             before = _groups(repository, earlier, by, currency)
@@ -106,6 +109,13 @@ def attribution_report(database: Database, store: Store, period: Asked) -> Repor
         rows=rows,
         notes=(RULE, *notes_on(len(groups) - len(rows), behind)),
     )
+
+
+def _met(reached: Reached) -> Iterable[Figure]:
+    met = "different shoppers who were shown a recommendation (to within some 2 %)"
+    yield _figure("shoppers", "count", reached.shown, met)
+    met = "different shoppers who clicked on one"
+    yield _figure("shoppers_clicked", "count", reached.clicked, met)
 
 
 def _groups(

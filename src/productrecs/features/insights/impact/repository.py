@@ -1,12 +1,14 @@
 """The SQL of what recommendations brought: sums of days, and the sales behind them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.core.report import Asked
+from productrecs.features.insights.crowd import size_of, together
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
@@ -15,6 +17,7 @@ from productrecs.storage.tables import (
     outcome_days,
     outcomes,
     purchase_lines,
+    shopper_days,
     store_heads,
     touch_days,
 )
@@ -32,6 +35,13 @@ _CREDITS: Final = (
 )
 
 Key = tuple[Any, ...]
+
+
+class Reached(NamedTuple):
+    """How many different shoppers were shown something, and how many clicked."""
+
+    shown: int
+    clicked: int
 
 
 class Credits(NamedTuple):
@@ -116,6 +126,25 @@ class ImpactRepository:
         ).where(touch_days.c.store_id == self._store_id, *_within(touch_days, period))
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
+
+    def reached(self, period: Asked, by: Sequence[str]) -> dict[Key, Reached]:
+        """Return how many shoppers were met, by day, widget or source; at () in all.
+
+        Who was met in several groups, or on several days, counts once in each of `by`.
+        """
+        kept = shopper_days.c
+        query = sa.select(*(kept[name] for name in by), kept.shown, kept.clicked).where(
+            kept.store_id == self._store_id, *_within(shopper_days, period)
+        )
+        met: dict[Key, list[tuple[bytes, bytes]]] = defaultdict(list)
+        for *key, shown, clicked in self._connection.execute(query):
+            met[tuple(key)].append((shown, clicked))
+        each = {key: _together(crowds) for key, crowds in met.items()}
+        each[()] = _together(each.values())
+        return {
+            key: Reached(size_of(shown), size_of(clicked))
+            for key, (shown, clicked) in each.items()
+        }
 
     def credits(self, period: Asked, by: Sequence[str]) -> dict[Key, Credits]:
         """Return what is credited by the values of these columns, the currency last."""
@@ -224,6 +253,11 @@ class ImpactRepository:
 
 def _within(table: sa.Table, period: Asked) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
+
+
+def _together(crowds: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    both = list(crowds)
+    return together(shown for shown, _ in both), together(clicked for _, clicked in both)
 
 
 def _credits(row: Sequence[Any]) -> Credits:

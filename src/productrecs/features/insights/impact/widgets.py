@@ -1,9 +1,17 @@
-"""How do the lists of a shop do: what is shown, clicked, put into carts and bought?"""
+"""How do the lists of a shop do: what is shown, to how many, clicked, carted and bought?"""
 
 from collections.abc import Sequence
 from typing import Final
 
-from productrecs.core.report import Asked, Definition, Report, ReportError, Value, share
+from productrecs.core.report import (
+    Asked,
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    Value,
+    share,
+)
 from productrecs.features.insights.impact.attribution import (
     CURRENCY,
     GROUPS,
@@ -11,12 +19,13 @@ from productrecs.features.insights.impact.attribution import (
     joined,
     notes_on,
 )
-from productrecs.features.insights.impact.repository import ImpactRepository
+from productrecs.features.insights.impact.repository import ImpactRepository, Reached
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 DEFAULT_BY: Final = ("widget", "source", "position")
 _THOUSAND: Final = 1_000
+_POSITION: Final = "position"
 
 COLUMNS: Final = (
     Definition("shown", "count", "recommended products shown (rec-impression), live"),
@@ -29,6 +38,21 @@ COLUMNS: Final = (
     Definition("revenue", "money", "their revenue, returns taken off"),
     CURRENCY,
     Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
+)
+
+SHOPPERS: Final = (
+    Definition(
+        "shoppers",
+        "count",
+        "different shoppers who were shown something: exactly up to 1,024, then to within "
+        "some 2 %; who comes on several days or sees several lists counts once",
+    ),
+    Definition("shoppers_clicked", "count", "those of them who clicked, likewise"),
+)
+_RATE: Final = Definition("shopper_rate", "share", "shoppers_clicked / shoppers")
+_NOBODY: Final = Reached(0, 0)
+_BY_POSITION: Final = (
+    "Shoppers are counted by widget, source and day, not by position: --by widget,source."
 )
 
 
@@ -46,20 +70,36 @@ def widgets_report(database: Database, store: Store, period: Asked) -> Report:
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
         touches, credited = repository.touches(period, by), repository.credits(period, by)
+        reached = repository.reached(period, [name for name in by if name != _POSITION])
         behind = repository.behind()
     groups = joined(touches, credited, own)
     found = [one for one in groups if one.currency == own]
-    rows = tuple(_row(one) for one in _ordered(found, by)[: period.limit])
+    is_by_position = _POSITION in by
+    rows = tuple(
+        _row(one) + (() if is_by_position else _met(reached.get(one.key, _NOBODY)))
+        for one in _ordered(found, by)[: period.limit]
+    )
     notes = notes_on(len(found) - len(rows), behind)
     if len(found) < len(groups):
         notes.append("Sales in other currencies are left out: see the report attribution.")
+    if is_by_position:
+        notes.append(_BY_POSITION)
     return Report(
         name="widgets",
         title=f"Lists and what became of them, {period.first_day} to {period.last_day}",
-        columns=(*(GROUPS[name] for name in by), *COLUMNS),
+        figures=tuple(map(Figure, (*SHOPPERS, _RATE), _met(reached[()]))),
+        columns=(
+            *(GROUPS[name] for name in by),
+            *COLUMNS,
+            *(() if is_by_position else (*SHOPPERS, _RATE)),
+        ),
         rows=rows,
         notes=tuple(notes),
     )
+
+
+def _met(reached: Reached) -> tuple[Value, ...]:
+    return (*reached, share(reached.clicked, reached.shown))
 
 
 def _ordered(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:

@@ -1,0 +1,41 @@
+"""Are different shoppers counted, exactly or nearly, in whichever parts they come?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from productrecs.features.insights.crowd import NOBODY, crowd_of, size_of, together
+
+
+def shoppers(count: int, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(-(2**63), 2**63 - 1, count, dtype=np.int64)
+
+
+def test_nobody_is_no_crowd() -> None:
+    assert crowd_of(shoppers(0)) == NOBODY
+    assert size_of(together([NOBODY, NOBODY])) == 0
+
+
+@pytest.mark.parametrize("count", [1, 7, 1_024])
+def test_small_crowds_are_counted_exactly(count: int) -> None:
+    assert size_of(crowd_of(shoppers(count))) == count
+
+
+@pytest.mark.parametrize("count", [1_025, 3_000, 11_000, 300_000])
+def test_large_crowds_are_counted_nearly(count: int) -> None:
+    sizes = [size_of(crowd_of(shoppers(count, seed))) for seed in range(5)]
+
+    assert all(abs(size / count - 1) < 0.08 for size in sizes)
+    assert abs(float(np.mean(sizes)) / count - 1) < 0.03
+
+
+@pytest.mark.parametrize("count", [900, 1_024, 1_500, 20_000])
+def test_parts_that_overlap_make_the_same_bytes(count: int) -> None:
+    everyone = shoppers(count)
+    third = count // 3
+    parts = [everyone[:third], everyone[third:], everyone[5 : 2 * third]]
+
+    assert together(map(crowd_of, parts)) == crowd_of(everyone)
+    assert together(map(crowd_of, parts[::-1])) == crowd_of(everyone)
