@@ -24,6 +24,9 @@ from productrecs.features.insights.impact.attribution import (
     sales_report,
 )
 from productrecs.features.insights.impact.widgets import widgets_report
+from productrecs.features.search.insights import Which
+from productrecs.features.search.reports import search_report
+from productrecs.records.searches.repository import Count, SearchCountRepository
 from productrecs.storage.bare import bare
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
@@ -43,6 +46,7 @@ SHOPPERS, PRODUCTS, DAYS = 500_000, 20_000, 90
 SHOWN = 8  # products in a list
 VISIT = SHOWN + 7  # rows of the log, on average some fewer
 CHUNK = 100_000
+SEARCHING, QUERIES = 0.2, 20_000  # visits with a click on a search's result, and of what
 FULL_SECONDS, STEP_MS, REPORT_MS = 60.0, 100.0, 200.0
 SOURCES, WIDGETS = ("buy", "browse", "similar", "trending"), ("recs", "fbt", "cart")
 
@@ -74,7 +78,7 @@ class Visits:
 
     def _visit(self, made: list[tuple[object, ...]], bought: list[object]) -> None:
         shopper = f"s_{int(self._rng.integers(SHOPPERS)):08d}"
-        chance = self._rng.random(6).tolist()
+        chance = self._rng.random(7).tolist()
         shown = (self._rng.zipf(1.3, SHOWN) % PRODUCTS).tolist()
         widget, source = WIDGETS[int(chance[4] * 3)], SOURCES[int(chance[5] * 4)]
         for place, item in enumerate(shown, 1):
@@ -86,6 +90,9 @@ class Visits:
             made.append(
                 self._event(10, seen, shopper, place=1, source=source, widget=widget)
             )
+        if chance[6] < SEARCHING:
+            words = f"words {int(self._rng.zipf(1.2)) % QUERIES}"
+            made.append(self._event(6, seen, shopper, place=2, term=words))
         made += [self._event(1, item, shopper) for item in (seen, shown[0], shown[-1])]
         if chance[2] < 0.3:
             made.append(self._event(2, seen, shopper, value=19.9))
@@ -106,10 +113,11 @@ class Visits:
         source: str | None = None,
         widget: str | None = None,
         value: float | None = None,
+        term: str | None = None,
     ) -> tuple[object, ...]:
         seq, ts = self._next()
         who = (shopper, shopper, shopper)
-        told = (None, value, None, None, source, place, widget, False)
+        told = (term, value, None, None, source, place, widget, False)
         return (self.store_id, seq, ts, kind, item, *who, *told)
 
     def _line(self, item: int, shopper: str) -> tuple[object, ...]:
@@ -129,6 +137,7 @@ def attribution(report: Report) -> None:
         visits = Visits(store.store_id, begins, DAYS * DAY_MS / EVENTS)
         _stock(database, store)
         _fill(database, store, visits, EVENTS)
+        _search(database, store)
         gc.freeze()
         bare_seconds = _bare(database, store)
         began, busy = time.perf_counter(), time.process_time()
@@ -181,6 +190,21 @@ def _fill(database: Database, store: Store, visits: Visits, count: int) -> None:
             StoreLog(database, transaction, store.store_id).take(len(made) + len(bought))
             database.insert_rows(transaction, events, made)
             database.insert_rows(transaction, purchase_lines, bought)
+
+
+def _search(database: Database, store: Store) -> None:
+    """Let it be searched 10,000 times a day."""
+    rng = np.random.default_rng(3)
+    today = np.datetime64(system_ms(), "ms").astype("datetime64[D]")
+    for back in range(DAYS):
+        drawn = rng.zipf(1.2, 10_000) % QUERIES
+        intents, counts = np.unique(drawn, return_counts=True)
+        found = {
+            f"{number} words": Count(f"words {number}", int(count), 0)
+            for number, count in zip(intents.tolist(), counts.tolist(), strict=True)
+        }
+        with database.transaction(synced=False) as transaction:
+            SearchCountRepository(transaction, store.store_id).add(str(today - back), found)
 
 
 def _bare(database: Database, store: Store) -> float:
@@ -246,6 +270,8 @@ def _items(report: Report, database: Database, store: Store) -> None:
         "credited-items": lambda: items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),
         "widgets": lambda: widgets_report(database, store, wanted),
+        "search": lambda: search_report(database, store, wanted),
+        "search-no-clicks": lambda: search_report(database, store, wanted, Which.NO_CLICKS),
         "health": lambda: health_report(database, store, wanted, system_ms()),
     }.items():
         times = []

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import numpy as np
+import pytest
+
 from productrecs.core.clock import DAY_MS, parse_moment
 from productrecs.features.forecast.actions import Action, Alert, plan_actions
-from productrecs.features.forecast.repository import DayAhead, ItemForecast, Run
+from productrecs.features.forecast.repository import Run, Stocked, StockedItem
 from productrecs.records.catalog.availability import Availability
 from productrecs.tenancy.accounts.settings import StoreSettings
 
@@ -15,8 +18,10 @@ NIGHT = parse_moment("2026-03-02T02:00Z")
 RUN = Run(NIGHT, "2026-03-03", "units", [], {}, None, None, 0, 0, 1.0)
 SETTINGS = StoreSettings(lead_time_days=7, order_every_days=7, overstock_days=60)
 
+Told = tuple[StockedItem, float]  # and what it sells on each day
 
-def item(name: str, pace: float, stock: int | None, **facts: Any) -> ItemForecast:
+
+def item(name: str, pace: float, stock: int | None, **facts: Any) -> Told:
     known: dict[str, Any] = {
         "sku": None,
         "title": name.title(),
@@ -25,16 +30,20 @@ def item(name: str, pace: float, stock: int | None, **facts: Any) -> ItemForecas
         "availability": None,
         "available_from": None,
         "available_until": None,
-        "created_at": 0,
         "method": "statistical",
-        "days": [DayAhead(pace, pace / 2, pace, pace * 2)] * 28,
         "spread": 1.0,
+        "sold": None,
     }
-    return ItemForecast(item_id=name, stock_qty=stock, **(known | facts))
+    return StockedItem(item_id=name, stock_qty=stock, **(known | facts)), pace
 
 
-def planned(*items: ItemForecast, now: int = NIGHT) -> dict[str, Action]:
-    return {one.item_id: one for one in plan_actions(items, RUN, SETTINGS, now)}
+def planned(
+    *items: Told, now: int = NIGHT, by: str | None = None, limit: int = 100
+) -> dict[str, Action]:
+    paces = np.repeat([[pace] for _, pace in items] or np.zeros((0, 1)), 28, axis=1)
+    stocked = Stocked([one for one, _ in items], paces, 2 * paces)
+    actions = plan_actions(stocked, RUN, SETTINGS, now)
+    return {} if actions is None else {one.item_id: one for one in actions.first(limit, by)}
 
 
 def test_alerts_come_in_order_of_money() -> None:
@@ -99,6 +108,36 @@ def test_what_is_discontinued_is_not_ordered_again_and_is_too_much() -> None:
     assert found.order_date is None
     assert found.alert is Alert.OVERSTOCK
     assert found.overstock_units == 10
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("stockout_date", ["none", "soon", "later", "never"]),
+        ("order_date", ["none", "soon", "later", "never"]),
+        ("expected_28_days", ["later", "none", "soon", "never"]),
+        ("overstock_value", ["never", "none", "soon", "later"]),
+    ],
+)
+def test_actions_come_in_other_orders_too(by: str, names: list[str]) -> None:
+    some = (
+        item("soon", 2, 20),
+        item("never", 0, 9),
+        item("later", 3, 99),
+        item("none", 2, 0),
+    )
+
+    assert list(planned(*some, by=by)) == names
+    assert list(planned(*some, by=by, limit=2)) == names[:2]
+
+
+def test_what_is_outside_its_window_is_not_expected_to_sell() -> None:
+    found = planned(
+        item("short", 2, 60, available_until="2026-03-06"),
+        item("late", 2, 60, available_from="2026-03-29"),
+    )
+
+    assert (found["short"].expected_28_days, found["late"].expected_28_days) == (8.0, 4.0)
 
 
 def test_no_products_have_no_actions() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.forecast.cover import LONGEST, cover_of
+from productrecs.features.forecast.cover import LONGEST, cover_of, covers_of
 from productrecs.features.forecast.item import runs_out
 
 
@@ -44,6 +45,29 @@ def test_what_is_expected_to_sell_within_the_cover_is_the_stock(
     pace = sum(means) / 28
     daily = [*means, *([pace] * 400)]
     assert sum(daily[:whole]) + (cover - whole) * daily[whole] == pytest.approx(stock)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(-5, 400),
+            st.lists(st.sampled_from([0.0, 0.5, 3.0, 20.0]), min_size=4, max_size=4),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_many_items_have_the_cover_of_each(
+    some: list[tuple[int | None, list[float]]],
+) -> None:
+    stock = np.array([np.nan if one is None else one for one, _ in some])
+
+    covers = covers_of(stock, np.array([means for _, means in some]))
+
+    each = [cover_of(one, means) for one, means in some]
+    told = [None if np.isnan(cover) else cover for cover in covers]
+    assert [one is None for one in told] == [one is None for one in each]
+    assert [one for one in told if one] == pytest.approx([one for one in each if one])
 
 
 def test_stock_runs_out_on_the_day_on_which_it_sells_its_last() -> None:

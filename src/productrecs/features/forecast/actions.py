@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 from enum import StrEnum
@@ -10,20 +11,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.engines.demand.stock import Outlook, StockPlan, Supply, plan_stock
-from productrecs.features.forecast.cover import cover_of
-from productrecs.features.forecast.dates import dates_from, days_as_offered, today_of
+from productrecs.features.forecast.cover import Floats, covers_of
+from productrecs.features.forecast.dates import dates_from, offered_days, today_of
 from productrecs.features.forecast.item import runs_out
-from productrecs.features.forecast.repository import (
-    NOTHING,
-    DayAhead,
-    ItemForecast,
-    Run,
-)
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from productrecs.engines.contract import Ints
+    from productrecs.features.forecast.repository import Run, Stocked, StockedItem
     from productrecs.tenancy.accounts.settings import StoreSettings
 
 _WORTH_A_WORD: Final = 0.5  # units that may be lost, before it is told
@@ -36,6 +31,12 @@ class Alert(StrEnum):
     RUNS_OUT = "runs_out"  # before an order of today comes
     ORDER_NOW = "order_now"  # an order is due
     OVERSTOCK = "overstock"  # stock for longer than the store wants
+
+
+_ALERTS: Final = tuple(Alert)
+
+ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
+"""In which actions can be told, beside that of money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,122 +63,160 @@ class Action:
     overstock_value: float | None
 
 
-def plan_actions(
-    items: Sequence[ItemForecast], run: Run, settings: StoreSettings, now_ms: int
-) -> list[Action]:
-    """Return an action for each forecast product, that of most money first.
+class StockActions:
+    """What to do about every forecast product, worked out together; told for some."""
 
-    None once all days of the forecast have passed.
+    def __init__(
+        self, stocked: Stocked, run: Run, settings: StoreSettings, today: date
+    ) -> None:
+        """Work it out for a `run` of which days are still ahead."""
+        self._items, self._today = stocked.items, today
+        means, p90s = _from_tomorrow(stocked, run, settings.zone, today)
+        spreads = np.array([item.spread for item in self._items], np.float64)
+        supply = Supply(
+            lead_days=settings.lead_time_days,
+            service=settings.service_level / 100,
+            order_days=settings.order_every_days,
+            overstock_days=settings.overstock_days,
+        )
+        self._stock = np.array([_units(item) for item in self._items], np.float64)
+        self._plan = plan_stock(self._stock, Outlook(means, p90s, spreads), supply)
+        self._expected = means.sum(axis=1)
+        self._cover = covers_of(self._stock, means)
+        prices = _numbers([item.price for item in self._items])
+        costs = _numbers([item.cost for item in self._items])
+        self._at_risk = np.round(self._plan.lost * prices, 2)
+        worth = np.where(np.isnan(costs), prices, costs)
+        self._bound = np.round(self._plan.surplus * worth, 2)
+        self._alerts = _alerts(self._stock, self._plan)
+        is_too_much = self._alerts == _ALERTS.index(Alert.OVERSTOCK)
+        self._money = np.where(is_too_much, self._bound, self._at_risk)
+
+    def __len__(self) -> int:
+        """Return how many products there are."""
+        return len(self._items)
+
+    @property
+    def revenue_at_risk(self) -> float:
+        """That of all products together."""
+        return round(float(np.nansum(self._at_risk)), 2)
+
+    @property
+    def overstock_value(self) -> float:
+        """What is bound in too much of all products together."""
+        return round(float(np.nansum(self._bound)), 2)
+
+    @property
+    def healthy(self) -> int:
+        """How many products are counted and have no alert."""
+        counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
+        return int((counted & (self._alerts < 0)).sum())
+
+    def count(self, alert: Alert) -> int:
+        """Return how many products have this alert."""
+        return int((self._alerts == _ALERTS.index(alert)).sum())
+
+    def first(self, limit: int, by: str | None = None) -> list[Action]:
+        """Return the first `limit` actions: alerts of most money, or by one of ORDERS.
+
+        Equals come as they do in the order of money, and then by their id.
+        """
+        order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
+        if by is not None:
+            order = order[np.argsort(self._keys(by)[order], kind="stable")]
+        return [self._action(row) for row in order[:limit].tolist()]
+
+    def _keys(self, by: str) -> Floats:
+        if by == "stockout_date":
+            return np.nan_to_num(np.floor(self._cover), nan=np.inf)
+        if by == "order_date":
+            due = self._plan.order_in.astype(np.float64)
+            return np.where(due < 0, np.inf, due)
+        return -np.nan_to_num(self._bound if by == "overstock_value" else self._expected)
+
+    def _action(self, row: int) -> Action:
+        item, plan = self._items[row], self._plan
+        order_in = int(plan.order_in[row])
+        surplus, cover = _told(plan.surplus[row]), _told(self._cover[row])
+        code = int(self._alerts[row])
+        sold = (None, None, None) if item.sold is None else json.loads(item.sold)
+        return Action(
+            item_id=item.item_id,
+            sku=item.sku,
+            title=item.title,
+            method=item.method,
+            alert=None if code < 0 else _ALERTS[code],
+            money=_told(self._money[row]),
+            stock_qty=item.stock_qty,
+            sold_30_days=sold[0],
+            sold_60_days=sold[1],
+            sold_90_days=sold[2],
+            expected_28_days=round(float(self._expected[row]), 1),
+            days_of_cover=None if cover is None else round(cover, 1),
+            stockout_date=None if cover is None else runs_out(self._today, cover),
+            order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
+            order_quantity=None if order_in < 0 else int(plan.quantity[row]),
+            revenue_at_risk=_told(self._at_risk[row]),
+            overstock_units=None if surplus is None else int(surplus),
+            overstock_value=_told(self._bound[row]),
+        )
+
+
+def plan_actions(
+    stocked: Stocked, run: Run, settings: StoreSettings, now_ms: int
+) -> StockActions | None:
+    """Return what to do; None once all days of the forecast have passed.
 
     Revenue at risk is what will be wanted and not there before an order of today comes, at
     today's price. Too much is valued at cost, or at the price where no cost is known.
     Products whose stock is not counted have neither.
     """
-    zone = settings.zone
-    today = today_of(now_ms, zone)
-    dates = dates_from(run.first_day)
-    if not items or dates[-1] <= today:
-        return []
+    today = today_of(now_ms, settings.zone)
+    if not stocked.items or dates_from(run.first_day)[-1] <= today:
+        return None
+    return StockActions(stocked, run, settings, today)
+
+
+def _from_tomorrow(
+    stocked: Stocked, run: Run, zone: tzinfo, today: date
+) -> tuple[Floats, Floats]:
+    """Return means and p90s from tomorrow on, nothing on days an item is not offered.
+
+    What is missing at the end, since days of the run have passed, is the rest's average.
+    """
+    dates = dates_from(run.first_day, stocked.means.shape[1])
     begun = sum(one <= today for one in dates)
-    paths = [_ahead(item, run, zone, begun) for item in items]
-    supply = Supply(
-        lead_days=settings.lead_time_days,
-        service=settings.service_level / 100,
-        order_days=settings.order_every_days,
-        overstock_days=settings.overstock_days,
+    offered = offered_days(stocked.items, dates, zone)[:, begun:]
+    later = (stocked.means[:, begun:] * offered, stocked.p90s[:, begun:] * offered)
+    means, p90s = (
+        np.concatenate((part, np.repeat(part.mean(axis=1)[:, None], begun, axis=1)), axis=1)
+        for part in later
     )
-    outlook = Outlook(
-        np.array([[day.mean for day in path] for path in paths], np.float64),
-        np.array([[day.p90 for day in path] for path in paths], np.float64),
-        np.array([item.spread for item in items]),
-    )
-    stock = np.array([_units(item) for item in items], np.float64)
-    plan = plan_stock(stock, outlook, supply)
-    actions = [
-        _action(item, paths[row], plan, row, today) for row, item in enumerate(items)
-    ]
-    return sorted(actions, key=_by_money)
+    return means, p90s
 
 
-def _ahead(item: ItemForecast, run: Run, zone: tzinfo, begun: int) -> list[DayAhead]:
-    """Return the days from tomorrow on; `begun` of the run's have passed."""
-    days = days_as_offered(item, run.first_day, zone)
-    if not begun:
-        return days
-    later = days[begun:]
-    # All paths have one length; what is missing at the end is the average of the rest.
-    return [*later, *([_average(later)] * (len(days) - len(later)))]
-
-
-def _average(days: Sequence[DayAhead]) -> DayAhead:
-    if not days:
-        return NOTHING
-    columns = zip(*days, strict=True)
-    return DayAhead(*(sum(column) / len(days) for column in columns))
-
-
-def _units(item: ItemForecast) -> float:
+def _units(item: StockedItem) -> float:
     """Return the units in stock, NaN where nobody counts them."""
     if item.stock_qty is not None:
         return float(item.stock_qty)
-    return 0.0 if item.availability is Availability.OUT_OF_STOCK else np.nan
+    return 0.0 if item.availability == Availability.OUT_OF_STOCK else np.nan
 
 
-def _action(
-    item: ItemForecast, path: list[DayAhead], plan: StockPlan, row: int, today: date
-) -> Action:
-    means = [day.mean for day in path]
-    sold = (None, None, None) if item.sold is None else item.sold
-    units = _units(item)
-    stock = None if np.isnan(units) else int(units)
-    cover = cover_of(stock, means)
-    order_in, surplus = int(plan.order_in[row]), float(plan.surplus[row])
-    at_risk = _worth(float(plan.lost[row]), item.price)
-    too_much = None if np.isnan(surplus) else int(surplus)
-    bound = _worth(surplus, item.price if item.cost is None else item.cost)
-    alert = _alert(stock, float(plan.lost[row]), order_in, too_much)
-    return Action(
-        item_id=item.item_id,
-        sku=item.sku,
-        title=item.title,
-        method=item.method or "statistical",
-        alert=alert,
-        money=bound if alert is Alert.OVERSTOCK else at_risk,
-        stock_qty=item.stock_qty,
-        sold_30_days=sold[0],
-        sold_60_days=sold[1],
-        sold_90_days=sold[2],
-        expected_28_days=round(sum(means), 1),
-        days_of_cover=None if cover is None else round(cover, 1),
-        stockout_date=None if cover is None else runs_out(today, cover),
-        order_date=None if order_in < 0 else today + timedelta(days=order_in),
-        order_quantity=None if order_in < 0 else int(plan.quantity[row]),
-        revenue_at_risk=at_risk,
-        overstock_units=too_much,
-        overstock_value=bound,
+def _numbers(values: list[float | None]) -> Floats:
+    return np.array([np.nan if one is None else one for one in values], np.float64)
+
+
+def _alerts(stock: Floats, plan: StockPlan) -> Ints:
+    """Return the most pressing alert of each item, its place in _ALERTS; -1 for none."""
+    lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
+    pressing = (
+        (stock <= 0) & (lost > 0),
+        (stock > 0) & is_due & (lost > _WORTH_A_WORD),
+        (stock > 0) & is_due,
+        (stock > 0) & (np.nan_to_num(plan.surplus) >= 1),
     )
+    return np.select(pressing, range(len(_ALERTS)), -1)
 
 
-def _alert(
-    stock: int | None, lost: float, order_in: int, too_much: int | None
-) -> Alert | None:
-    if stock is None:
-        return None
-    if stock <= 0:
-        return Alert.OUT_OF_STOCK if lost > 0 else None
-    if order_in == 0:
-        return Alert.RUNS_OUT if lost > _WORTH_A_WORD else Alert.ORDER_NOW
-    return Alert.OVERSTOCK if too_much else None
-
-
-def _worth(units: float, price: float | None) -> float | None:
-    return None if price is None or np.isnan(units) else round(units * price, 2)
-
-
-def _by_money(action: Action) -> tuple[bool, float, float, str]:
-    return (
-        action.alert is None,
-        -(action.money or 0.0),
-        -action.expected_28_days,
-        action.item_id,
-    )
+def _told(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -3,6 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
 LONGEST: Final = 365.0
 """Days of cover beyond which nobody can say."""
 
@@ -29,3 +34,22 @@ def cover_of(stock: int | None, means: Sequence[float]) -> float | None:
         left -= mean
     cover = len(means) + left / pace
     return cover if cover <= LONGEST else None
+
+
+def covers_of(stock: Floats, means: Floats) -> Floats:
+    """Return `cover_of` for many items: `stock` [items], NaN where unknown; NaN for None.
+
+    `means` [items, days], one day at least.
+    """
+    summed = np.cumsum(means, axis=1)
+    reached = summed >= stock[:, None]
+    day = np.argmax(reached, axis=1)
+    rows = np.arange(len(stock))
+    pace = summed[:, -1] / means.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = day + (stock - (summed[rows, day] - means[rows, day])) / means[rows, day]
+        beyond = means.shape[1] + (stock - summed[:, -1]) / pace
+    cover = np.where(reached.any(axis=1), within, beyond)
+    cover = np.where(stock <= 0, 0.0, cover)
+    told = np.isfinite(stock) & (pace > _TOO_LITTLE) & (cover <= LONGEST)
+    return np.where(told, cover, np.nan)

@@ -1,11 +1,17 @@
 """Forecasts as reports: what to do about each product, and the store's days ahead."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
-from productrecs.features.forecast.actions import Action, Alert, plan_actions
+from productrecs.features.forecast.actions import (
+    ORDERS,
+    Action,
+    Alert,
+    StockActions,
+    plan_actions,
+)
 from productrecs.features.forecast.repository import ForecastRepository, Run
 from productrecs.features.forecast.summary import summary_of
 from productrecs.storage.database import Database
@@ -55,12 +61,6 @@ COLUMNS: Final = (
     Definition("overstock_value", "money", "the same at cost, or at the price without one"),
     Definition("method", "text", "lgbm: the learned model; statistical: simpler ways"),
 )
-_ORDERS: Final[Mapping[str, Callable[[Action], Any]]] = {
-    "stockout_date": lambda one: (one.stockout_date is None, str(one.stockout_date)),
-    "order_date": lambda one: (one.order_date is None, str(one.order_date)),
-    "expected_28_days": lambda one: -one.expected_28_days,
-    "overstock_value": lambda one: -(one.overstock_value or 0.0),
-}
 
 
 def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -> Report:
@@ -76,24 +76,24 @@ def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.run()
-        items = repository.items() if run is not None else []
+        stocked = repository.stocked() if run is not None else None
     title = f"Stock and demand of {store.domain}"
-    if run is None:
+    if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
-    actions = plan_actions(items, run, store.settings, now_ms)
-    if order is not None:
-        actions.sort(key=order)
-    notes = [_ON_ITS_WAY if actions else _TOO_OLD]
+    actions = plan_actions(stocked, run, store.settings, now_ms)
+    notes = [_TOO_OLD if actions is None else _ON_ITS_WAY]
     if run.target_mode == "order_lines":
         notes.insert(0, _UNITS_OF_LINES)
-    if len(actions) > asked.limit:
+    if actions is not None and len(actions) > asked.limit:
         notes.append(f"{len(actions) - asked.limit} more products; --limit shows them.")
     return Report(
         "demand",
         f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
-        figures=_sums(actions),
+        figures=() if actions is None else _sums(actions),
         columns=COLUMNS,
-        rows=tuple(_row(one) for one in actions[: asked.limit]),
+        rows=()
+        if actions is None
+        else tuple(_row(one) for one in actions.first(asked.limit, order)),
         notes=tuple(notes),
     )
 
@@ -127,13 +127,13 @@ def forecast_report(database: Database, store: Store, asked: Asked) -> Report:
     )
 
 
-def _order(asked: Asked) -> Callable[[Action], Any] | None:
+def _order(asked: Asked) -> str | None:
     if not asked.by:
         return None
-    if len(asked.by) > 1 or asked.by[0] not in _ORDERS:
-        message = f"demand is ordered by money, or by one of {', '.join(_ORDERS)}"
+    if len(asked.by) > 1 or asked.by[0] not in ORDERS:
+        message = f"demand is ordered by money, or by one of {', '.join(ORDERS)}"
         raise ReportError(message)
-    return _ORDERS[asked.by[0]]
+    return asked.by[0]
 
 
 def _row(action: Action) -> tuple[Value, ...]:
@@ -145,31 +145,23 @@ def _plain(value: Any) -> Value:
     return value if isinstance(value, str | int | float) else str(value.isoformat())
 
 
-def _sums(actions: Sequence[Action]) -> tuple[Figure, ...]:
-    counted = [one for one in actions if one.alert is not None]
-    figures = [
+def _sums(actions: StockActions) -> tuple[Figure, ...]:
+    alerts = [
         Figure(
             Definition(alert.value, "count", f"products with the alert {alert.value}"),
-            sum(one.alert is alert for one in counted),
+            actions.count(alert),
         )
         for alert in Alert
     ]
-    healthy = sum(one.alert is None and one.stock_qty is not None for one in actions)
-    figures.append(
-        Figure(Definition("healthy", "count", "products in stock without alert"), healthy)
-    )
-    at_risk = sum(one.revenue_at_risk or 0.0 for one in actions)
-    too_much = sum(one.overstock_value or 0.0 for one in actions)
+    together = "of all products together"
     return (
-        *figures,
+        *alerts,
         Figure(
-            Definition("revenue_at_risk", "money", "of all products together"),
-            round(at_risk, 2),
+            Definition("healthy", "count", "products in stock without alert"),
+            actions.healthy,
         ),
-        Figure(
-            Definition("overstock_value", "money", "of all products together"),
-            round(too_much, 2),
-        ),
+        Figure(Definition("revenue_at_risk", "money", together), actions.revenue_at_risk),
+        Figure(Definition("overstock_value", "money", together), actions.overstock_value),
     )
 
 

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
+from productrecs.storage.bare import bare
 from productrecs.storage.tables import forecast_runs, item_forecasts, items
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,41 @@ class ItemForecast:
     created_at: int
     method: str | None
     days: Sequence[DayAhead]
+
+
+class StockedItem(NamedTuple):
+    """A forecast item of the catalog now, as it is read among thousands."""
+
+    item_id: str
+    sku: str | None
+    title: str
+    price: float | None
+    cost: float | None
+    stock_qty: int | None
+    availability: str | None
+    available_from: str | None
+    available_until: str | None
+    method: str
     spread: float
-    sold: Sequence[float] | None = None  # in the last 30, 60 and 90 days before the run
+    sold: str | None  # JSON: in the last 30, 60 and 90 days before the run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stocked:
+    """Every forecast item of the catalog, by its id, and what it is expected to sell."""
+
+    items: Sequence[StockedItem]
+    means: Floats  # [items, days]
+    p90s: Floats
+
+
+_STOCKED: Final = (
+    "SELECT i.item_id, i.sku, i.title, i.price, i.cost, i.stock_qty, i.availability, "
+    "i.available_from, i.available_until, f.method, f.spread, f.sold, f.ahead, "
+    "CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
+    "JOIN items i ON i.store_id = f.store_id AND i.number = f.item "
+    "WHERE f.store_id = ? AND i.present"
+)
 
 
 class ForecastRepository:
@@ -95,11 +133,15 @@ class ForecastRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _read(row)
 
-    def items(self) -> list[ItemForecast]:
-        """Return every item of the catalog that was forecast, by its id."""
-        query = self._items().where(item_forecasts.c.method.is_not(None))
-        rows = self._connection.execute(query.order_by(items.c.item_id)).mappings()
-        return [_read(row) for row in rows]
+    def stocked(self) -> Stocked:
+        """Return every item of the catalog that was forecast."""
+        rows = bare(self._connection).all(_STOCKED, (self._store_id,))
+        rows.sort(key=lambda row: str(row[0]))
+        paths = b"".join(_ahead(row[-2], row[-1]) for row in rows)
+        both = np.frombuffer(paths, "<f4").astype(np.float64)
+        both = both.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
+        items = [StockedItem._make(row[:-2]) for row in rows]
+        return Stocked(items, both[:, 0], both[:, 1])
 
     def _items(self) -> sa.Select[Any]:
         joined = items.outerjoin(
@@ -121,12 +163,18 @@ class ForecastRepository:
                 items.c.created_at,
                 item_forecasts.c.method,
                 item_forecasts.c.days,
-                item_forecasts.c.spread,
-                item_forecasts.c.sold,
             )
             .select_from(joined)
             .where(items.c.store_id == self._store_id, items.c.present.is_(True))
         )
+
+
+def _ahead(stored: bytes | None, days: str | None) -> bytes:
+    """Return an item's means and p90s; a run of an earlier release told days alone."""
+    if stored is not None:
+        return bytes(stored)
+    told = np.array(_DAYS.decode(days or "[]"), "<f4")
+    return told[:, [0, 3]].T.tobytes()
 
 
 def _read(row: sa.RowMapping) -> ItemForecast:
@@ -144,6 +192,4 @@ def _read(row: sa.RowMapping) -> ItemForecast:
         created_at=row["created_at"],
         method=row["method"],
         days=() if days is None else _DAYS.decode(days),
-        spread=1.0 if row["spread"] is None else row["spread"],
-        sold=None if row["sold"] is None else json.loads(row["sold"]),
     )

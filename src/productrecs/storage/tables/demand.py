@@ -31,6 +31,7 @@ item_forecasts = sa.Table(
     sa.Column("expected", sa.Double, nullable=False),  # the sum of the means
     sa.Column("spread", sa.Double, nullable=False),  # of sums, beside chance alone
     sa.Column("sold", sa.Text),  # JSON: in the last 30, 60 and 90 days
+    sa.Column("ahead", sa.LargeBinary),  # float32: the means, then p90, of each day
     sqlite_with_rowid=False,
 )
 

@@ -34,6 +34,7 @@ HISTORY_DAYS: Final = 182
 _READ: Final = 0.1
 _JUDGED: Final = 0.55
 _FORECAST: Final = 0.95
+_MEAN, _P90 = 0, 3  # of a day's four numbers
 _DIGITS: Final = 3
 _SOLD_DAYS: Final = (30, 60, 90)
 
@@ -157,7 +158,7 @@ def _rounded(values: Any) -> list[float]:
 
 
 def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
-    """Return (number, method, days, expected, spread, sold) of each item."""
+    """Return (number, method, days, expected, spread, sold, ahead) of each item."""
     days = np.round(
         np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
     )
@@ -173,6 +174,7 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
             round(float(amount), _DIGITS),
             round(float(spread), _DIGITS),
             json.dumps(_rounded(recent)),
+            path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
         )
         for number, learned, path, amount, spread, recent in zip(
             inputs.numbers.tolist(),

@@ -1,0 +1,12 @@
+"""Keep forecasts in a form that ten thousand of are read at once."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "2026_11_22_0013"
+down_revision = "2026_11_22_0012"
+
+
+def upgrade() -> None:
+    """Add a column that the previous release leaves empty; the next run fills it."""
+    op.add_column("item_forecasts", sa.Column("ahead", sa.LargeBinary(), nullable=True))
