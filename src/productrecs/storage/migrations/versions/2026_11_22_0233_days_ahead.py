@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_22_0013"
-down_revision = "2026_11_22_0012"
+revision = "2026_11_22_0233"
+down_revision = "2026_11_22_0232"
 
 
 def upgrade() -> None:
