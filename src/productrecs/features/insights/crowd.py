@@ -43,7 +43,7 @@ def together(crowds: Iterable[bytes]) -> bytes:
     codes = np.concatenate(told) if told else np.zeros(0, np.uint32)
     if not counted:
         return _packed(codes)
-    parts = np.maximum.reduce([*counted, _parts(codes)])
+    parts: Parts = np.maximum.reduce([*counted, _parts(codes)])
     return parts.tobytes() + b"\1"
 
 

@@ -111,7 +111,10 @@ class SearchClickRepository:
             .group_by(kept.intent)
         )
         rows = self._transaction.execute(query)
-        return {row[0]: Credits(*map(int, row[1:4]), float(row[4])) for row in rows}
+        return {
+            row[0]: Credits(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
+            for row in rows
+        }
 
     def behind(self) -> int:
         """Return how many places of the log are not counted yet."""

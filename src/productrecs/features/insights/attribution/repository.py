@@ -332,7 +332,7 @@ class AttributionRepository:
         """Return what is kept of clicks on results, by day and intent."""
         keys = [list(one) for one in intents]
         rows = self._bare.all(_SEARCHES, (self._store_id, keys)) if keys else []
-        return [SearchDay(*row[:-1], bytes(row[-1])) for row in rows]
+        return [SearchDay._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
     def replace_searches(self, database: Database, days: Collection[SearchDay]) -> None:
         """Store clicks on results in place of what was stored of the same intents."""

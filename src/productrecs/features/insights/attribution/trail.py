@@ -207,5 +207,7 @@ def _open(path: Path, last: tuple[int, int]) -> Stretch | None:
     ends = np.cumsum([_HEADER, clicks, impressions, more]).tolist()
     if min(clicks, impressions, more) < 0 or ends[-1] != array.shape[1]:
         return None
-    kinds = (Touches(*array[:, start:end]) for start, end in pairwise(ends))
-    return Stretch(*kinds, earliest, latest, newest)
+    of_clicks, shown, found = (
+        Touches(*array[:, start:end]) for start, end in pairwise(ends)
+    )
+    return Stretch(of_clicks, shown, found, earliest, latest, newest)

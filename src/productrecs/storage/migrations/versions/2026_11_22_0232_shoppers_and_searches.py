@@ -1,5 +1,8 @@
 """Make room for who was shown something, and for what searches led to."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -39,7 +42,9 @@ def upgrade() -> None:
     )
 
 
-def _create(name: str, key: list[sa.Column[str]], rest: list[sa.Column[object]]) -> None:
+def _create(
+    name: str, key: Sequence[sa.Column[Any]], rest: Sequence[sa.Column[Any]]
+) -> None:
     op.create_table(
         name,
         sa.Column("store_id", sa.String(length=32), nullable=False),
