@@ -20,7 +20,12 @@ from productrecs.engines.text.interpret import (
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
-from productrecs.engines.text.matching import exact_query, holding_query, queries_for
+from productrecs.engines.text.matching import (
+    every_word,
+    exact_query,
+    holding_query,
+    some_words,
+)
 from productrecs.engines.text.reading import Related, WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
@@ -151,6 +156,10 @@ class SearchIndex:
         with translated("the index cannot be searched"):
             return suggested(self._interpreter(synonyms), query, limit, visible)
 
+    def memory_bytes(self) -> int:
+        """Return about how much is remembered of what words mean."""
+        return self._reader.memory_bytes()
+
     @property
     def vocabulary_size(self) -> int:
         """How many words the texts of products ever held."""
@@ -229,25 +238,28 @@ class _Search:
         self._whole = len(self._items)
         if not meant:
             return Relaxed.NOTHING
-        queries = queries_for(self._interpreter, meant)
         relaxed = Relaxed.NOTHING
         if any(not slot.is_known for slot in meant):
             relaxed = Relaxed.SPELLING
         if len(meant) < len(slots):
             relaxed = Relaxed.WORDS
-        self._take(queries.every_word, limit)
-        before = self._whole = len(self._items)
-        if before < enough and queries.some_words is not None:
-            self._take(queries.some_words, limit)
-            self._let_fall(before)
-            relaxed = Relaxed.WORDS if len(self._items) > before else relaxed
+        self._take(every_word(self._interpreter, meant), limit)
+        self._whole = len(self._items)
+        if self._whole < enough:
+            for query in some_words(self._interpreter, meant):
+                before = len(self._items)
+                self._take(query, limit)
+                self._let_fall(before)
+                if len(self._items) >= enough:
+                    break
+            relaxed = Relaxed.WORDS if len(self._items) > self._whole else relaxed
         return relaxed
 
     def _take(self, query: tantivy.Query, limit: int) -> None:
         """Add the visible products of a query that are not there yet, up to `limit`."""
-        searcher = self._interpreter.searcher
+        searcher, known = self._interpreter.searcher, len(self._items)
         for page in _PAGES:
-            size = limit * page
+            size = limit * page + known  # what is there already is found again
             hits = searcher.search(query, size, count=False).hits
             self._add(hits, limit)
             if len(self._items) >= limit or len(hits) < size:
@@ -260,16 +272,14 @@ class _Search:
         numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
         items = np.array(numbers, dtype=np.int64)
         shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
-        for (score, address), item, is_shown in zip(
-            hits, items.tolist(), shown.tolist(), strict=True
-        ):
-            if len(self._items) >= limit:
-                return
-            if is_shown and item not in self._seen:
-                self._seen.add(item)
-                self._items.append(item)
-                self._scores.append(score)
-                self._addresses.append(address)
+        seen, room = self._seen, limit - len(self._items)
+        places = [place for place in shown.nonzero()[0].tolist() if numbers[place] not in seen]
+        for place in places[:room]:
+            item = int(numbers[place] or 0)
+            seen.add(item)
+            self._items.append(item)
+            self._scores.append(hits[place][0])
+            self._addresses.append(addresses[place])
 
     def _sort_deep(self, exact: int) -> None:
         """Let what is like the best come first, far down; each tier stays by itself."""

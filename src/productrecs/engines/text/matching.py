@@ -1,6 +1,6 @@
 """Which products hold the words of a query? Readings in, the library's queries out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -25,36 +25,38 @@ _FIELDS: Final = (
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
 )  # as in Holding
+_SHOWN: Final = _FIELDS[:2]
+Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """What is asked of the index, from strict to lenient."""
-
-    every_word: Query
-    some_words: Query | None  # None where there is one word only
-
-
-def queries_for(interpreter: Interpreter, slots: Sequence[Slot]) -> Queries:
-    """Return the queries for words that all mean something; there is at least one."""
+def every_word(interpreter: Interpreter, slots: Sequence[Slot]) -> Query:
+    """Return the query for products that hold every word; there is at least one slot."""
     build = _Builder(interpreter)
     parts = [build.slot(slot) for slot in slots]
     heads = build.heads(slots, 1.0)
     if len(slots) == 1:
-        return Queries(_liking(parts[0], heads), None)
-    joins = [interpreter.together(*pair) for pair in pairwise(slots)]
-    pairs_liked = build.side_by_side(slots)
-    wholes = [_best(build.readings(some)) if some else None for some in joins]
-    every = [(Occur.Must, query) for query in _each(parts, wholes)]
-    some = [(Occur.Should, query) for query in (*parts, *wholes) if query is not None]
-    few = build.heads(slots, WEIGHTS.head_of_some)
-    return Queries(
-        every_word=_liking(
-            Query.boolean_query(every), [build.all_in_title(slots), *pairs_liked, *heads]
-        ),
-        some_words=_liking(Query.boolean_query(some), [*pairs_liked, *few]),
-    )
+        return _liking(parts[0], heads)
+    every = [(Occur.Must, query) for query in _each(parts, build.wholes(slots))]
+    liked = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
+    return _liking(Query.boolean_query(every), liked)
+
+
+def some_words(interpreter: Interpreter, slots: Sequence[Slot]) -> Iterator[Query]:
+    """Give the queries for products that hold some of several words, strict ones first.
+
+    Where titles, categories or codes hold one; then any text. Descriptions are most of what
+    there is to look through, and next to nothing in a score.
+    """
+    if len(slots) == 1:
+        return
+    build = _Builder(interpreter)
+    wholes = [one for one in build.wholes(slots) if one is not None]
+    liked = [*build.side_by_side(slots), *build.heads(slots, WEIGHTS.head_of_some)]
+    for fields in (_SHOWN, _FIELDS):
+        parts = [build.slot(slot, fields) for slot in slots]
+        some = [(Occur.Should, query) for query in (*parts, *wholes)]
+        yield _liking(Query.boolean_query(some), liked)
 
 
 def exact_query(schema: tantivy.Schema, key: str) -> Query:
@@ -90,16 +92,22 @@ class _Builder:
 
     interpreter: Interpreter
 
-    def slot(self, slot: Slot) -> Query:
+    def slot(self, slot: Slot, fields: Fields = _FIELDS) -> Query:
         """Return the query that any reading of a word satisfies, the best one counting."""
-        return _best(self.readings(slot.readings))
+        return _best([self.reading(one, fields) for one in slot.readings])
 
-    def readings(self, readings: Sequence[Reading]) -> list[Query]:
-        """Return a query for each reading."""
-        return [self.reading(one) for one in readings]
+    def wholes(self, slots: Sequence[Slot]) -> list[Query | None]:
+        """Return for each two neighbours the query for what they mean together, if any."""
+        joins = [self.interpreter.together(*pair) for pair in pairwise(slots)]
+        return [
+            _best([self.reading(one) for one in some]) if some else None for some in joins
+        ]
 
-    def reading(self, reading: Reading) -> Query:
-        """Return the query for one reading in all fields, their shares summed up."""
+    def reading(self, reading: Reading, fields: Fields = _FIELDS) -> Query:
+        """Return the query for one reading in `fields` and codes, their shares summed up.
+
+        What none of them holds is found by none.
+        """
         schema, weight = self.interpreter.schema, reading.weight
         if len(reading.stems) > 1:
             phrase = Query.phrase_query(schema, TITLE, list(reading.stems))
@@ -108,7 +116,7 @@ class _Builder:
         held = self.interpreter.terms.holding(stem)
         terms = [
             (name, stem, share)
-            for (name, share), count in zip(_FIELDS, held, strict=False)
+            for (name, share), count in zip(fields, held, strict=False)
             if count
         ]
         if self.interpreter.terms.codes(word):

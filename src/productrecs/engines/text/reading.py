@@ -14,6 +14,7 @@ from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import compounds_of, parts_of
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.options import LIMITS, WEIGHTS
 from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
@@ -24,7 +25,8 @@ Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
 _MOST_KEPT: Final = 2_000
-"""Words whose meanings are remembered; then it begins anew. Some 2 MB."""
+_MEANING_BYTES: Final = 1_200
+_KIN_BYTES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +66,15 @@ class WordReader:
         self.terms = Terms(searcher)
         self.products: int = searcher.num_docs
         self._related = related
-        self._kept: dict[tuple[str, bool], Meaning] = {}
-        self._kin: dict[str, tuple[Reading, ...]] = {}
+        self._kept: Memory[tuple[str, bool], Meaning] = Memory(_MOST_KEPT, _MEANING_BYTES)
+        self._kin: Memory[str, tuple[Reading, ...]] = Memory(_MOST_KEPT, _KIN_BYTES)
 
     def meaning(self, word: str, *, is_typing: bool) -> Meaning:
         """Return what a word may mean; with `is_typing` it may be unfinished."""
         kept = self._kept.get((word, is_typing))
         if kept is None:
-            kept = self._meaning(word, is_typing=is_typing)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[word, is_typing] = kept
+            meaning = self._meaning(word, is_typing=is_typing)
+            kept = self._kept.put((word, is_typing), meaning)
         return kept
 
     def stem(self, word: str) -> str:
@@ -113,11 +113,13 @@ class WordReader:
         kept = self._kin.get(word)
         if kept is None:
             found = [self.reading((one,), WEIGHTS.kin) for one in self._related(word)]
-            kept = tuple(one for one in found if self._is_held(one))
-            if len(self._kin) >= _MOST_KEPT:
-                self._kin.clear()
-            self._kin[word] = kept
+            kept = self._kin.put(word, tuple(one for one in found if self._is_held(one)))
         return kept
+
+    def memory_bytes(self) -> int:
+        """Return about how much is remembered."""
+        words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
+        return words + self._kept.memory_bytes() + self._kin.memory_bytes()
 
     def _is_held(self, reading: Reading) -> bool:
         return self.terms.frequency(reading.words[0], reading.stems[0]) > 0
@@ -160,8 +162,18 @@ class WordReader:
         is_rare = known < LIMITS.rare
         if not is_rare and known * LIMITS.far_commoner > self.products:
             return []  # no word can be so much commoner
-        ranked: list[tuple[float, int, Reading]] = []
-        for near in self.vocabulary.near(word, most=2 if is_rare else 1):
+        ranked = self._near(word, stem, known, 1)
+        if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
+            ranked += self._near(word, stem, known, 2)
+        ranked.sort(key=lambda one: (-one[0], -one[1], one[2].words))
+        return [reading for _, _, reading in ranked[: LIMITS.readings]]
+
+    def _near(
+        self, word: str, stem: str, known: int, distance: int
+    ) -> list[tuple[float, int, Reading]]:
+        """Return words so many edits away, with their weights and how many hold them."""
+        found = []
+        for near in self.vocabulary.near(word, distance):
             meant = self.stem(near.word)
             count = self.terms.frequency(near.word, meant)
             if meant == stem or count == 0 or not _is_likely(near, known, count):
@@ -169,9 +181,8 @@ class WordReader:
             weight = WEIGHTS.one_edit if near.distance == 1 else WEIGHTS.two_edits
             if not near.same_start:
                 weight *= WEIGHTS.other_start
-            ranked.append((-weight, -count, Reading((near.word,), (meant,), weight)))
-        ranked.sort(key=lambda one: (one[0], one[1], one[2].words))
-        return [reading for _, _, reading in ranked[: LIMITS.readings]]
+            found.append((weight, count, Reading((near.word,), (meant,), weight)))
+        return found
 
     def _completed(self, start: str, *, is_understood: bool) -> list[Reading]:
         """Return the words that an unfinished one may become."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.interpret import Interpreter, Slot
-from productrecs.engines.text.matching import queries_for
+from productrecs.engines.text.matching import every_word
 from productrecs.engines.text.reading import Reading
 from productrecs.engines.text.schema import NUMBER
 
@@ -85,7 +85,7 @@ class _Suggesting:
     def one_of(self, slots: Sequence[Slot]) -> Suggestion | None:
         """Return these words, each read in its first way; None where nothing has all."""
         searcher = self.interpreter.searcher
-        query = queries_for(self.interpreter, slots).every_word
+        query = every_word(self.interpreter, slots)
         hits = searcher.search(query, _LOOKED_AT, count=False).hits
         if not hits:
             return None

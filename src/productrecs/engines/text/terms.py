@@ -4,10 +4,12 @@ from typing import Final, NamedTuple
 
 import tantivy
 
+from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, HEAD, TITLE
 
 _MOST_KEPT: Final = 10_000
-"""Words that are remembered; then it begins anew. Some 3 MB."""
+_HOLDING_BYTES: Final = 300
+_CODE_BYTES: Final = 120
 
 
 class Holding(NamedTuple):
@@ -25,8 +27,8 @@ class Terms:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         """Ask `searcher`, which stays as it is."""
         self._count = searcher.doc_freq
-        self._stems: dict[str, Holding] = {}
-        self._codes: dict[str, int] = {}
+        self._stems: Memory[str, Holding] = Memory(_MOST_KEPT, _HOLDING_BYTES)
+        self._codes: Memory[str, int] = Memory(_MOST_KEPT, _CODE_BYTES)
 
     def holding(self, stem: str) -> Holding:
         """Return in how many titles, categories, descriptions and heads a stem is."""
@@ -39,22 +41,21 @@ class Terms:
                 count(DESCRIPTION, stem),
                 count(HEAD, stem),
             )
-            if len(self._stems) >= _MOST_KEPT:
-                self._stems.clear()
-            self._stems[stem] = kept
+            self._stems.put(stem, kept)
         return kept
 
     def codes(self, word: str) -> int:
         """Return how many products have a word in their id or sku."""
         kept = self._codes.get(word)
         if kept is None:
-            kept = self._count(CODES, word)
-            if len(self._codes) >= _MOST_KEPT:
-                self._codes.clear()
-            self._codes[word] = kept
+            kept = self._codes.put(word, self._count(CODES, word))
         return kept
 
     def frequency(self, word: str, stem: str) -> int:
         """Return about how many products hold a word in any of its forms."""
         held = self.holding(stem)
         return max(held.title, held.categories, held.description, self.codes(word))
+
+    def memory_bytes(self) -> int:
+        """Return about how much is remembered."""
+        return self._stems.memory_bytes() + self._codes.memory_bytes()

@@ -9,6 +9,7 @@ from typing import Final
 
 import tantivy
 
+from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.words import is_code
 
@@ -18,7 +19,8 @@ _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
 _MOST_KNOWN: Final = 20_000
 _MOST_NEAR: Final = 4_000
-"""What is remembered; then it begins anew. Some 2 MB each."""
+_KNOWN_BYTES: Final = 110
+_NEAR_BYTES: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ class Vocabulary:
         self.size: int = searcher.num_docs
         self._searcher = searcher
         self._schema = schema
-        self._known: dict[str, bool] = {}
-        self._near: dict[tuple[str, int], list[Near]] = {}
+        self._known: Memory[str, bool] = Memory(_MOST_KNOWN, _KNOWN_BYTES)
+        self._near: Memory[tuple[str, int], list[Near]] = Memory(_MOST_NEAR, _NEAR_BYTES)
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
         """Return the words that `searcher` reads: these, where none was added.
@@ -78,23 +80,14 @@ class Vocabulary:
         """Return whether a text of the catalog ever held this very word."""
         known = self._known.get(word)
         if known is None:
-            known = self._searcher.doc_freq(WORD, word) > 0
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[word] = known
+            known = self._known.put(word, self._searcher.doc_freq(WORD, word) > 0)
         return known
 
-    def near(self, word: str, most: int = 2) -> list[Near]:
-        """Return the words that `word` may be a misspelling of, the nearest first.
-
-        With `most` 1, only those that are one edit away.
-        """
-        found = self._near.get((word, most))
+    def near(self, word: str, distance: int) -> list[Near]:
+        """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
+        found = self._near.get((word, distance))
         if found is None:
-            found = self._nearest(word, most)
-            if len(self._near) >= _MOST_NEAR:
-                self._near.clear()
-            self._near[word, most] = found
+            found = self._near.put((word, distance), self._nearest(word, distance))
         return found
 
     def frequent(self, limit: int) -> list[str]:
@@ -126,26 +119,18 @@ class Vocabulary:
             if len(one) >= ONE_FROM and one[0] == start[0] and not is_code(one)
         ]
 
-    def _nearest(self, word: str, most: int) -> list[Near]:
-        if is_code(word) or len(word) < ONE_FROM - 1:
+    def _nearest(self, word: str, distance: int) -> list[Near]:
+        least = ONE_FROM if distance == 1 else TWO_FROM
+        if is_code(word) or len(word) < least - distance:
             return []
-        once = self._fuzzy(word, 1)
-        found = [
-            Near(one, 1, one[0] == word[0])
-            for one in once
-            if len(one) >= ONE_FROM and one != word
+        nearer = {word}
+        if distance > 1:
+            nearer.update(one.word for one in self.near(word, distance - 1))
+        return [
+            Near(one, distance, one[0] == word[0])
+            for one in self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
+            if len(one) >= least and one not in nearer and not is_code(one)
         ]
-        if most > 1 and len(word) >= TWO_FROM - 2:
-            seen = {*once, word}
-            found += [
-                Near(one, 2, one[0] == word[0])
-                for one in self._fuzzy(word, 2)
-                if len(one) >= TWO_FROM and one not in seen
-            ]
-        return [one for one in found if not is_code(one.word)]
-
-    def _fuzzy(self, word: str, distance: int) -> list[str]:
-        return self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
 
     def _query(self, word: str, distance: int, *, prefix: bool) -> tantivy.Query:
         return tantivy.Query.fuzzy_term_query(
@@ -156,3 +141,7 @@ class Vocabulary:
         searcher = self._searcher
         hits = searcher.search(query, limit, count=False, order_by_field=COUNT).hits
         return [searcher.doc(address)[WORD][0] for _, address in hits]
+
+    def memory_bytes(self) -> int:
+        """Return about how much is remembered."""
+        return self._known.memory_bytes() + self._near.memory_bytes()

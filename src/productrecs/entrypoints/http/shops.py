@@ -90,7 +90,8 @@ class OpenShop:
     def memory_bytes(self) -> int:
         """Return about how much memory leaves with this shop."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
-        return views + self.replies.size + self.searches.size
+        kept = self.replies.size + self.searches.size + self.index.memory_bytes()
+        return views + kept
 
 
 class Shops:

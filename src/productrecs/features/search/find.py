@@ -62,7 +62,9 @@ class Searchable:
 
     def popularity(self, item: int) -> float:
         """Return how well an item sells, from 0 for not at all to 1 for the best."""
-        rank = int(self.ranks[item]) if item < len(self.ranks) else self.trending
+        if item >= len(self.ranks):
+            return 0.0
+        rank = int(self.ranks[item])
         if rank >= self.trending:
             return 0.0
         return 1.0 - math.log1p(rank) / math.log1p(self.trending)
@@ -165,13 +167,13 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
 
 def weighed(shop: Searchable, asked: Asked, hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits in their order, with the scores that all but words make of theirs."""
-    return [
-        Hit(
-            item,
-            score * (1.0 + _POPULARITY * shop.popularity(item)) * asked.factor(item),
-        )
-        for item, score in hits
+    popularity = shop.popularity
+    sold = [
+        Hit(item, score * (1.0 + _POPULARITY * popularity(item))) for item, score in hits
     ]
+    if not asked.moves:
+        return sold
+    return [Hit(item, score * asked.factor(item)) for item, score in sold]
 
 
 def paged(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:

@@ -50,6 +50,10 @@ class ServedIndex:
         """The language that words are stemmed in; while there is no index, none."""
         return self._index.language if self._index else _NO_LANGUAGE
 
+    def memory_bytes(self) -> int:
+        """Return about how much memory leaves with this index; its files are mapped."""
+        return self._index.memory_bytes() if self._index is not None else 0
+
     def refresh(self) -> None:
         """Read on if another commit was published; what cannot be read is passed over."""
         stamp = self._folder.stamp()
