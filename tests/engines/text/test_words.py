@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from productrecs.engines.text import words
 from productrecs.engines.text.characters import folded
-from productrecs.engines.text.language import Language, detect
+from productrecs.engines.text.detection import detect
+from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import LONGEST, indexed_words, words_of
 
 

@@ -19,6 +19,8 @@ _FOLDED: Final = str.maketrans(
     | dict.fromkeys(_APOSTROPHES, "'")
     | dict.fromkeys(_QUOTES, '"')
     | {"\u00d7": " x ", "\u2044": "/"}
+    | {"\u0640": ""}  # only makes an Arabic word longer
+    | {chr(one): chr(one - 0x60) for one in range(0x30A1, 0x30F7)}  # kana are one
 )
 
 

@@ -12,24 +12,34 @@ LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
 
 _LEAST_HEAD: Final = 4
 _LEAST_FIRST: Final = 3
+_LEAST_UNKNOWN: Final = 4
+_LONG_HEAD: Final = 5
 _LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
 _FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
 _TRIED: Final = 24
 
 
-def compounds_of(word: str, vocabulary: Vocabulary, limit: int) -> list[str]:
+def compounds_of(
+    word: str, vocabulary: Vocabulary, limit: int, *, is_known: bool = True
+) -> list[str]:
     """Return the catalog's most frequent compounds that end with a form of `word`.
 
     What stands before must be a word of the catalog too, or begin several of them: a motor
-    is no Tor.
+    is no Tor. Where `word` is not known and long, anything may stand before it: the only
+    Brille of a shop is a Sonnenbrille.
     """
     found: dict[str, None] = {}
+    others: dict[str, None] = {}
     for head in _forms(word):
         for one in vocabulary.ending(head, _TRIED):
             first = one[: len(one) - len(head)]
-            if len(found) < limit and _is_first(first, vocabulary):
+            if _is_first(first, vocabulary):
                 found.setdefault(one)
-    return list(found)
+            elif len(first) >= _LEAST_UNKNOWN and first.isalpha():
+                others.setdefault(one)
+    if not found and not is_known and len(word) >= _LONG_HEAD:
+        found = others
+    return list(found)[:limit]
 
 
 def parts_of(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:

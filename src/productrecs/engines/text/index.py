@@ -273,7 +273,9 @@ class _Search:
         items = np.array(numbers, dtype=np.int64)
         shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
         seen, room = self._seen, limit - len(self._items)
-        places = [place for place in shown.nonzero()[0].tolist() if numbers[place] not in seen]
+        places = [
+            place for place in shown.nonzero()[0].tolist() if numbers[place] not in seen
+        ]
         for place in places[:room]:
             item = int(numbers[place] or 0)
             seen.add(item)

@@ -153,7 +153,9 @@ class WordReader:
             readings += self._completed(word, is_understood=bool(readings))
         readings += self._apart(word)
         if self.language.code in COMPOUNDING:
-            compounds = compounds_of(word, self.vocabulary, LIMITS.readings)
+            compounds = compounds_of(
+                word, self.vocabulary, LIMITS.readings, is_known=known > 0
+            )
             readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
         return Meaning(stem, known, tuple(readings))
 

@@ -19,6 +19,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<link>[-./_+&]+)"
     rf"|(?P<gap>\s+)"
 )
+_RUN_OF_CJK: Final = re.compile(f"[{_CJK}]+")
 _MARKS: Final = frozenset("-./_+&.,;:!?()[]{}*|")
 _FIRST_CJK: Final = "\u3040"
 _AROUND: Final = ".,;:!?()[]{}*|"
@@ -47,7 +48,8 @@ def words_of(text: str) -> list[str]:
 def indexed_words(text: str) -> list[str]:
     """Return the words of a product's text, with other spellings beside them.
 
-    "10mm" is also 10, "wr-44526" also wr44526, "pro8200" also pro and 8200.
+    "10mm" is also 10, "wr-44526" also wr44526, "pro8200" also pro and 8200. Of a text
+    without blanks each two neighbours are a word, and each character.
     """
     found: list[str] = []
     for word, others in _words(text):
@@ -59,6 +61,11 @@ def indexed_words(text: str) -> list[str]:
 def is_code(word: str) -> bool:
     """Return whether a word holds a digit: then no other one is meant by it."""
     return any(one.isdigit() for one in word)
+
+
+def is_cjk(word: str) -> bool:
+    """Return whether a word is of a script that is written without blanks."""
+    return _RUN_OF_CJK.fullmatch(word) is not None
 
 
 def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -105,7 +112,9 @@ def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
     if piece.kind == "mark":
         return 1, "", ()
     if piece.kind == "cjk":
-        return 1, piece.text, ()
+        after = _at(pieces, index + 1)
+        is_last = after is None or after.kind != "cjk" or after.text[0] != piece.text[-1]
+        return 1, piece.text, tuple(piece.text if is_last else piece.text[:1])
     if piece.kind == "number":
         return _quantity(pieces, index)
     return _code(pieces, index)

@@ -120,7 +120,7 @@ class Visit:
         self.status = status
         if self.meter is not None and status < _FIRST_FAILURE:
             self.meter.count()
-        if status == _OK and not extra and self._answered_whole(body):
+        if status == _OK and self._answered_whole(body, extra):
             return
         headers = [
             _JSON,
@@ -140,10 +140,10 @@ class Visit:
         if status >= _SERVER_ERROR:
             _log.warning("a request was refused", extra=self.facts(status))
 
-    def _answered_whole(self, body: bytes) -> bool:
+    def _answered_whole(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._gate.is_draining:
             return False
-        own = (*self.cors, *self.billing) if self.billing else self.cors
+        own = (*self.cors, *self.billing, *extra) if self.billing or extra else self.cors
         lines = b"".join([b"%b: %b\r\n" % header for header in own])
         head = _HEAD % (len(body), self._request_id, lines)
         return answer_whole(self.scope, head, body)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.text.detection import detect
 from productrecs.engines.text.failures import BrokenIndexError
-from productrecs.engines.text.language import detect
 from productrecs.engines.text.schema import FORMAT
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal, facts_of
