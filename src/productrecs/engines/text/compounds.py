@@ -16,6 +16,7 @@ _LEAST_UNKNOWN: Final = 4
 _LONG_HEAD: Final = 5
 _LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
 _FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
+_NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""))  # jacka, jackor; stol, stolar
 _TRIED: Final = 24
 
 
@@ -63,7 +64,13 @@ def _forms(word: str) -> list[str]:
         return []
     bare = [word.removesuffix(end) for end in _FORMS if end and word.endswith(end)]
     stems = [one for one in (word, *bare) if len(one) >= _LEAST_HEAD - 1]
-    return list(dict.fromkeys(stem + end for stem in stems[:2] for end in _FORMS))
+    northern = [
+        word.removesuffix(end) + other
+        for end, other in _NORTHERN
+        if word.endswith(end) and len(word) - len(end) >= _LEAST_HEAD
+    ]
+    forms = [stem + end for stem in stems[:2] for end in _FORMS]
+    return list(dict.fromkeys([*forms, *northern]))
 
 
 def _is_first(first: str, vocabulary: Vocabulary) -> bool:

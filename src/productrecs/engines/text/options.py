@@ -36,6 +36,7 @@ class Limits:
     readings: int = 8  # of one word
     rare: int = 5  # a word in fewer products than this may be a mistake
     far_commoner: int = 20  # ... and in any case where another is this many times as common
+    swapped: int = 4  # letters of a word that may be offered with two of them swapped
     apart_from: int = 6  # letters of a word that may be two
     unfinished_mistyped_from: int = 7  # letters, below which too much begins alike
 

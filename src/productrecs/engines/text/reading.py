@@ -106,6 +106,33 @@ class WordReader:
         found = self.searcher.search(asked, 1, count=False).hits
         return tuple(halves) if found else ()
 
+    def as_sold(self, word: str) -> Reading:
+        """Return a word as most titles write it: itself, or two that stand together.
+
+        Titles with a "sleeping-bag" hold all three: the two are what people type.
+        """
+        whole = self.reading((word,), 1.0)
+        joined = self.terms.holding(whole.stems[0]).title
+        for two in self._apart(word):
+            phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(two.stems))
+            if (self.searcher.search(phrase, 1, count=True).count or 0) >= joined:
+                return two
+        return whole
+
+    def swapped(self, word: str) -> Reading | None:
+        """Return the word that one of four letters is, but for two neighbours; or None.
+
+        It is too short to be searched for as anything but what was typed.
+        """
+        if len(word) != LIMITS.swapped or not word.isalpha():
+            return None
+        others = {
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+            for at in range(len(word) - 1)
+        } - {word}
+        shown, best = max((self._shown(one), one) for one in sorted(others) or [word])
+        return self.reading((best,), WEIGHTS.one_edit) if shown else None
+
     def kin(self, word: str) -> tuple[Reading, ...]:
         """Return what a word that the catalog lacks is kin to, where a model tells."""
         if self._related is None or len(word) < LEAST_LETTERS or is_code(word):

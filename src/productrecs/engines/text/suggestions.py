@@ -41,21 +41,20 @@ def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -
     number). Words that mean nothing here are left out of both.
     """
     is_typing = not query.endswith(" ")
-    slots = [
-        slot for slot in interpreter.slots(query, is_typing=is_typing) if slot.readings
-    ]
-    if not slots:
-        return Suggested([], None)
+    typed = interpreter.slots(query, is_typing=is_typing)
     search = _Suggesting(interpreter, visible)
     found: dict[tuple[str, ...], Suggestion] = {}
-    options = search.options(slots, limit, is_typing=is_typing)
-    for option in options:
+    known = [slot for slot in typed if slot.readings]
+    for option in search.options(known, limit, is_typing=is_typing) if known else ():
         if len(found) == limit:
             break
         one = search.one_of(option)
         if one is not None:
             stems = interpreter.language.stems(one.words)
             found.setdefault(tuple(stems), one)
+    slots = [slot for slot in map(search.guessed, typed) if slot.readings]
+    if not slots:
+        return Suggested([], None)
     meant = None
     unfinished = is_typing and _is_begun(slots[-1])
     finished = slots[:-1] if unfinished else slots
@@ -97,13 +96,20 @@ class _Suggesting:
                 return Suggestion(tuple(dict.fromkeys(words)), item)
         return None
 
+    def guessed(self, slot: Slot) -> Slot:
+        """Return a slot; one that means nothing with the likeliest guess, if any."""
+        if slot.readings:
+            return slot
+        guess = self.interpreter.reader.swapped(slot.typed)
+        return slot if guess is None else replace(slot, readings=(guess,))
+
     def _readings(self, last: Slot, limit: int, *, is_typing: bool) -> Iterator[Reading]:
-        vocabulary, language = self.interpreter.vocabulary, self.interpreter.language
+        reader = self.interpreter.reader
         if is_typing:
-            words = vocabulary.beginning(last.typed, _TIMES * limit)
-            for word in words:
-                yield Reading((word,), (language.stems([word])[0],), 1.0)
-        yield from last.readings
+            for word in reader.vocabulary.beginning(last.typed, _TIMES * limit):
+                yield reader.as_sold(word)
+        for one in last.readings:
+            yield reader.as_sold(one.words[0]) if len(one.words) == 1 else one
 
     def _is_shown(self, reading: Reading) -> bool:
         """Return whether a title or a category has the words: codes suggest nothing."""

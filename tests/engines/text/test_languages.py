@@ -1,0 +1,89 @@
+"""What shoppers type in other languages finds what their shops sell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.detection import detect
+from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.language import Language
+from productrecs.engines.text.schema import ProductText
+from productrecs.engines.text.spelling import spelled
+
+TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
+"""What shops sell, by language; what is asked there and finds which; texts of each."""
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SearchIndex]:
+    """Return the index of each shop."""
+    return {
+        code: indexed(tmp_path_factory.mktemp(code), code, titles)
+        for code, titles in TOLD["shops"].items()
+    }
+
+
+def indexed(folder: Path, code: str, titles: list[str]) -> SearchIndex:
+    with IndexWriter(folder, code) as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    return SearchIndex(folder, code)
+
+
+@pytest.mark.parametrize(("code", "query", "wanted"), TOLD["asked"])
+def test_forms_accents_and_compounds_find_what_is_meant(
+    shops: dict[str, SearchIndex], code: str, query: str, wanted: int
+) -> None:
+    found = shops[code].find(query, 5, np.ones(9, dtype=np.bool_))
+
+    assert found.items[:1] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    TOLD["texts"].items(),
+)
+def test_the_language_of_texts_is_seen(code: str, text: str) -> None:
+    assert detect([text] * 30, "en") == code
+
+
+def test_a_told_language_of_the_texts_letters_stands() -> None:
+    bulgarian = [
+        "\u043e\u0431\u0443\u0432\u043a\u0438 \u0437\u0430 \u0437\u0438\u043c\u0430\u0442\u0430"
+    ] * 30
+
+    assert detect(cyrillic, "bg") == "bg"
+
+
+def test_a_light_stem_takes_no_more_than_an_ending() -> None:
+    polish = Language("pl")
+
+    assert polish.stems(["kurtka", "kurtki", "kurtek", "kurtkami"]) == ["kurtk"] * 4
+    assert polish.stems(["but", "lan", "wr44526"]) == ["but", "lan", "wr44526"]
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "written"),
+    [
+        (["tshirt"], "Blue T-Shirt", "t-shirt"),
+        (["t", "shirt"], "Blue T-Shirt", "t-shirt"),
+        (["sleepingbag"], "Sleeping Bag", "sleeping bag"),
+        (["sleeping", "bag"], "Sleeping bag", "sleeping bag"),
+        (["theiere"], "Th\u00e9i\u00e8re", "th\u00e9i\u00e8re"),
+        (
+            ["\u308c\u3055", "\u3055\u30fc"],
+            "\u30ec\u30b6\u30fc\u9774",
+            "\u30ec\u30b6\u30fc",
+        ),
+        (["\u513f\u7ae5", "\u7ae5\u8f66"], "\u513f\u7ae5\u8f66", "\u513f\u7ae5\u8f66"),
+        (["lamp"], "Something else", "lamp"),
+    ],
+)
+def test_suggestions_are_written_as_titles_are(
+    words: list[str], title: str, written: str
+) -> None:
+    assert spelled(words, title) == written
