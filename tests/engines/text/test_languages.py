@@ -52,9 +52,7 @@ def test_the_language_of_texts_is_seen(code: str, text: str) -> None:
 
 
 def test_a_told_language_of_the_texts_letters_stands() -> None:
-    bulgarian = [
-        "\u043e\u0431\u0443\u0432\u043a\u0438 \u0437\u0430 \u0437\u0438\u043c\u0430\u0442\u0430"
-    ] * 30
+    cyrillic = [TOLD["texts"]["ru"]] * 30
 
     assert detect(cyrillic, "bg") == "bg"
 
