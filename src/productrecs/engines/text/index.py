@@ -342,7 +342,7 @@ class IndexWriter:
                     self._products.delete_documents_by_term(NUMBER, product.number)
                 kept, words = document(product, self._language)
                 self._products.add_document(kept)
-                for word in set(words):
+                for word in dict.fromkeys(words):
                     self._fresh[word] = self._fresh.get(word, 0) + 1
 
     def remove(self, numbers: Iterable[int]) -> None:

@@ -112,10 +112,11 @@ class WordReader:
         Titles with a "sleeping-bag" hold all three: the two are what people type.
         """
         whole = self.reading((word,), 1.0)
-        joined = self.terms.holding(whole.stems[0]).title
+        joined = max(self.terms.holding(whole.stems[0]).title, 1)
         for two in self._apart(word):
             phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(two.stems))
-            if (self.searcher.search(phrase, 1, count=True).count or 0) >= joined:
+            apart = self.searcher.search(phrase, joined, count=False).hits
+            if len(apart) >= joined:
                 return two
         return whole
 
