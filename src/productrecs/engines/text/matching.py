@@ -52,7 +52,9 @@ def some_words(interpreter: Interpreter, slots: Sequence[Slot]) -> Iterator[Quer
         return
     build = _Builder(interpreter)
     wholes = [one for one in build.wholes(slots) if one is not None]
-    liked = [*build.side_by_side(slots), *build.heads(slots, WEIGHTS.head_of_some)]
+    liked = build.heads(slots, WEIGHTS.head_of_some)
+    if len(slots) > 2:  # noqa: PLR2004 - what holds two of two was found before
+        liked += build.side_by_side(slots)
     for fields in (_SHOWN, _FIELDS):
         parts = [build.slot(slot, fields) for slot in slots]
         some = [(Occur.Should, query) for query in (*parts, *wholes)]
