@@ -16,6 +16,7 @@ from productrecs.engines.text.interpret import (
     Interpreter,
     Slot,
     Synonyms,
+    is_misread,
 )
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
@@ -225,8 +226,11 @@ class _Search:
         if key and self._interpreter.searcher.doc_freq(EXACT, key):
             self._take(exact_query(self._interpreter.schema, key), limit)
         exact = len(self._items)
-        slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
+        is_typing = not query.endswith(" ")
+        slots = self._interpreter.slots(query, is_typing=is_typing)
         relaxed = self._by_words(slots, max(limit, REACH) if is_deep else limit, enough)
+        if relaxed is Relaxed.NOTHING and is_misread(slots, is_typing=is_typing):
+            relaxed = Relaxed.SPELLING
         if is_deep:
             self._sort_deep(exact)
         self._put_exact_first(exact)
@@ -239,8 +243,6 @@ class _Search:
         if not meant:
             return Relaxed.NOTHING
         relaxed = Relaxed.NOTHING
-        if any(not slot.is_known for slot in meant):
-            relaxed = Relaxed.SPELLING
         if len(meant) < len(slots):
             relaxed = Relaxed.WORDS
         self._take(every_word(self._interpreter, meant), limit)

@@ -31,6 +31,17 @@ class Slot:
     readings: tuple[Reading, ...]
     is_known: bool  # the catalog has the word itself
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether a last word may be no mistake but unfinished."""
+        return any(one.words[0].startswith(self.typed) for one in self.readings)
+
+
+def is_misread(slots: Sequence[Slot], *, is_typing: bool) -> bool:
+    """Return whether a word was read as another; with `is_typing` the last may be begun."""
+    finished = slots[:-1] if is_typing and slots and slots[-1].is_begun else slots
+    return any(slot.readings and not slot.is_known for slot in finished)
+
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.interpret import Interpreter, Slot
+from productrecs.engines.text.interpret import Interpreter, Slot, is_misread
 from productrecs.engines.text.matching import every_word
 from productrecs.engines.text.reading import Reading
 from productrecs.engines.text.schema import NUMBER
@@ -56,9 +56,7 @@ def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -
     if not slots:
         return Suggested([], None)
     meant = None
-    unfinished = is_typing and _is_begun(slots[-1])
-    finished = slots[:-1] if unfinished else slots
-    if any(not slot.is_known for slot in finished):
+    if is_misread(slots, is_typing=is_typing):
         meant = search.one_of([_first(slot) for slot in slots])
     return Suggested(list(found.values()), meant)
 
@@ -119,8 +117,3 @@ class _Suggesting:
 
 def _first(slot: Slot) -> Slot:
     return replace(slot, readings=slot.readings[:1])
-
-
-def _is_begun(slot: Slot) -> bool:
-    """Return whether a last word may be no mistake but unfinished."""
-    return slot.readings[0].words[0].startswith(slot.typed)
