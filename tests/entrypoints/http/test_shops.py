@@ -86,3 +86,22 @@ def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
     opened = asyncio.run(shops.open(store))  # as a request that began before the change
 
     eventually(lambda: follows(opened, 3), 1.0)
+
+
+def test_what_a_shop_remembers_later_makes_another_leave(
+    services: Services, accounts: AccountDirectory, store: Store
+) -> None:
+    other = register(services.database, Registration("other.example"), system_ms)[0]
+    shops = Shops(services, accounts, budget_bytes=100_000)
+    asyncio.run(shops.open(store))
+    busy = asyncio.run(shops.open(other))
+    shops.start()
+    assert shops.count == 2
+
+    moment = (object(),)
+    assert busy.searches.get(moment, "tent") is None
+    busy.searches.put(moment, "tent", bytes(200_000))
+
+    eventually(lambda: shops.count == 1, 10)
+    assert shops.get(other) is busy
+    shops.close()

@@ -97,8 +97,15 @@ class OpenShop:
 class Shops:
     """The open shops of one process."""
 
-    def __init__(self, services: Services, accounts: AccountDirectory) -> None:
+    def __init__(
+        self,
+        services: Services,
+        accounts: AccountDirectory,
+        budget_bytes: int = MEMORY_BUDGET,
+    ) -> None:
         """Begin with none open; `start` begins to follow the database.
+
+        What is over `budget_bytes` leaves, the least recently used shop first.
 
         Raises:
             ModelFileError: when the operator's model of texts cannot be used.
@@ -107,6 +114,7 @@ class Shops:
             embedder_at(services.settings.search_model)
         self._services = services
         self._accounts = accounts
+        self._budget = budget_bytes
         self._open: dict[StoreId, OpenShop] = {}
         self._uses = itertools.count()
         self._loading: dict[StoreId, asyncio.Task[OpenShop]] = {}
@@ -159,10 +167,7 @@ class Shops:
     async def preload(self) -> None:
         """Open the stores of this installation, up to a number and the memory budget."""
         for store in self._accounts.all()[:PRELOADED]:
-            if (
-                sum(shop.memory_bytes() for shop in self._open.values())
-                < MEMORY_BUDGET // 2
-            ):
+            if sum(shop.memory_bytes() for shop in self._open.values()) < self._budget // 2:
                 await self.open(store)
 
     async def refresh(self, store: Store) -> None:
@@ -183,7 +188,7 @@ class Shops:
 
     def _make_room(self) -> None:
         total = sum(shop.memory_bytes() for shop in self._open.values())
-        while total > MEMORY_BUDGET and len(self._open) > 1:
+        while total > self._budget and len(self._open) > 1:
             oldest = min(self._open, key=lambda store_id: self._open[store_id].used)
             total -= self._open.pop(oldest).memory_bytes()
 
@@ -223,6 +228,8 @@ class Shops:
                 _read_on(self._services, store_id, opened, reader)
             except ProductRecsError:
                 _log.exception("a store's changes could not be read")
+        with self._changing:
+            self._make_room()  # what is remembered grows with what is asked
 
     def _follow_settings(self) -> None:
         for store_id, opened in list(self._open.items()):
