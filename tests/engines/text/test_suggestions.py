@@ -38,7 +38,7 @@ def offered(index: SearchIndex, query: str) -> tuple[list[str], str | None]:
     found = index.suggest(query, 5, np.ones(len(TITLES), dtype=np.bool_))
     texts = [spelled(one.words, TITLES[one.item]) for one in found.next]
     meant = found.meant
-    return texts, meant and spelled(meant.words, TITLES[meant.item])
+    return texts, spelled(meant.words, TITLES[meant.item]) if meant else None
 
 
 @pytest.mark.parametrize(
