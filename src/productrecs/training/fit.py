@@ -34,6 +34,7 @@ from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.learned import companions_of, sessions_of
+from productrecs.training.marks import marks_of
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
@@ -108,9 +109,11 @@ def fit(
     learns = constants or Constants()
     copurchase = companions_of(inputs.purchases, n_items, now_ms, learns.companions)
     sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
+    bought, viewed = copurchase.to_arrays(), sessions.to_arrays()
     return {
-        **{f"copurchase.{name}": array for name, array in copurchase.to_arrays().items()},
-        **{f"browse.{name}": array for name, array in sessions.to_arrays().items()},
+        **{f"copurchase.{name}": array for name, array in bought.items()},
+        **{f"browse.{name}": array for name, array in viewed.items()},
+        "marks": marks_of(viewed, bought),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,14 @@ import numpy.typing as npt
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.choices import ChoiceModel
+from productrecs.engines.contract import Ints
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.ranking import Trees
 from productrecs.engines.trials import Trials
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 
+_NO_MARKS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
 
 
@@ -34,6 +36,11 @@ class TrainedModels:
     trials: Trials = field(default_factory=Trials)  # how items fared where they were shown
     trees: Trees = field(default_factory=Trees.none)  # the order that clicks teach, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
+    marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `marks_of`
+
+    def mark(self, item: int) -> int | None:
+        """Return what changes when what is known of an item does; None: not known."""
+        return int(self.marks[item]) if 0 <= item < len(self.marks) else None
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
@@ -67,6 +74,7 @@ class TrainedModels:
             signs=ChoiceModel.from_arrays(part(arrays, "signs")),
             trees=Trees.from_arrays(part(arrays, "trees")),
             trials=Trials.from_arrays(part(arrays, "trials")),
+            marks=np.asarray(arrays.get("marks", _NO_MARKS)),
         )
 
 

@@ -1,6 +1,6 @@
 """Was this asked a moment ago? Finished replies, kept only while they are true."""
 
-from array import array
+import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,17 @@ import numpy as np
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.view import Mask
 
-LIMIT_BYTES: Final = 80 << 20
+LIMIT_BYTES: Final = 96 << 20
 LAG_SECONDS: Final = 12.0
+LONGEST_SECONDS: Final = 600.0
 _SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
-_BYTES_BESIDE: Final = 600  # of a kept reply: its key, its picks, its place
+_BYTES_BESIDE: Final = 400  # of a kept list: its key, its place
 _ENGINES: Final = tuple(Engine)
+_PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]
+Mark = Hashable | None
+Marker = Callable[[], Mark]
 
 
 class Moment(NamedTuple):
@@ -43,29 +47,31 @@ class Moment(NamedTuple):
         return (
             self.settings is other.settings
             and self.rules is other.rules
-            and np.array_equal(self.visible, other.visible)
+            and (
+                self.visible is other.visible or np.array_equal(self.visible, other.visible)
+            )
         )
 
 
 @dataclass(slots=True)
 class _Kept:
-    packed: "array[float]"  # item, place in `_ENGINES` and score of each pick
-    body: bytes
-    listed: Moment  # of which the picks are
-    written: Moment  # of which the body is
+    packed: bytes  # item, place in `_ENGINES` and score of each pick
+    listed: Moment  # of which the picks are, or might be
     good_at: float  # when its picks were last known to be of the present moment
-
-    @property
-    def size(self) -> int:
-        return len(self.body) + _BYTES_BESIDE
+    made_at: float
+    mark: Mark  # what the picks rest on
 
     def picks(self) -> list[Pick]:
-        """Return the list that the body shows."""
-        numbers = iter(self.packed)
+        """Return the list."""
         return [
-            Pick(int(item), _ENGINES[int(engine)], score)
-            for item, engine, score in zip(numbers, numbers, numbers, strict=True)
+            Pick(item, _ENGINES[engine], score)
+            for item, engine, score in _PICK.iter_unpack(self.packed)
         ]
+
+
+class _Written(NamedTuple):
+    body: bytes
+    visible: Mask  # by which its products looked as the body says
 
 
 class ReplyCache:
@@ -73,59 +79,84 @@ class ReplyCache:
 
     Changed settings and rules, and products that come, go or sell out, count at once:
     everything is forgotten. Changed prices and texts count at once too: lists are written
-    anew from live cards. When there are new models, lists in use are made anew each at a
+    anew from live cards. When there are new models, a list stays for minutes whose mark is
+    the same: nothing happened that it rests on. All others in use are made anew each at a
     time of its own, a few at once and thousands within `LAG_SECONDS`: made anew all at
     once, they would take the process for a second.
+
+    A list is a tenth of its body, so half of the room holds lists, more than there are
+    bodies; whose body left is written again when it is asked for.
     """
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         """Keep up to `limit_bytes`, the least recently used leave first."""
-        self.size = 0
-        self._limit = limit_bytes
+        self._limit = limit_bytes // 2
         self._moment: Moment | None = None
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._written: OrderedDict[Hashable, _Written] = OrderedDict()
+        self._size_kept = self._size_written = 0
         self._lag = 0.0  # within how many seconds all that is kept is made anew
 
+    @property
+    def size(self) -> int:
+        """About how many bytes are kept."""
+        return self._size_kept + self._size_written
+
     def get(
-        self, moment: Moment, asked: Hashable, now: float, write: Writer
+        self, moment: Moment, asked: Hashable, now: float, write: Writer, mark: Marker
     ) -> bytes | None:
         """Return the body for `asked` if its list is good enough at `moment`.
 
-        `now` is in seconds on a scale that only grows.
+        `now` is in seconds on a scale that only grows. `mark` tells what the list rests on
+        now; None stands for more than marks tell.
         """
         current = self._turn_to(moment)
         kept = self._kept.get(asked)
         if kept is None:
             return None
+        if kept.listed is not current:
+            share = (hash(asked) & 1023) / 1024
+            long = now - kept.made_at < LONGEST_SECONDS * (1.0 - share / 2)
+            if kept.mark is not None and long and kept.mark == mark():
+                kept.listed = current
+            elif now - kept.good_at >= self._lag * share:
+                self._drop(asked)
+                return None
         if kept.listed is current:
             kept.good_at = now
-        elif now - kept.good_at >= self._lag * (hash(asked) & 1023) / 1024:
-            self._drop(asked)
-            return None
-        elif kept.written is not current:
-            self.size -= kept.size
-            kept.body, kept.written = write(kept.picks()), current
-            self.size += kept.size
         self._kept.move_to_end(asked)
-        return kept.body
+        written = self._written.get(asked)
+        if written is not None and written.visible is current.visible:
+            self._written.move_to_end(asked)
+            return written.body
+        body = write(kept.picks())
+        self._keep_body(asked, body)
+        return body
 
-    def put(self, asked: Hashable, picks: Sequence[Pick], body: bytes, now: float) -> None:
+    def put(
+        self, asked: Hashable, picks: Sequence[Pick], body: bytes, now: float, mark: Mark
+    ) -> None:
         """Keep a reply made at the moment last asked about."""
         if self._moment is None:
             return
         self._drop(asked)
-        packed = array(
-            "d",
-            [
-                number
-                for pick in picks
-                for number in (pick.item, _ENGINES.index(pick.engine), pick.score)
-            ],
+        packed = b"".join(
+            [_PICK.pack(one.item, _ENGINES.index(one.engine), one.score) for one in picks]
         )
-        self._kept[asked] = _Kept(packed, body, self._moment, self._moment, now)
-        self.size += self._kept[asked].size
-        while self.size > self._limit:
-            self.size -= self._kept.popitem(last=False)[1].size
+        self._kept[asked] = _Kept(packed, self._moment, now, now, mark)
+        self._size_kept += len(packed) + _BYTES_BESIDE
+        self._keep_body(asked, body)
+        while self._size_kept > self._limit:
+            self._drop(next(iter(self._kept)))
+
+    def _keep_body(self, asked: Hashable, body: bytes) -> None:
+        if self._moment is None:
+            return
+        self._forget_body(asked)
+        self._written[asked] = _Written(body, self._moment.visible)
+        self._size_written += len(body) + _BYTES_BESIDE // 2
+        while self._size_written > self._limit:
+            self._forget_body(next(iter(self._written)))
 
     def _turn_to(self, moment: Moment) -> Moment:
         before = self._moment
@@ -133,7 +164,8 @@ class ReplyCache:
             return before
         if before is None or not moment.shows_the_same(before):
             self._kept.clear()
-            self.size = 0
+            self._written.clear()
+            self._size_kept = self._size_written = 0
         self._moment = moment
         self._lag = min(LAG_SECONDS, _SECONDS_EACH * len(self._kept))
         return moment
@@ -141,4 +173,10 @@ class ReplyCache:
     def _drop(self, asked: Hashable) -> None:
         dropped = self._kept.pop(asked, None)
         if dropped is not None:
-            self.size -= dropped.size
+            self._size_kept -= len(dropped.packed) + _BYTES_BESIDE
+            self._forget_body(asked)
+
+    def _forget_body(self, asked: Hashable) -> None:
+        forgotten = self._written.pop(asked, None)
+        if forgotten is not None:
+            self._size_written -= len(forgotten.body) + _BYTES_BESIDE // 2

@@ -133,6 +133,19 @@ def decide(
     )
 
 
+def mark_of(shop: Shop, request: RecommendationRequest) -> tuple[int, ...] | None:
+    """Return what changes when what is known of the call's items does.
+
+    A list that only engines of these items supplied, and that names no shopper, stays as it
+    is so long, but for what moves all lists a little. None: there is no telling.
+    """
+    names = (request.item_id, *request.basket)
+    numbers = (shop.catalog.number(name) for name in names if name is not None)
+    marks = [None if one is None else shop.models.mark(one) for one in numbers]
+    known = tuple(mark for mark in marks if mark is not None)
+    return known if len(known) == len(marks) and known else None
+
+
 def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
     """Return every engine's candidates in one order.
 

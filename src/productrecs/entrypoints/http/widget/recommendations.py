@@ -12,12 +12,13 @@ from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, recommendations_reply
-from productrecs.entrypoints.http.replies import Moment
+from productrecs.entrypoints.http.replies import Marker, Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.exploration import day_of_tries
-from productrecs.features.recommendations.recommend import Decision, recommend
+from productrecs.features.recommendations.recommend import Decision, mark_of, recommend
 from productrecs.features.recommendations.request import (
+    Engine,
     Pick,
     RecommendationRequest,
     Source,
@@ -34,6 +35,7 @@ MOST: Final = 20
 NOTHING: Final = recommendations_body((), ())
 MOST_ANCHORS: Final = 50
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
+_OF_THE_ITEM: Final = frozenset({Engine.BUY, Engine.BROWSE})  # not of the whole store
 _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
 
 Num = Annotated[
@@ -177,7 +179,11 @@ async def answer_trending(
     ):
         return NOTHING
     now_ms = context.clock()
-    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms))
+
+    def nothing() -> None:
+        """All that sells moves this list."""
+
+    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms), nothing)
 
 
 def _personal(
@@ -203,16 +209,24 @@ async def _is_held_out(
 
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
-    now_ms = context.clock()
-    day = day_of_tries(opened.shop, now_ms)
+    now_ms, shop = context.clock(), opened.shop
+    day = day_of_tries(shop, now_ms)
     key = (asked.source, asked.num, asked.item_id, asked.basket, day)
     return _kept_or(
-        opened, now_ms, key, lambda: _picked(context, opened, asked, (), now_ms)
+        opened,
+        now_ms,
+        key,
+        lambda: _picked(context, opened, asked, (), now_ms),
+        lambda: mark_of(shop, asked),
     )
 
 
 def _kept_or(
-    opened: OpenShop, now_ms: int, key: Hashable, make: Callable[[], list[Pick]]
+    opened: OpenShop,
+    now_ms: int,
+    key: Hashable,
+    make: Callable[[], list[Pick]],
+    mark: Marker,
 ) -> bytes:
     """Return the kept reply for `key`, or make its list and keep it."""
     shop = opened.shop
@@ -222,11 +236,12 @@ def _kept_or(
     def write(picks: Sequence[Pick]) -> bytes:
         return recommendations_body(picks, shop.catalog.cards)
 
-    body = opened.replies.get(moment, key, now, write)
+    body = opened.replies.get(moment, key, now, write, mark)
     if body is None:
         picks = make()
         body = write(picks)
-        opened.replies.put(key, picks, body, now)
+        is_own = all(pick.engine in _OF_THE_ITEM for pick in picks)
+        opened.replies.put(key, picks, body, now, mark() if is_own else None)
     return body
 
 
