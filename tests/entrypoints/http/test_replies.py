@@ -115,6 +115,17 @@ def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
     assert cache.get(first, "a", late, written("never"), lambda: 7) is None
 
 
+def test_a_list_that_the_whole_store_fills_is_made_anew_within_a_minute() -> None:
+    cache, first = ReplyCache(), moment()
+    cache.get(first, "a", 100.0, written("never"), untold)
+    cache.put("a", [*LIST, Pick(2, Engine.CATEGORY, 0.1)], b"old", 100.0, 7)
+
+    second = first._replace(models="second")
+    assert cache.get(second, "a", 119.0, written("never"), lambda: 7) == b"old"
+    third = first._replace(models="third")
+    assert cache.get(third, "a", 141.0, written("never"), lambda: 7) is None
+
+
 def test_a_list_whose_mark_is_another_is_made_anew_within_the_lag() -> None:
     cache, second = ReplyCache(), moment(models="second")
     cache.get(moment(), "a", 100.0, written("never"), untold)

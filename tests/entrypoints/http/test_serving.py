@@ -147,6 +147,17 @@ def test_an_idle_connection_does_not_hold_up_the_stop(toy: Toy) -> None:
         assert time.monotonic() - began < 2.5
 
 
+def test_an_idle_connection_is_closed_after_a_while_but_not_at_once(toy: Toy) -> None:
+    with toy.connect() as idle:
+        idle.settimeout(10)
+        for _ in range(2):
+            idle.sendall(GET + b"\r\n")
+            assert idle.recv(1000).startswith(b"HTTP/1.1 200")
+            time.sleep(0.5)
+
+        assert idle.recv(1000) == b""
+
+
 def drip(connection: socket.socket, start: bytes, piece: bytes) -> float:
     """Send `start`, then `piece` again and again; return after how long we were cut off."""
     began = time.monotonic()

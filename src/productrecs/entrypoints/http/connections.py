@@ -2,7 +2,8 @@
 
 uvicorn parses HTTP and runs the application; it sets no limit on a client that sends its
 request a byte a minute, never ends its headers or never reads the reply. These limits cost
-nothing while a request is answered: a look every few seconds finds the slow ones.
+nothing while a request is answered: a look every few seconds finds the slow ones, and the
+idle ones too, for which uvicorn would set a timer after each reply.
 """
 
 import asyncio
@@ -88,8 +89,9 @@ class State(ServerState):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how many seconds we wait on a client; an idle one is uvicorn's to close."""
+    """For how many seconds we wait on a client."""
 
+    idle: float = 15  # between a reply and the next request
     head: float = 10
     body: float = 30  # and one more for each KiB that has come
     reading: float = 30  # without taking any of the reply
@@ -193,6 +195,15 @@ class Connection(HttpToolsProtocol):
         self._body_bytes += len(body)
         super().on_body(body)
 
+    def on_response_complete(self) -> None:
+        """Go on with the next request, if one waits already."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
     def part(self) -> None:
         """Let the connection end with the answer in hand, which says so."""
         if self._requests:
@@ -222,8 +233,9 @@ class Connection(HttpToolsProtocol):
             unread = self.transport.get_write_buffer_size()
             return _Wait(patience.reading, "reading", unread)
         if not self.is_answering:
-            idle = self.timeout_keep_alive_task is not None
-            return None if idle else _Wait(patience.head, "head", self._requests)
+            if self.is_fresh or self._is_in_head:
+                return _Wait(patience.head, "head", self._requests)
+            return _Wait(patience.idle, "idle", self._requests)
         if self.cycle.more_body and not self.flow.read_paused:
             allowed = patience.body + self._body_bytes // 1024
             return _Wait(allowed, "body", self._requests)

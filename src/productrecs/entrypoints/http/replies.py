@@ -14,9 +14,13 @@ from productrecs.records.catalog.view import Mask
 LIMIT_BYTES: Final = 96 << 20
 LAG_SECONDS: Final = 12.0
 LONGEST_SECONDS: Final = 600.0
+FILLED_SECONDS: Final = 40.0
+"""So long lists may stay that the store as a whole helped to fill."""
+
 _SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
 _BYTES_BESIDE: Final = 400  # of a kept list: its key, its place
 _ENGINES: Final = tuple(Engine)
+_FILLERS: Final = frozenset(Engine) - {Engine.BUY, Engine.BROWSE}
 _PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]
@@ -60,6 +64,7 @@ class _Kept:
     good_at: float  # when its picks were last known to be of the present moment
     made_at: float
     mark: Mark  # what the picks rest on
+    is_filled: bool  # also from what moves with the whole store
 
     def picks(self) -> list[Pick]:
         """Return the list."""
@@ -80,9 +85,10 @@ class ReplyCache:
     Changed settings and rules, and products that come, go or sell out, count at once:
     everything is forgotten. Changed prices and texts count at once too: lists are written
     anew from live cards. When there are new models, a list stays for minutes whose mark is
-    the same: nothing happened that it rests on. All others in use are made anew each at a
-    time of its own, a few at once and thousands within `LAG_SECONDS`: made anew all at
-    once, they would take the process for a second.
+    the same: nothing happened that it rests on (for less than one where the whole store
+    helped to fill it). All others in use are made anew each at a time of its own, a few at
+    once and thousands within `LAG_SECONDS`: made anew all at once, they would take the
+    process for a second.
 
     A list is a tenth of its body, so half of the room holds lists, more than there are
     bodies; whose body left is written again when it is asked for.
@@ -116,8 +122,9 @@ class ReplyCache:
             return None
         if kept.listed is not current:
             share = (hash(asked) & 1023) / 1024
-            long = now - kept.made_at < LONGEST_SECONDS * (1.0 - share / 2)
-            if kept.mark is not None and long and kept.mark == mark():
+            lasts = FILLED_SECONDS if kept.is_filled else LONGEST_SECONDS
+            is_young = now - kept.made_at < lasts * (1.0 - share / 2)
+            if is_young and kept.mark is not None and kept.mark == mark():
                 kept.listed = current
             elif now - kept.good_at >= self._lag * share:
                 self._drop(asked)
@@ -136,14 +143,15 @@ class ReplyCache:
     def put(
         self, asked: Hashable, picks: Sequence[Pick], body: bytes, now: float, mark: Mark
     ) -> None:
-        """Keep a reply made at the moment last asked about."""
+        """Keep a reply made at the moment last asked about, that rests on `mark`."""
         if self._moment is None:
             return
         self._drop(asked)
         packed = b"".join(
             [_PICK.pack(one.item, _ENGINES.index(one.engine), one.score) for one in picks]
         )
-        self._kept[asked] = _Kept(packed, self._moment, now, now, mark)
+        is_filled = any(one.engine in _FILLERS for one in picks)
+        self._kept[asked] = _Kept(packed, self._moment, now, now, mark, is_filled)
         self._size_kept += len(packed) + _BYTES_BESIDE
         self._keep_body(asked, body)
         while self._size_kept > self._limit:

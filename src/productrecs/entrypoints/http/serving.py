@@ -36,7 +36,6 @@ _log = logging.getLogger(__name__)
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-IDLE_SECONDS: Final = 15
 LOOK_SECONDS: Final = 1.0
 FRESH_SECONDS: Final = 1.0
 SETTLE_SECONDS: Final = 0.1  # longer than a handshake takes
@@ -90,7 +89,6 @@ def run_server(
         server_header=False,
         date_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=IDLE_SECONDS,
     )
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     _Server(config, state, options, on_ready).run(sockets=[listener])

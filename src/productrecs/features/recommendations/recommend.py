@@ -136,8 +136,8 @@ def decide(
 def mark_of(shop: Shop, request: RecommendationRequest) -> tuple[int, ...] | None:
     """Return what changes when what is known of the call's items does.
 
-    A list that only engines of these items supplied, and that names no shopper, stays as it
-    is so long, but for what moves all lists a little. None: there is no telling.
+    What engines of these items supply to a list that names no shopper stays as it is so
+    long, but for what moves all lists a little. None: there is no telling.
     """
     names = (request.item_id, *request.basket)
     numbers = (shop.catalog.number(name) for name in names if name is not None)

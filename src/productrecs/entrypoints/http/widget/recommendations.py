@@ -18,7 +18,6 @@ from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.exploration import day_of_tries
 from productrecs.features.recommendations.recommend import Decision, mark_of, recommend
 from productrecs.features.recommendations.request import (
-    Engine,
     Pick,
     RecommendationRequest,
     Source,
@@ -35,7 +34,6 @@ MOST: Final = 20
 NOTHING: Final = recommendations_body((), ())
 MOST_ANCHORS: Final = 50
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
-_OF_THE_ITEM: Final = frozenset({Engine.BUY, Engine.BROWSE})  # not of the whole store
 _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
 
 Num = Annotated[
@@ -240,8 +238,7 @@ def _kept_or(
     if body is None:
         picks = make()
         body = write(picks)
-        is_own = all(pick.engine in _OF_THE_ITEM for pick in picks)
-        opened.replies.put(key, picks, body, now, mark() if is_own else None)
+        opened.replies.put(key, picks, body, now, mark())
     return body
 
 
