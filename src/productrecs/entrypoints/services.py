@@ -47,6 +47,11 @@ class Services:
         """The folder of the sheets on which processes count metered calls."""
         return self.settings.data / "metering"
 
+    @property
+    def builds(self) -> Path:
+        """The folder of the widgets' scripts that this installation ever offered."""
+        return self.settings.data / "builds"
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()

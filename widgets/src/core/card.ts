@@ -29,21 +29,20 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
   return box;
 }
 
+/** Returns a product's price in words; empty where it has none, or it is not shown. */
+export function priceOf({ price }: Product, look: Look): string {
+  const isShown = look.show_price && price !== null;
+  return isShown ? money(price, look.currency, look.locale) : "";
+}
+
 /** Returns a link to a product's page that holds all that is shown of it. */
 export function linkOf(
   product: Product,
   look: Look,
   ...more: Node[]
 ): HTMLAnchorElement {
-  const price =
-    look.show_price && product.price !== null
-      ? draw(
-          "span",
-          { class: "price", part: "price" },
-          money(product.price, look.currency, look.locale),
-        )
-      : null;
-  const link = draw(
+  const price = priceOf(product, look);
+  return draw(
     "a",
     {
       part: "link",
@@ -56,9 +55,8 @@ export function linkOf(
       "span",
       { class: "text" },
       ...more,
-      draw("span", { class: "title", part: "title" }, product.title),
-      price,
+      draw("span", "title", product.title),
+      price && draw("span", "price", price),
     ),
   );
-  return link;
 }

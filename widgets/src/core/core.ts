@@ -49,7 +49,7 @@ export class Core {
   /** Returns a customer's id; an e-mail address is none and is passed over. */
   customer(given: string | undefined): string {
     if (!given || !MAIL.test(given)) return given ?? "";
-    this.warn("an e-mail address is no customer id; it is not sent");
+    this.warn("an e-mail address is no customer id");
     return "";
   }
 

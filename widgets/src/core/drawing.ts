@@ -2,13 +2,17 @@
 
 type Child = Node | string | null | undefined | false;
 
-/** Returns an element; `part` names it for the theme's stylesheet and for ours. */
+/**
+ * Returns an element. `part` names it for the theme's stylesheet, `class` for ours; where
+ * both are one name, that is enough.
+ */
 export function draw<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
-  attributes: Readonly<Record<string, string | null | false>>,
+  told: Readonly<Record<string, string | null | false>> | string,
   ...children: Child[]
 ): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
+  const attributes = typeof told === "string" ? { class: told, part: told } : told;
   for (const [attribute, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) element.setAttribute(attribute, value);
   }

@@ -1,14 +1,14 @@
 // What does a script know when it starts? What the service wrote into it, and its own tag.
 
-/** What the service says of the store; null in a script that serves every store. */
+/** What the service says of the store. */
 export interface StoreFacts {
-  /** The publishable key. */
+  /** The publishable key; empty in a build that serves every store. */
   readonly key: string;
   /** Which further calls this service answers: `image`, `looks`, `analyze`. */
   readonly answers: readonly string[];
+  /** The service's own version; told to the tools alone. */
+  readonly version?: string;
 }
-
-declare const STORE: StoreFacts | null;
 
 export interface Facts {
   /** The service's address, without a slash at its end. */
@@ -36,7 +36,7 @@ export function readFacts(): Facts {
   const told = tag?.dataset ?? {};
   return {
     base: tag ? (tag.src.split(PATH)[0] ?? "") : location.origin,
-    key: STORE?.key ?? told.key ?? "",
+    key: STORE?.key || told.key || "",
     answers: STORE?.answers ?? [],
     user: told.customerId || told.userId || "",
   };

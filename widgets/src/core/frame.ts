@@ -4,6 +4,9 @@ import cards from "./cards.css";
 import type { Look } from "./config";
 import { draw, style } from "./drawing";
 
+/** The words of one's own that an element holds until there is something better. */
+export const OWN = ":scope > :not(template)";
+
 /** Draws `content` into the element's shadow tree, in the shop's look; the children go. */
 export function frame(host: HTMLElement, look: Look, css: string, content: HTMLElement): void {
   const root = host.shadowRoot!;

@@ -11,13 +11,9 @@ export function money(amount: number, currency: string, locale: string): string 
 }
 
 function writerOf(currency: string, locale: string): Intl.NumberFormat {
-  const attempts: [string | undefined, Intl.NumberFormatOptions][] = [
-    [locale, { style: "currency", currency }],
-    [undefined, { style: "currency", currency }],
-  ];
-  for (const attempt of attempts) {
+  for (const language of [locale, undefined]) {
     try {
-      return new Intl.NumberFormat(...attempt);
+      return new Intl.NumberFormat(language, { style: "currency", currency });
     } catch {
       // No such locale, or no such currency.
     }

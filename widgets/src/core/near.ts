@@ -2,7 +2,7 @@
 
 import type { Look } from "./config";
 import type { Core } from "./core";
-import { showChildren } from "./frame";
+import { OWN, showChildren } from "./frame";
 import { languageOf, localeOf } from "./money";
 import type { Product } from "./product";
 import { watchSight } from "./sight";
@@ -32,7 +32,7 @@ export abstract class NearElement extends HTMLElement {
   connectedCallback(): void {
     this.core_.attempt(() => {
       if (!this.shadowRoot) this.attachShadow({ mode: "open" });
-      if (this.childElementCount) showChildren(this);
+      if (this.querySelector(OWN)) showChildren(this);
       else this.reserve_();
       this.refresh_();
     });
@@ -61,6 +61,7 @@ export abstract class NearElement extends HTMLElement {
     // The page of a product says so, whether or not its widgets are ever seen.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;
+    this.hold_("", "");
     const go = (): void => {
       this.near_?.disconnect();
       const { signal } = (this.stop_ = new AbortController());
@@ -156,17 +157,34 @@ export abstract class NearElement extends HTMLElement {
       await done;
       return true;
     }
-    this.core_.warn("nothing on this page answers the event product-recs:add-to-cart");
+    this.core_.warn("nothing answers product-recs:add-to-cart");
     const url = (from ?? products[0])?.url;
     if (url) location.assign(url);
     return false;
   }
 
-  /** Nothing to show: what stood there before the script stays, or nothing at all. */
+  /**
+   * Nothing to show: what stood there before the script stays, or nothing at all. A place in
+   * sight is kept until it is out of sight, so that nothing moves under a reader's eyes; an
+   * empty list's only in the upper part of the screen, where closing it would move much.
+   */
   protected without_(event: string, detail: object): void {
+    const height = this.offsetHeight;
+    const isEmpty = event === "empty";
     showChildren(this);
-    this.hidden = event === "empty" || !this.childElementCount;
+    if (isEmpty || !this.querySelector(OWN)) {
+      this.hold_(`${height}px`, "hidden");
+      this.near_ = new IntersectionObserver(
+        (seen) => (this.hidden = seen.some((one) => !one.isIntersecting)),
+        { rootMargin: isEmpty ? "0px 0px -33% 0px" : "0px" },
+      );
+      this.near_.observe(this);
+    }
     this.say_(event, detail);
+  }
+
+  private hold_(height: string, visibility: string): void {
+    Object.assign(this.style, { minBlockSize: height, visibility });
   }
 
   protected get level_(): number {

@@ -4,6 +4,7 @@
 // nobody heard the reply to: the next page sends it again, together with its own first
 // events. Its `event_id` lets the service count it once.
 
+import { patience } from "./patience";
 import { randomName } from "./random";
 import { forget, keep, recall } from "./storage";
 
@@ -25,7 +26,7 @@ const CONFIRM_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 const PATIENCE_MS = 10_000;
-const NOT_NOW = new Set([408, 425, 429, 500, 502, 503, 504]);
+const NOT_NOW = /408|425|429|5../;
 
 export class Outbox {
   private readonly address_: string;
@@ -108,7 +109,7 @@ export class Outbox {
   /** Sends a batch; returns after how many milliseconds the next may follow. */
   private async offer_(batch: readonly SentEvent[]): Promise<number> {
     const reply = await post(this.address_, JSON.stringify(batch));
-    if (NOT_NOW.has(reply.status)) {
+    if (NOT_NOW.test(`${reply.status}`)) {
       const asked = Number(reply.headers.get("retry-after")) * 1_000;
       return Math.max(this.nextPause_(), asked || 0);
     }
@@ -186,13 +187,11 @@ function beacon(address: string, body: string): boolean {
 
 /** Posts as plain text, so that the browser need not ask first. */
 function post(address: string, body: string): Promise<Response> {
-  const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
   return fetch(address, {
     method: "POST",
     body,
     keepalive: bytesOf(body) <= MOST_BYTES,
     credentials: "omit",
-    signal: patience.signal,
-  }).finally(() => clearTimeout(timer));
+    signal: patience(PATIENCE_MS).signal,
+  });
 }

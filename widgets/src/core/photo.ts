@@ -1,5 +1,6 @@
 // How does a photo get to the service? Shrunk in the browser, without what else its file tells.
 
+import { patience } from "./patience";
 import { type Reply, replyOf } from "./reading";
 
 const LONGEST_SIDE = 1024;
@@ -28,18 +29,14 @@ export async function shrink(file: Blob): Promise<string> {
 
 /** Posts a photo as plain text, so that the browser need not ask first. */
 export function send(address: string, fields: object, signal: AbortSignal): Promise<Reply> {
-  const patience = new AbortController();
-  const stop = (): void => patience.abort();
-  const timer = setTimeout(stop, PATIENCE_MS);
-  signal.addEventListener("abort", stop);
+  const stop = patience(PATIENCE_MS);
+  signal.addEventListener("abort", () => stop.abort());
   return fetch(address, {
     method: "POST",
     body: JSON.stringify(fields),
     credentials: "omit",
-    signal: patience.signal,
-  })
-    .then(replyOf)
-    .finally(() => clearTimeout(timer));
+    signal: stop.signal,
+  }).then(replyOf);
 }
 
 /** Calls `taken` with each picture that is chosen, dropped on or pasted into the elements. */

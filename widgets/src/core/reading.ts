@@ -1,5 +1,7 @@
 // How does a widget ask the service? Once for all that ask the same, and never for long.
 
+import { patience } from "./patience";
+
 const PATIENCE_MS = 3_000;
 
 /** What came back: JSON, whatever it is, and the headers that a page may read. */
@@ -36,14 +38,10 @@ export function read(address: string, signal: AbortSignal): Promise<Reply> {
 }
 
 function ask(address: string): Asked {
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+  const stop = patience(PATIENCE_MS);
   const reply = fetch(address, { credentials: "omit", signal: stop.signal })
     .then(replyOf)
-    .finally(() => {
-      clearTimeout(timer);
-      asked.delete(address);
-    });
+    .finally(() => asked.delete(address));
   const found = { reply, stop, listeners: 0 };
   asked.set(address, found);
   return found;

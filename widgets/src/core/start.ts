@@ -21,6 +21,9 @@ declare global {
   }
 }
 
+// Whoever looks after the shop sees what the widgets do, or what they might look like.
+const TOOLS = /[?&]pr_(debug|preview)=1/;
+
 /**
  * Begins a script: calls `run` with what the page's scripts share, unless it runs already.
  * Nothing that goes wrong in it reaches the page.
@@ -30,11 +33,15 @@ export function start(part: string, run: (core: Core) => void): void {
   const parts = (ours.parts ??= {});
   const core = (ours.core ??= install(ours));
   if (parts[part]) {
-    core.warn(`the script "${part}" is on this page twice`);
+    core.warn(`"${part}" is on this page twice`);
     return;
   }
   parts[part] = true;
-  core.attempt(() => run(core));
+  const go = (): void => core.attempt(() => run(core));
+  // A build that knows no store is one that a page pinned: it loads nothing else.
+  if (!STORE?.key || !TOOLS.test(location.search)) return go();
+  // Before the first question, so that they see all.
+  import(`${core.facts.base}/widget/v1/_/tools.js`).then(go, go);
 }
 
 function install(ours: Partial<Global>): Core {

@@ -61,9 +61,8 @@ export function elementOf(core: Core): CustomElementConstructor {
       canUpload: boolean,
       signal: AbortSignal,
     ): void {
-      const attributes = { class: "heading", part: "heading" };
       const level = `h${this.level_}` as "h2";
-      const heading = look.title ? draw(level, attributes, look.title) : null;
+      const heading = look.title ? draw(level, "heading", look.title) : null;
       const content = draw("section", { part: "widget", "aria-label": look.title }, heading);
       const stage =
         picture &&

@@ -4,5 +4,5 @@ import { start } from "../core/start";
 import { elementOf } from "./element";
 
 start("look", (core) => {
-  if (!customElements.get("product-look")) customElements.define("product-look", elementOf(core));
+  customElements.define("product-look", elementOf(core));
 });

@@ -36,7 +36,7 @@ export function drawStage(
   list.ariaLabel = look.strings.products;
   const isNew = picture.caption && picture.caption !== look.title; // else it says the same
   const caption = isNew && draw("figcaption", { part: "caption" }, picture.caption);
-  const photo = draw("figure", { class: "photo", part: "photo" }, image, caption);
+  const photo = draw("figure", "photo", image, caption);
   image.alt = picture.caption;
   const link = (product: Product): HTMLAnchorElement => {
     const made = linkOf(product, look);

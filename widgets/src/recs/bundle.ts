@@ -20,7 +20,7 @@ export function drawBundle(
   told: Told,
 ): HTMLElement {
   const words = look.strings;
-  const total = draw("span", { class: "total", part: "total" });
+  const total = draw("span", "total");
   const text = draw("span", {}, words.add_all);
   const button = draw("button", { class: "button main", part: "button", type: "button" }, text);
   const all = own ? [own, ...products] : products;
@@ -32,7 +32,7 @@ export function drawBundle(
   };
   if (own) {
     const mine = draw("small", { class: "mine" }, words.this_item);
-    list.prepend(draw("li", { class: "card", part: "card" }, linkOf(own, look, mine)));
+    list.prepend(draw("li", "card", linkOf(own, look, mine)));
   }
   [...list.children].forEach((card, index) => {
     const product = all[index]!;
@@ -64,7 +64,7 @@ export function withSum(
 ): HTMLElement {
   const box = draw(
     "div",
-    { class: "sum", part: "sum" },
+    "sum",
     look.show_price && draw("span", { class: "of" }, word),
     draw("span", { "aria-live": "polite" }, total),
     button,

@@ -20,7 +20,7 @@ export function arrows(list: HTMLElement, words: Words): HTMLElement {
   };
   const back = button(words.previous, BACK, -1);
   const on = button(words.next, ON, 1);
-  const nav = draw("div", { class: "nav", part: "nav" }, back, on);
+  const nav = draw("div", "nav", back, on);
 
   // Which ends are in sight is told by the browser: no scrolling is listened to.
   const [first, last] = [list.firstElementChild, list.lastElementChild];

@@ -1,7 +1,7 @@
 // <product-recs>: a list of products that belong on this page.
 
 import type { Core } from "../core/core";
-import { frame } from "../core/frame";
+import { OWN, frame } from "../core/frame";
 import { NearElement } from "../core/near";
 import { type Product, productsOf } from "../core/product";
 import { read, withQuery } from "../core/reading";
@@ -25,7 +25,11 @@ export function elementOf(core: Core): CustomElementConstructor {
     protected reserve_(): void {
       this.shown_ = false;
       const look = this.own_(lookBefore(this.place_()));
-      frame(this, look, styles, drawWaiting(look, this.level_));
+      frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
+    }
+
+    private get template_(): HTMLTemplateElement | null {
+      return this.querySelector(":scope > template");
     }
 
     protected async load_(signal: AbortSignal): Promise<void> {
@@ -33,8 +37,8 @@ export function elementOf(core: Core): CustomElementConstructor {
       if (this.dataset.ssr !== undefined) return this.adopt_(request);
       const look = await this.look_(request);
       if (signal.aborted) return;
-      if (!this.shown_ && !this.childElementCount) {
-        frame(this, look, styles, drawWaiting(look, this.level_));
+      if (!this.shown_ && !this.querySelector(OWN)) {
+        frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
       }
       const [{ body }, own] = await Promise.all([
         read(addressOf(request, look, core), signal),
@@ -45,6 +49,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       this.shown_ = !!products.length;
       if (!this.shown_) return this.without_("empty", {});
       const { content, cards } = drawList(products, own, look, this.level_, {
+        template: this.template_,
         clicked: (product, position, origin) =>
           this.clicked_(product, position, request, origin),
         wanted: (chosen, from) => this.wanted_(chosen, look, request, from),

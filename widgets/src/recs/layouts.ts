@@ -8,9 +8,14 @@ import type { Product } from "../core/product";
 import { drawBundle, withSum } from "./bundle";
 import { arrows } from "./carousel";
 import { ADD_ONS, MOST } from "./request";
+import { bound } from "./template";
+
+type Template = HTMLTemplateElement | null;
 
 /** What a drawn list tells its widget. */
 export interface Told {
+  /** The shop's own card, if the element has one. */
+  readonly template: Template;
   clicked(product: Product, position: number, origin: Event): void;
   readonly wanted: Wanted;
 }
@@ -23,6 +28,8 @@ export interface Drawn {
 
 const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: "fbt" };
 const CAROUSEL = "carousel";
+const BLANK = "\u00a0";
+const NOTHING: Product = { id: "", title: BLANK, price: null, image: null, url: null, source: "" };
 
 /** `own` is the product of the page, which a bundle begins with. */
 export function drawList(
@@ -47,31 +54,33 @@ export function drawList(
 }
 
 /** The same boxes before the answer, so that nothing moves when it comes. */
-export function drawWaiting(look: Look, level: number): HTMLElement {
+export function drawWaiting(look: Look, level: number, template: Template): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
   const isBundle = layout === "fbt";
   const most = isBundle ? ADD_ONS : layout === CAROUSEL ? look.columns : MOST;
   const length = Math.min(look.num, most) + (isBundle ? 1 : 0);
   const cards = Array.from({ length }, () =>
-    draw(
-      "li",
-      { class: "card" },
-      draw(
-        "a",
-        {},
-        draw("span", { class: "image" }),
-        draw(
-          "span",
-          { class: "text" },
-          draw("span", { class: "title" }),
-          look.show_price && draw("span", { class: "price" }, "\u00a0"),
+    template
+      ? draw("li", { class: "card" }, bound(template, NOTHING, look))
+      : draw(
+          "li",
+          { class: "card" },
+          draw(
+            "a",
+            {},
+            draw("span", { class: "image" }),
+            draw(
+              "span",
+              { class: "text" },
+              draw("span", { class: "title" }),
+              look.show_price && draw("span", { class: "price" }, BLANK),
+            ),
+          ),
+          look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, BLANK),
         ),
-      ),
-      look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, "\u00a0"),
-    ),
   );
   const list = draw("ul", { class: "list" }, ...cards);
-  const body = isBundle ? withSum(list, look, "\u00a0", draw("span", { class: "button" }, "\u00a0")) : list;
+  const body = isBundle ? withSum(list, look, BLANK, draw("span", { class: "button" }, BLANK)) : list;
   const waiting = section(layout, "", headOf(look, level, null), body);
   waiting.classList.add("wait");
   waiting.setAttribute("aria-hidden", "true");
@@ -91,9 +100,8 @@ function section(
 
 function headOf(look: Look, level: number, nav: HTMLElement | null): HTMLElement | null {
   if (!look.title && !nav) return null;
-  const attributes = { class: "heading", part: "heading" };
   const name = `h${Math.min(Math.max(level, 1), 6)}` as "h2";
-  const heading = look.title ? draw(name, attributes, look.title) : null;
+  const heading = look.title ? draw(name, "heading", look.title) : null;
   return draw("div", { class: "head", part: "header" }, heading, nav);
 }
 
@@ -104,12 +112,17 @@ function cardOf(
   told: Told,
   inBundle: boolean,
 ): HTMLElement {
-  const link = linkOf(product, look);
-  const clicked = (event: MouseEvent): void => {
-    if (event.button < 2 && link.href) told.clicked(product, position, event); // 1: a new tab
-  };
-  link.addEventListener("click", clicked);
-  link.addEventListener("auxclick", clicked);
-  const add = look.show_add_to_cart && !inBundle && addButton(product, look.strings, told.wanted);
-  return draw("li", { class: "card", part: "card", "data-id": product.id }, link, add);
+  const { template, wanted } = told;
+  const own = template ? bound(template, product, look) : linkOf(product, look);
+  const add =
+    look.show_add_to_cart && !inBundle && addButton(product, look.strings, wanted);
+  const card = draw("li", { class: "card", part: "card", "data-id": product.id }, own, add);
+  for (const link of card.querySelectorAll("a")) {
+    const clicked = (event: MouseEvent): void => {
+      if (event.button < 2 && link.href) told.clicked(product, position, event); // 1: a new tab
+    };
+    link.addEventListener("click", clicked);
+    link.addEventListener("auxclick", clicked);
+  }
+  return card;
 }

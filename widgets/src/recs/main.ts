@@ -4,5 +4,5 @@ import { start } from "../core/start";
 import { elementOf } from "./element";
 
 start("recs", (core) => {
-  if (!customElements.get("product-recs")) customElements.define("product-recs", elementOf(core));
+  customElements.define("product-recs", elementOf(core));
 });

@@ -7,8 +7,9 @@ import { SearchBox } from "./box";
 const USUAL =
   "input[type=search], input[name=q], input[name=s], input[name=search], input[name=search_query]";
 
+const wanted = ownTag()?.dataset.input || USUAL;
+
 start("search", (core) => {
-  const wanted = ownTag()?.dataset.input || USUAL;
   const known = new WeakSet<Element>();
   const join = (box: Element | null): void => {
     if (!(box instanceof HTMLInputElement) || known.has(box)) return;

@@ -16,6 +16,7 @@ VERBS: Final = {
     "backup": "backup:backup",
     "demo": "demo:demo",
     "doctor": "doctor.command:doctor",
+    "embed": "embed:embed",
     "evaluate": "evaluate:evaluate",
     "explain": "explain:explain",
     "export": "export:export",

@@ -41,6 +41,7 @@ from productrecs.entrypoints.http.integration import (
 )
 from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.public import (
+    builds,
     guides,
     health,
     index,
@@ -139,6 +140,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         reference.router,
         guides.router,
         widgets.router,
+        builds.router,
         look_pictures.router,
         mcp.router,
         index.router,
@@ -202,6 +204,7 @@ class _Process:
         context.shops.start()
         context.metering.start()
         await context.desk.start()
+        await asyncio.to_thread(builds.keep, services.builds)
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.

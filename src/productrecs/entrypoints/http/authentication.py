@@ -62,6 +62,9 @@ GUIDE_PAGE_PATH: Final = "/guides/{slug}"
 ASSET_PATH: Final = "/docs/{asset}"
 LOOK_PICTURE_PATH: Final = "/look-pictures/{store_domain}/{picture_id}.jpg"
 SCRIPT_PATH: Final = "/widget/v1/{store_domain}.js"
+SEARCH_SCRIPT_PATH: Final = "/widget/v1/search-{store_domain}.js"
+LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
+BUILD_PATH: Final = "/widget/v1/_/{build}.js"
 
 # Every route of the service. A route that is not here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
@@ -116,8 +119,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/guides": Route({"GET": Credential.NONE}),
         GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),
         SCRIPT_PATH: Route({"GET": Credential.NONE}),
-        "/widget/v1/search-{store_domain}.js": Route({"GET": Credential.NONE}),
-        "/widget/v1/look-{store_domain}.js": Route({"GET": Credential.NONE}),
+        SEARCH_SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        LOOK_SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        BUILD_PATH: Route({"GET": Credential.NONE}),
         LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),
@@ -128,7 +132,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
 PAGES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         path.rpartition("/")[0]: ROUTES[path]
-        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH, SCRIPT_PATH)
+        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH, SCRIPT_PATH, BUILD_PATH)
     }
     | {"/look-pictures/": ROUTES[LOOK_PICTURE_PATH]}
 )

@@ -32,7 +32,7 @@ from productrecs.entrypoints.http.bodies import (
 )
 from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
 from productrecs.entrypoints.http.origins import ForeignOriginError
-from productrecs.entrypoints.http.paths import BadPathError
+from productrecs.entrypoints.http.paths import BadPathError, UnknownBuildError
 from productrecs.entrypoints.http.pressure import TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
 from productrecs.features.guides.library import UnknownGuideError
@@ -93,6 +93,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         UnknownItemError: Answer(404, "item_unknown"),
         UnknownGuideError: Answer(404, "guide_unknown"),
         UnknownPictureError: Answer(404, "picture_unknown"),
+        UnknownBuildError: Answer(404, "build_unknown"),
         UnknownUploadError: Answer(404, "upload_unknown"),
         BodyTooLargeError: Answer(413, "body_too_large"),
         FileTooLargeError: Answer(413, "body_too_large"),

@@ -23,6 +23,10 @@ class BadPathError(ProductRecsError):
     """The path holds something that is no text; percent-encode it as UTF-8."""
 
 
+class UnknownBuildError(ProductRecsError):
+    """No build of the widgets with this digest was ever offered here."""
+
+
 def item_in_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
     """Return the item id after `prefix`, which may hold any Unicode and `/`.
 

@@ -95,6 +95,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "No such picture",
             "no look has this picture any more; GET /v1/looks names what there is",
         ),
+        "build_unknown": Shown(
+            "No such build",
+            "no such build; the guide for widgets has the tags of this release",
+        ),
         "upload_unknown": Shown(
             "No such upload",
             "this store has no upload of this id; POST /orders/upload gives one",

@@ -15,6 +15,7 @@ from productrecs.entrypoints.http.errors import (
     INTERNAL,
     ROUTER_CODES,
 )
+from productrecs.entrypoints.http.public.builds import tags
 from productrecs.entrypoints.http.public.health import NOT_READY
 from productrecs.entrypoints.http.schemas.events import (
     MAX_EVENT_ID,
@@ -34,7 +35,7 @@ from productrecs.entrypoints.http.schemas.items import (
 from productrecs.entrypoints.http.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
 from productrecs.entrypoints.http.server import items, orders
 from productrecs.entrypoints.http.widget import recommendations, search
-from productrecs.features.guides.library import Facts
+from productrecs.features.guides.library import BASE, Facts
 from productrecs.features.search.request import LONGEST_QUERY
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.settings import SETTINGS, StoreSettings
@@ -139,6 +140,10 @@ def _metered() -> str:
     return _table(("call that counts", "its reply without content"), rows)
 
 
+def _builds() -> str:
+    return "\n".join(("```html", *tags(BASE, "pk_..."), "```"))
+
+
 def _allowed(limit: int | None) -> str:
     return "unlimited" if limit is None else _count(limit)
 
@@ -200,6 +205,7 @@ FACTS: Final[Facts] = MappingProxyType(
         "item-fields": lambda: _fields(ItemBody),
         "event-fields": lambda: _fields(EventBody),
         "order-fields": lambda: _fields(OrderBody),
+        "builds": _builds,
         "line-fields": lambda: _fields(OrderLineBody),
     }
 )

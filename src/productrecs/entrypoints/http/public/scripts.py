@@ -1,0 +1,90 @@
+"""How does a widget's script travel? Called with what it is told, in the caller's coding.
+
+The scripts are built from `widgets/` and come with the package. Each ends in a call of
+itself with what the service knows; the rest is the same for all stores, and is compressed
+once: in gzip here, in brotli when it was built.
+"""
+
+import hashlib
+import re
+import zlib
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+from fastapi import Request, Response
+
+from productrecs.entrypoints.http.public.pages import has_already
+
+SCRIPT: Final = "text/javascript; charset=utf-8"
+HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "cross-origin",
+    "vary": "Accept-Encoding",
+}
+_GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
+_BEST: Final = 9
+_CALL: Final = b"(null);"
+_BROTLI: Final = re.compile(
+    r"(?:^|,)\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?=,|$)"
+)
+
+
+class Script:
+    """A script up to its last call, as it is and compressed."""
+
+    def __init__(self, name: str) -> None:
+        folder = resources.files(__package__) / "assets" / "widgets"
+        built = (folder / f"{name}.js").read_bytes().rstrip()
+        if not built.endswith(_CALL):
+            message = f"{name}.js does not end in its call; build it again (widgets/)"
+            raise RuntimeError(message)
+        self._body = built.removesuffix(_CALL)
+        self._in_brotli = (folder / f"{name}.js.br").read_bytes()
+        self._digest = hashlib.sha256(self._body)
+        self._compressor = zlib.compressobj(_BEST, wbits=_GZIP)
+        self._compressed = self._compressor.compress(self._body)
+
+    def plain(self, told: bytes) -> bytes:
+        """Return the script, called with `told`."""
+        return b"%b(%b);\n" % (self._body, told)
+
+    def compressed(self, told: bytes) -> bytes:
+        """Return the same in gzip; only its end is compressed anew."""
+        rest = self._compressor.copy()
+        return self._compressed + rest.compress(b"(%b);\n" % told) + rest.flush()
+
+    def in_brotli(self, told: bytes) -> bytes:
+        """Return the same in brotli: its end follows as it is (RFC 7932, section 9.2)."""
+        end = b"(%b);\n" % told
+        # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
+        # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.
+        head = (len(end) - 1) << 3 | 1 << 19
+        return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
+
+    def tag(self, told: bytes, coding: str) -> str:
+        """Return what tells this script, in this coding, from any other."""
+        digest = self._digest.copy()
+        digest.update(told)
+        return f'"{digest.hexdigest()[:20]}{coding}"'
+
+
+@lru_cache
+def built(name: str) -> Script:
+    """Return one of the scripts that come with the package."""
+    return Script(name)
+
+
+def send_script(request: Request, script: Script, told: bytes, cache: str) -> Response:
+    """Return a script, called with `told`, in the best coding that the caller reads."""
+    wanted = request.headers.get("accept-encoding", "").lower()
+    coding = "br" if _BROTLI.search(wanted) else "gzip" if "gzip" in wanted else ""
+    tag = script.tag(told, f"-{coding}" if coding else "")
+    headers = {**HEADERS, "etag": tag, "cache-control": cache}
+    if has_already(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    if not coding:
+        return Response(script.plain(told), media_type=SCRIPT, headers=headers)
+    headers["content-encoding"] = coding
+    body = script.in_brotli(told) if coding == "br" else script.compressed(told)
+    return Response(body, media_type=SCRIPT, headers=headers)

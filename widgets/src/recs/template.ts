@@ -1,0 +1,28 @@
+// A card of the shop's own: a template whose {{names}} become a product's text, and only text.
+
+import { priceOf } from "../core/card";
+import type { Look } from "../core/config";
+import type { Product } from "../core/product";
+
+/**
+ * Returns the template's tree with `id`, `title`, `price` and `source` in its text. Links
+ * without an address lead to the product; pictures without one show it.
+ */
+export function bound(template: HTMLTemplateElement, product: Product, look: Look): Node {
+  const made = template.content.cloneNode(true) as DocumentFragment;
+  const told: Record<string, string | null> = { ...product, price: priceOf(product, look) };
+  const walker = document.createTreeWalker(made, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode as Text;
+    if (text.parentElement?.matches("script, style")) continue;
+    text.data = text.data.replace(/{{\s*(\w+)\s*}}/g, (_, name) => told[name] ?? "");
+  }
+  const give = (tag: string, name: string, address: string | null): void => {
+    for (const one of made.querySelectorAll(`${tag}:not([${name}])`)) {
+      if (address) one.setAttribute(name, address);
+    }
+  };
+  give("a", "href", product.url);
+  give("img", "src", product.image);
+  return made;
+}
