@@ -13,6 +13,7 @@ from benchmarks.speed import (
     forecasting,
     ingest,
     learning,
+    painting,
     photos,
     reads,
     rebuilding,
@@ -44,6 +45,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "search": searching.search,
     "forecast": forecasting.forecasting,
     "photos": photos.photos,
+    "painting": painting.painting,
     "rebuild": rebuilding.rebuild,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)

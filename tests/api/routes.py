@@ -177,6 +177,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/widget/v1/{store_domain}.js"): Row(NOBODY, _script("")),
         ("GET", "/widget/v1/search-{store_domain}.js"): Row(NOBODY, _script("search-")),
         ("GET", "/widget/v1/look-{store_domain}.js"): Row(NOBODY, _script("look-")),
+        ("GET", "/widget/v1/_/{build}.js"): Row(NOBODY, _always("/widget/v1/_/tools.js")),
         ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
             NOBODY, _look_picture
         ),

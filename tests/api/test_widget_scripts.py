@@ -115,6 +115,16 @@ def test_an_unknown_store_gets_a_script_that_says_so(
     assert json.loads(found[1]).startswith("ProductRecs: there is no store")
 
 
+def test_a_pages_own_tag_gets_the_hint_in_a_way_that_runs(merchant: Merchant) -> None:
+    told = ask(merchant, "", "nobody.example")
+
+    run = ask(merchant, "", "nobody.example", sec_fetch_dest="script")
+    looked_at = ask(merchant, "", "nobody.example", sec_fetch_dest="document")
+
+    assert (run.status, looked_at.status, run.body) == (200, 404, told.body)
+    assert run.header("vary") == told.header("vary") == "Sec-Fetch-Dest"
+
+
 def test_the_domain_is_found_in_any_spelling(merchant: Merchant) -> None:
     domain = merchant.account.domain
 

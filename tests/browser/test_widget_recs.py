@@ -244,6 +244,59 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     assert before == f"€{9.5 + wanted[1]['price']:.2f}"
 
 
+def test_a_card_of_the_shops_own_takes_text_and_nothing_else(
+    page: Page, front: Storefront
+) -> None:
+    card = (
+        "<template><div part=own><a part=link><img part=image alt='' width=40 height=40>"
+        "<b part=title>{{title}}</b></a> {{ price }} {{nothing}}"
+        "<style>b { color: rgb(1, 2, 3) } i::after { content: '{{title}}' }</style>"
+        "<i onclick='{{title}}'></i></div></template>"
+    )
+    element = f"<product-recs data-item-id=p0 data-num=6>{card}</product-recs>"
+    name = "<img src=x onerror='document.title=1'>{{price}}"
+    product = {"id": "h", "title": name, "price": 5, "product_url": "javascript:alert(1)"}
+    page.route(
+        "**/v1/recommendations*",
+        lambda route: route.fulfill(
+            json={"recommendations": [product, *front_products(front)]},
+            headers={"access-control-allow-origin": "*"},
+        ),
+    )
+    page.goto(front.page("/", element))
+    cards = page.locator("product-recs >> [part=own]")
+    expect(cards).to_have_count(3)
+    eventually(lambda: front.events("rec-impression"), 20)
+
+    expect(cards.nth(0).locator("b")).to_have_text(name)
+    expect(cards.nth(0)).to_contain_text("€5.00")
+    assert cards.nth(0).locator("a").get_attribute("href") is None
+    assert cards.nth(0).locator("i").get_attribute("onclick") == "{{title}}"
+    expect(cards.nth(1).locator("b")).to_have_css("color", "rgb(1, 2, 3)")
+    assert page.title() == "Shop"
+    cards.nth(1).locator("a").click()
+    page.wait_for_url("**/p/1")
+    eventually(lambda: front.events("rec-click"), 20)
+    (click,) = front.events("rec-click")
+    assert (click["item_id"], click["position"]) == ("p1", 2)
+
+
+def front_products(front: Storefront) -> list[dict[str, Any]]:
+    """Return two products as the service answers them."""
+    origin = front.pages.origin("shop.example")
+    return [
+        {
+            "id": f"p{n}",
+            "title": f"Product {n}",
+            "price": n,
+            "image_url": f"{origin}/picture.svg",
+            "product_url": f"{origin}/p/{n}",
+            "source": "buy",
+        }
+        for n in (1, 2)
+    ]
+
+
 def test_without_a_cart_a_button_leads_to_the_product(
     page: Page, front: Storefront
 ) -> None:
@@ -335,5 +388,7 @@ def test_the_script_of_an_unknown_store_is_said_to_be_that(
 
     page.goto(front.pages.origin())
 
-    assert any("404" in one or "no store" in one for one in watch.complaints)
+    page.wait_for_function("document.readyState == 'complete'")
+    (hint,) = watch.complaints
+    assert "no store" in hint
     expect(page.locator("p")).to_have_text("Text")

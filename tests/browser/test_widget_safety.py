@@ -189,6 +189,51 @@ def test_nothing_moves_when_products_come(
         assert page.evaluate("window.moved") == 0
 
 
+HELD = """() => {
+  const box = document.querySelector("product-recs").getBoundingClientRect();
+  const text = document.querySelector("p").getBoundingClientRect();
+  return {height: Math.round(box.height), text: Math.round(text.top), moved, waited};
+}"""
+WAITED = """<script>
+addEventListener("product-recs:error", () => { window.waited = "error"; });
+addEventListener("product-recs:empty", () => { window.waited = "empty"; });
+</script>"""
+
+
+@pytest.mark.parametrize(
+    ("above", "answer", "stays"),
+    [
+        (0, lambda route: route.abort("connectionrefused"), True),
+        (500, lambda route: route.abort("connectionrefused"), True),
+        (0, fails_with(200, '{"recommendations": []}'), True),
+        (700, fails_with(200, '{"recommendations": []}'), False),
+    ],
+    ids=["no answer", "no answer, low", "nothing", "nothing, low"],
+)
+def test_a_place_that_nothing_fills_is_kept_while_it_is_in_sight(
+    page: Page,
+    front: Storefront,
+    above: int,
+    answer: Callable[[Route], None],
+    *,
+    stays: bool,
+) -> None:
+    page.route("**/v1/recommendations?*", answer)
+    element = f"<div style='height:{above}px'></div><product-recs></product-recs>"
+    far = "<p>What stands below</p><div style='height:3000px'></div>"
+    head = RESERVE + SHIFTS + WAITED
+    page.goto(front.page("/", element + far, head=head))
+    page.wait_for_function("window.waited")
+    page.wait_for_timeout(200)
+    found = page.evaluate(HELD)
+
+    expect(page.locator("product-recs")).to_be_hidden()
+    assert found["moved"] == (0 if stays else pytest.approx(0.05, abs=0.05))
+    assert (found["height"] > 300) is stays
+    page.evaluate("scrollTo(0, 2500)")
+    page.wait_for_function("document.querySelector('product-recs').hidden")
+
+
 def test_control_something_that_moves_is_noticed(page: Page, front: Storefront) -> None:
     page.goto(front.page("/", "<div id=a></div><p>Text</p>", head=SHIFTS))
     page.wait_for_timeout(200)

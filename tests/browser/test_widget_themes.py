@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from playwright.sync_api import Browser, Page
 
     from tests.support.storefront import Storefront
@@ -24,8 +29,14 @@ HOSTILE = """<style>
   border: 3px solid red !important; color: rgb(90, 0, 90) !important; }
 head, script, style { display: none !important }
 body, main { display: block !important; width: 1200px !important; float: none !important }
-product-recs { width: 100% !important; padding: 0 !important; border: 0 !important }
+product-recs { padding: 0 !important; border: 0 !important }
 </style>"""
+# At one place in both pages: half a pixel would draw every letter anew.
+PLACE = (
+    "<style>product-recs { position: fixed !important; top: 100px !important; "
+    "left: 0 !important; width: 1200px !important }</style>"
+)
+NOTICED, SAME, OTHER = 8, 0.001, 0.01  # of 255; shares of pixels
 READ_IN = {"light": "rgb(0, 0, 0)", "dark": "rgb(255, 255, 255)"}
 # What is the form of a list? Sizes of what has one whatever the letters.
 FORM = """() => {
@@ -44,6 +55,20 @@ FORM = """() => {
 }"""
 
 
+def seen(page: Page) -> npt.NDArray[np.int16]:
+    """Return the pixels of the list, as they are on the screen."""
+    page.mouse.move(0, 0)
+    shot = page.locator("product-recs").screenshot(animations="disabled")
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), np.int16)
+
+
+def differing(one: npt.NDArray[np.int16], other: npt.NDArray[np.int16]) -> float:
+    """Return the share of pixels that are not the same; 1 where the sizes differ."""
+    if one.shape != other.shape:
+        return 1.0
+    return float((np.abs(one - other).max(axis=2) > NOTICED).mean())
+
+
 def form(page: Page, front: Storefront, head: str) -> dict[str, Any]:
     """Return the form of a list of eight in a page with this head."""
     page.goto(front.page("/", ELEMENT, head=head))
@@ -55,11 +80,13 @@ def form(page: Page, front: Storefront, head: str) -> dict[str, Any]:
 def test_a_theme_that_styles_every_element_changes_no_widget(
     page: Page, front: Storefront
 ) -> None:
-    plain = "<style>main { display: block; width: 1200px } body { margin: 0 }</style>"
+    plain = "<style>product-recs { color: rgb(90, 0, 90) }</style>"
 
-    found, wanted = form(page, front, HOSTILE), form(page, front, plain)
+    found, shown = form(page, front, HOSTILE + PLACE), seen(page)
+    wanted, usual = form(page, front, plain + PLACE), seen(page)
 
     assert found == wanted
+    assert differing(shown, usual) < SAME
     assert wanted["image"][0] > 250
 
 
@@ -93,3 +120,43 @@ def test_a_theme_that_the_merchant_chose_holds_on_any_page(
 
     title = page.locator("product-recs >> [part=title]").first
     expect(title).to_have_css("color", "rgb(1, 2, 3)")
+
+
+def styled(*rules: str) -> str:
+    return f"<style>body {{ margin: 16px }} {' '.join(rules)}</style>"
+
+
+DARK = "html { color-scheme: dark }"
+NIGHT = "main { background: #16181c; color: #f2f3f5; color-scheme: dark }"
+DAY = "main { background: #fff; color: #1b1d21; color-scheme: light }"
+ACCENT = "product-recs { --pr-accent: #a03; --pr-radius: 20px; --pr-gap: 6px }"
+
+
+def test_every_way_to_a_theme_leads_to_the_same_pixels(
+    browser: Browser, page: Page, front: Storefront
+) -> None:
+    def shown(head: str, **settings: object) -> npt.NDArray[np.int16]:
+        target = "/integration/widget-config?type=cart"
+        usual = {"theme": None, "accent_color": None, "corner_radius": None, "gap": None}
+        change = json.dumps({"settings": {**usual, **settings}}).encode()
+        account, client = front.merchant.server, front.service.client()
+        assert client.ask("PUT", target, change, account).status == 200
+        form(page, front, head)
+        return seen(page)
+
+    light, dark = shown(styled()), shown(styled(DARK))
+    with browser.new_context(color_scheme="dark") as context:
+        at_night = context.new_page()
+        form(at_night, front, BOTH)
+        of_the_device = seen(at_night)
+    chosen = shown(styled(), theme="dark")
+    chosen_by_day = shown(styled(DARK), theme="light")
+    set_once = shown(styled(), accent_color="#a03", corner_radius=20, gap=6)
+
+    assert differing(dark, of_the_device) < SAME
+    assert differing(chosen, shown(styled(NIGHT))) < SAME
+    assert differing(chosen_by_day, shown(styled(DAY))) < SAME
+    assert differing(set_once, shown(styled(ACCENT))) < SAME
+    # Control: what differs is noticed.
+    for one, other in ((light, dark), (light, chosen), (light, set_once)):
+        assert differing(one, other) > OTHER

@@ -61,7 +61,7 @@ export abstract class NearElement extends HTMLElement {
     // The page of a product says so, whether or not its widgets are ever seen.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;
-    this.hold_("", "");
+    this.hold_("");
     const go = (): void => {
       this.near_?.disconnect();
       const { signal } = (this.stop_ = new AbortController());
@@ -72,7 +72,7 @@ export abstract class NearElement extends HTMLElement {
     if (eager !== undefined) return go();
     this.near_ = new IntersectionObserver(
       (seen) => seen.some((one) => one.isIntersecting) && go(),
-      { rootMargin: `0px 0px ${NEAR} 0px` },
+      { rootMargin: `0px 0px ${NEAR}` },
     );
     this.near_.observe(this);
   }
@@ -88,7 +88,7 @@ export abstract class NearElement extends HTMLElement {
 
   /** The look of the type, with what the element says itself. */
   protected async look_({ key, type }: Place): Promise<Look> {
-    if (!key) throw new Error("data-key is missing");
+    if (!key) throw new Error("no data-key");
     const lang = languageOf(this);
     const look = await this.core_.look(key, type, lang);
     return { ...this.own_(look), locale: localeOf(lang, look.locale) };
@@ -169,22 +169,34 @@ export abstract class NearElement extends HTMLElement {
    * empty list's only in the upper part of the screen, where closing it would move much.
    */
   protected without_(event: string, detail: object): void {
-    const height = this.offsetHeight;
     const isEmpty = event === "empty";
-    showChildren(this);
-    if (isEmpty || !this.querySelector(OWN)) {
-      this.hold_(`${height}px`, "hidden");
-      this.near_ = new IntersectionObserver(
-        (seen) => (this.hidden = seen.some((one) => !one.isIntersecting)),
-        { rootMargin: isEmpty ? "0px 0px -33% 0px" : "0px" },
-      );
-      this.near_.observe(this);
-    }
+    this.replace_(() => showChildren(this), isEmpty || !this.querySelector(OWN), !isEmpty);
     this.say_(event, detail);
   }
 
-  private hold_(height: string, visibility: string): void {
-    Object.assign(this.style, { minBlockSize: height, visibility });
+  /**
+   * Draws something else. Where it is lower, or `isNothing`, the place stays as high as it was
+   * while it is in the upper part of the screen, or `wholly` in sight.
+   */
+  protected replace_(draw: () => void, isNothing = false, wholly = false): void {
+    const height = this.offsetHeight;
+    draw();
+    if (!isNothing && this.offsetHeight >= height) return;
+    this.hold_(`${height}px`, isNothing);
+    this.near_ = new IntersectionObserver(
+      (seen) => {
+        if (seen.some((one) => one.isIntersecting)) return;
+        this.hidden = isNothing;
+        this.near_!.disconnect();
+        this.hold_("");
+      },
+      { rootMargin: wholly ? "0px" : "0px 0px -33%" },
+    );
+    this.near_.observe(this);
+  }
+
+  private hold_(minBlockSize: string, isNothing = false): void {
+    Object.assign(this.style, { minBlockSize, visibility: isNothing ? "hidden" : "" });
   }
 
   protected get level_(): number {

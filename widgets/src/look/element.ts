@@ -74,7 +74,7 @@ export function elementOf(core: Core): CustomElementConstructor {
         });
       if (stage) content.append(stage.content);
       if (canUpload) content.append(...this.upload_(look, place, signal));
-      frame(this, look, styles, content);
+      this.replace_(() => frame(this, look, styles, content));
       if (stage) this.watch_(stage.rows, stage.products, place);
     }
 

@@ -54,7 +54,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           this.clicked_(product, position, request, origin),
         wanted: (chosen, from) => this.wanted_(chosen, look, request, from),
       });
-      frame(this, look, styles, content);
+      this.replace_(() => frame(this, look, styles, content));
       this.watch_(cards, products, request);
       this.say_("loaded", { products, type: request.type });
     }

@@ -204,7 +204,6 @@ class _Process:
         context.shops.start()
         context.metering.start()
         await context.desk.start()
-        await asyncio.to_thread(builds.keep, services.builds)
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
@@ -234,6 +233,7 @@ class _Process:
         return OwnDesk(writer, writings_of(self._services))
 
     async def _preload(self, context: Context) -> None:
+        await asyncio.to_thread(builds.keep, context.services.builds)
         try:
             await context.shops.preload()
         except Exception:

@@ -17,6 +17,9 @@ from productrecs.entrypoints.demo.storefront.visit import HOME, Reply, page
 FREE_FROM: Final = 50.0
 DELIVERY: Final = 4.90
 _FEW: Final = 8
+_CHECK: Final = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>'
+)
 
 
 def cart_page(setting: Setting, cart: Cart) -> Reply:
@@ -48,7 +51,10 @@ def checkout_page(setting: Setting, cart: Cart, order_id: str) -> Reply:
     )
     lines = "".join(_brief(line) for line in cart.lines)
     content = f"""{crumbs([("Cart", f"{HOME}/cart")], "Checkout")}<h1>Checkout</h1>
-<div class="till"><div><ul class="brief">{lines}</ul></div>
+<div class="till"><div><ul class="brief">{lines}</ul>
+<ol class="next"><li>The shop&rsquo;s server sends the order to ProductRecs.</li>
+<li>What you buy leaves your own lists, and what goes with it comes.</li>
+<li>Within a minute, all lists know what was bought together.</li></ol></div>
 <aside aria-label="Sum">{_sum(cart)}
 <p>{who} Nothing is paid and nothing is sent: the order goes to ProductRecs, as the server
 of a shop sends it.</p>
@@ -60,11 +66,14 @@ of a shop sends it.</p>
 def thanks_page(setting: Setting, cart: Cart, order_id: str) -> Reply:
     """Return the thanks for an order; `cart` holds what was bought."""
     lines = "".join(_brief(line) for line in cart.lines)
-    content = f"""<div class="thanks"><p class="over">Order {escape(order_id)}</p>
+    content = f"""<div class="thanks"><p class="seal">{_CHECK}</p>
+<p class="over">Order {escape(order_id)}</p>
 <h1>Thank you{f", {escape(setting.regular.name)}" if setting.regular else ""}.</h1>
 <p class="lead">The order has reached the service: what was bought counts from now on, for
-your next visit and, within a minute, for everybody&rsquo;s.</p>
-<ul class="brief">{lines}</ul></div>
+your next visit and, within a minute, for everybody&rsquo;s.</p></div>
+<div class="till"><ul class="brief">{lines}</ul>
+<aside aria-label="Sum">{_sum(cart)}
+<a class="button" href="{HOME}">Back to the shop</a></aside></div>
 <section class="band">{
         widget(
             "thanks",
@@ -73,8 +82,7 @@ your next visit and, within a minute, for everybody&rsquo;s.</p>
             title="Goes with what you bought",
             customer_id=setting.customer,
         )
-    }</section>
-<p><a class="button" href="{HOME}">Back to the shop</a></p>"""
+    }</section>"""
     return page(framed(setting, "Thank you", content, about=' data-page="thanks"'))
 
 

@@ -1,4 +1,4 @@
-"""GET /widget/v1/_/...: the same scripts at addresses that never change, for pages that pin.
+"""GET /widget/v1/_/...: the scripts at addresses that never change, for pages that pin.
 
 A page that names what a script must be (`integrity`) cannot take one that changes under its
 address. These know no store: the tag names its key. An address holds a digest of what is
@@ -127,7 +127,7 @@ async def pinned_script(
     build: Annotated[
         str,
         InPath(
-            description="Which script, and a digest of it, as the guide for widgets has it.",
+            description="Which script, and a digest of it; the guide has them.",
             examples=[TOOLS],
         ),
     ],

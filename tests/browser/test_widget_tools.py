@@ -1,0 +1,133 @@
+"""What whoever looks after a shop can do: look into a page, try a look, pin a script."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from productrecs.entrypoints.http.public.builds import builds
+from tests.support.browser import watched
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.support.storefront import Storefront
+
+LINK = "product-recs >> a[part=link]"
+TITLE = "product-recs >> [part=title]"
+PANEL = "[data-productrecs-tools] >> section"
+ELEMENT = "<product-recs data-eager data-item-id=p0 data-num=4></product-recs>"
+NOTHING = "<product-recs data-eager data-source=buy data-item-id=p9></product-recs>"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Give an empty page, 1280 pixels wide."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        watched(page)
+        yield page
+
+
+def test_a_page_shows_what_its_widgets_ask_and_tell_where_it_is_asked_to(
+    page: Page, front: Storefront, axe: str
+) -> None:
+    address = front.page("/", f"<h1>Tent</h1>{ELEMENT}{NOTHING}")
+    page.goto(address)
+    expect(page.locator(LINK)).to_have_count(4)
+    assert not [one for one in front.relay.seen if one.path.endswith("tools.js")]
+
+    page.goto(f"{address}?pr_debug=1")
+    panel = page.locator(PANEL)
+
+    expect(panel).to_contain_text(f"key {front.key}")
+    expect(panel).to_contain_text("4 products")
+    expect(panel).to_contain_text("nothing: no orders hold these products with others yet")
+    expect(panel).to_contain_text("detail-page-view p0")
+    expect(panel).to_contain_text("accepted")
+    session = page.evaluate("localStorage.pr_sid")
+    expect(panel).to_contain_text(f"session {session}")
+    expect(panel).not_to_contain_text("sk_")
+    asked = panel.locator("li", has_text="/v1/recommendations").first
+    assert asked.inner_text().split()[2] == "ms"
+    page.evaluate(axe)
+    found = page.evaluate("axe.run('[data-productrecs-tools]')")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    page.get_by_role("button", name="Fold").click()
+    expect(panel.locator("li").first).to_be_hidden()
+
+
+def test_a_refusal_is_shown_with_its_reason(page: Page, front: Storefront) -> None:
+    element = "<product-recs data-eager data-key=pk_wrong data-item-id=p0></product-recs>"
+
+    page.goto(front.page("/", element) + "?pr_debug=1")
+
+    expect(page.locator(PANEL)).to_contain_text("401")
+    expect(page.locator(PANEL)).to_contain_text("error: Error: status 401")
+
+
+def test_a_preview_shows_a_look_and_products_of_its_own_and_tells_nothing(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ELEMENT) + "?pr_preview=1")
+    expect(page.locator(TITLE).first).to_have_text("Example product 1")
+
+    draft = {"settings": {"title": "Only here", "layout": "grid"}}
+    page.get_by_label("recs", exact=True).fill(json.dumps(draft))
+    page.get_by_label("real products").check()
+    page.get_by_role("button", name="Apply in this tab").click()
+
+    expect(page.locator("product-recs >> h2")).to_have_text("Only here")
+    expect(page.locator("product-recs >> section.grid")).to_be_visible()
+    expect(page.locator(TITLE).first).not_to_contain_text("Example")
+    expect(page.locator(PANEL)).to_contain_text("held back by the preview")
+    assert front.events() == []
+    page.goto(front.page("/", ELEMENT))  # what everybody sees
+    expect(page.locator("product-recs >> h2")).to_have_text("You may also like")
+
+
+def test_a_draft_that_is_no_json_is_said_to_be_that(page: Page, front: Storefront) -> None:
+    page.goto(front.page("/", ELEMENT) + "?pr_preview=1")
+
+    page.get_by_label("recs", exact=True).fill("{no")
+    page.get_by_role("button", name="Apply in this tab").click()
+
+    expect(page.locator(f"{PANEL} >> p.wrong")).to_contain_text("SyntaxError")
+
+
+def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
+    page: Page, front: Storefront
+) -> None:
+    watch = watched(page)
+    tag = builds()["all"].tag(front.relay.address, front.key)
+    box = "<input type=search aria-label=Search>"
+    front.pages.pages["/"] = f"<link rel=icon href=data:,>{tag}{box}{ELEMENT}"
+    address = front.pages.origin() + "/?pr_debug=1"
+    page.goto(address)
+
+    expect(page.locator(LINK)).to_have_count(4)
+    expect(page.locator("[role=combobox]")).to_be_visible()
+    eventually(lambda: front.events("detail-page-view"), 20)
+    expect(page.locator(PANEL)).to_have_count(0)  # a pinned page loads nothing else
+    assert watch.complaints == []
+
+    name = builds()["all"].name
+    page.route(
+        f"**/{name}.js",
+        lambda route: route.fulfill(
+            body="document.title = 'taken over'",
+            headers={
+                "content-type": "text/javascript",
+                "access-control-allow-origin": "*",
+            },
+        ),
+    )
+    page.goto(address)
+    assert page.title() == ""
+    assert any("integrity" in one for one in watch.complaints)
