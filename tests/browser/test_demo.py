@@ -276,6 +276,19 @@ def test_a_shop_whose_service_script_does_not_come_is_whole(
     expect(page.locator("#count")).to_have_text("1")
 
 
+def test_back_and_forward_lead_to_whole_pages(page: Page, shop: Service) -> None:
+    watch = opened(page, shop, f"/demo/product/{TENT}")
+    page.goto(address(shop, "/demo"), wait_until="load")
+
+    for move, place in ((page.go_back, "fbt"), (page.go_forward, "trending")):
+        move(wait_until="load")
+        page.evaluate(SCROLL)
+        list_ = page.locator(f"product-recs[data-type={place}]").locator(LINKS)
+        expect(list_.first).to_be_visible(timeout=WAIT_MS)
+
+    assert watch.complaints == []
+
+
 def test_a_click_changes_what_is_shown_at_once(page: Page, shop: Service) -> None:
     def for_you(product: str) -> list[str | None]:
         page.goto(address(shop, f"/demo/product/{product}"))

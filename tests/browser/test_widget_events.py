@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from productrecs.storage.tables import events
-from tests.support.browser import watched
+from tests.support.browser import another, watched
 from tests.support.service import eventually
 from tests.support.storefront import SHOP
 
@@ -339,6 +339,36 @@ def test_each_page_of_a_single_page_shop_is_a_view(page: Page, front: Storefront
     eventually(lambda: len(viewed()) >= 4, 20)
     assert viewed() == ["p0", "p1", "p2", "p1"]
     assert asked() == ["p0", "p1", "p2", "p1"]
+
+
+RESTORED = """<script>
+addEventListener("pageshow", (event) => { window.restored = event.persisted; });
+</script>"""
+
+
+@pytest.mark.trust
+def test_a_page_that_the_browser_kept_whole_goes_on_and_tells_nothing_twice(
+    browser: Browser, front: Storefront
+) -> None:
+    with another(browser) as other, other.new_context() as context:
+        page = context.new_page()
+        page.goto(front.page("/", ELEMENT, head=RESTORED))
+        expect(page.locator(LINK)).to_have_count(4)
+        eventually(lambda: front.events("rec-impression"), 20)
+        page.locator(LINK).nth(0).click()
+        page.wait_for_url("**/p/*")
+
+        page.go_back()
+        assert page.evaluate("window.restored") is True
+        page.locator(LINK).nth(1).click()
+        page.wait_for_url("**/p/*")
+        eventually(lambda: len(front.events("rec-click")) == 2, 20)
+
+    told = front.events()
+    seen = [item for one in told if "item_ids" in one for item in one["item_ids"]]
+    assert len(seen) == len(set(seen)) == 4
+    assert [one["position"] for one in front.events("rec-click")] == [1, 2]
+    assert len(front.events("detail-page-view")) == 1
 
 
 def test_who_and_which_widget_sold_is_what_the_service_credits(

@@ -45,6 +45,16 @@ def find_chromium() -> str | None:
     return next((program for program in found if program), None)
 
 
+def another(browser: Browser) -> Browser:
+    """Return another browser, which keeps pages that one leaves, as people's do."""
+    return browser.browser_type.launch(
+        executable_path=find_chromium(),
+        args=list(_ARGUMENTS),
+        ignore_default_args=["--disable-back-forward-cache"],
+        timeout=2 * WAIT_MS,
+    )
+
+
 @contextlib.contextmanager
 def launched() -> Iterator[Browser]:
     """Give a running browser, without a window; `find_chromium` has found it.
