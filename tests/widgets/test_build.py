@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.public.widgets import Script
+from productrecs.entrypoints.http.public.scripts import Script
 from tests.support.guides import PAGES, blocks
 from tests.support.project import ROOT
 from tools.widget_sizes import BUDGETS, BUILT, sizes
