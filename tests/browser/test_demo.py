@@ -49,7 +49,7 @@ TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)
 # Goes down the page as a reader does who does not outrun the service.
 SCROLL = """async () => {
   const pause = done => requestAnimationFrame(() => setTimeout(done, 20));
-  const isThere = one => one.hidden
+  const isThere = one => one.hidden || one.style.visibility == "hidden"
     || one.getBoundingClientRect().top > innerHeight + 390
     || one.shadowRoot?.querySelector("a[part=link]");
   for (let at = 0; at < document.documentElement.scrollHeight; at += 380) {
