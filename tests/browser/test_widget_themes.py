@@ -123,12 +123,12 @@ def test_a_theme_that_the_merchant_chose_holds_on_any_page(
 
 
 def styled(*rules: str) -> str:
-    return f"<style>body {{ margin: 16px }} {' '.join(rules)}</style>"
+    return f"{PLACE}<style>{' '.join(rules)}</style>"
 
 
 DARK = "html { color-scheme: dark }"
-NIGHT = "main { background: #16181c; color: #f2f3f5; color-scheme: dark }"
-DAY = "main { background: #fff; color: #1b1d21; color-scheme: light }"
+NIGHT = "product-recs { background: #16181c; color: #f2f3f5; color-scheme: dark }"
+DAY = "product-recs { background: #fff; color: #1b1d21; color-scheme: light }"
 ACCENT = "product-recs { --pr-accent: #a03; --pr-radius: 20px; --pr-gap: 6px }"
 
 
@@ -147,7 +147,7 @@ def test_every_way_to_a_theme_leads_to_the_same_pixels(
     light, dark = shown(styled()), shown(styled(DARK))
     with browser.new_context(color_scheme="dark") as context:
         at_night = context.new_page()
-        form(at_night, front, BOTH)
+        form(at_night, front, BOTH + PLACE)
         of_the_device = seen(at_night)
     chosen = shown(styled(), theme="dark")
     chosen_by_day = shown(styled(DARK), theme="light")

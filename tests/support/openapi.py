@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-_SEGMENT: Final = re.compile(r"([a-z0-9.-]*\{[a-z_]+\}(\.[a-z]+)?|[a-z0-9.-]*)")
+# A lone underscore stands where a name might, and is none.
+_SEGMENT: Final = re.compile(r"([a-z0-9.-]*\{[a-z_]+\}(\.[a-z]+)?|[a-z0-9.-]*|_)")
 _REF: Final = re.compile(r'"\$ref": "#/components/(\w+)/([^"]+)"')
 _SHORTEST_DESCRIPTION: Final = 60
 _LONGEST_SUMMARY: Final = 80
