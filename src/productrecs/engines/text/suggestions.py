@@ -11,6 +11,7 @@ from productrecs.engines.text.interpret import Interpreter, Slot, is_misread
 from productrecs.engines.text.matching import every_word
 from productrecs.engines.text.reading import Reading
 from productrecs.engines.text.schema import NUMBER
+from productrecs.engines.text.words import words_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,7 +43,7 @@ def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -
     """
     is_typing = not query.endswith(" ")
     typed = interpreter.slots(query, is_typing=is_typing)
-    search = _Suggesting(interpreter, visible)
+    search = _Suggesting(interpreter, visible, words_of(query))
     found: dict[tuple[str, ...], Suggestion] = {}
     known = [slot for slot in typed if slot.readings]
     for option in search.options(known, limit, is_typing=is_typing) if known else ():
@@ -67,6 +68,7 @@ class _Suggesting:
 
     interpreter: Interpreter
     visible: Mask
+    typed: Sequence[str]
 
     def options(
         self, slots: Sequence[Slot], limit: int, *, is_typing: bool
@@ -90,9 +92,20 @@ class _Suggesting:
         for number in searcher.fast_field_values(NUMBER, addresses):
             item = int(number or 0)
             if item < len(self.visible) and self.visible[item]:
-                words = [word for slot in slots for word in slot.readings[0].words]
-                return Suggestion(tuple(dict.fromkeys(words)), item)
+                return Suggestion(tuple(dict.fromkeys(self._said(slots))), item)
         return None
+
+    def _said(self, slots: Sequence[Slot]) -> list[str]:
+        """Return the words of slots where they stand in the query, with its fillers."""
+        said = {slot.typed: slot.readings[0].words for slot in slots}
+        if not said.keys() <= set(self.typed):  # joined, or taken apart
+            return [word for words in said.values() for word in words]
+        telling = set(self.interpreter.language.without_fillers(self.typed))
+        return [
+            one
+            for word in self.typed
+            for one in said.get(word, () if word in telling else (word,))
+        ]
 
     def guessed(self, slot: Slot) -> Slot:
         """Return a slot; one that means nothing with the likeliest guess, if any."""

@@ -172,7 +172,8 @@ def _note(
     """Count a search for words; further pages of one are not another."""
     query = asked.query if isinstance(asked, SearchRequest) else asked.first_query
     if query and not query.isspace():
-        is_empty = reply.body.startswith(_NOTHING)
+        leads = any(name == _REDIRECT for name, _ in reply.headers)
+        is_empty = reply.body.startswith(_NOTHING) and not leads
         store_id = opened.shop.catalog.store_id
         context.searches.tally.note(Searched(store_id, query, is_empty), who)
 

@@ -1,10 +1,12 @@
 """What may GET /v1/search be asked beside words, and what is then in its reply?"""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Query
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from productrecs.engines.text.highlight import Marker
 from productrecs.engines.text.spelling import spelled
@@ -37,7 +39,9 @@ _FILTER: Final = (
     r"^(categories:[\s\S]*\S[\s\S]*|in_stock:(true|false)"
     rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
 )
-_FACETS: Final = "|".join(Facet)
+_FACET: Final = "|".join(Facet)
+_FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
+_LONGEST_FACETS: Final = 100
 
 
 def _listed(value: object) -> object:
@@ -55,8 +59,27 @@ def _none_if_blank(value: object) -> object:
     return None if value == "" else value
 
 
+def _is_filter(value: str) -> str:
+    if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
+        message = "a filter is categories:NAME, price:10..50 or in_stock:true"
+        raise PydanticCustomError("filter", message)
+    return value
+
+
+def _are_facets(value: str) -> str:
+    if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
+        message = "facets are categories, price and in_stock, with commas between"
+        raise PydanticCustomError("facets", message)
+    return value
+
+
+_Filter = Annotated[
+    str,
+    AfterValidator(_is_filter),
+    WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
+]
 FilterQuery = Annotated[
-    list[Annotated[str, StringConstraints(pattern=_FILTER, max_length=_LONGEST_FILTER)]],
+    list[_Filter],
     BeforeValidator(_listed),
     Query(
         alias="filter",
@@ -70,12 +93,18 @@ FilterQuery = Annotated[
 ]
 FacetsQuery = Annotated[
     str,
+    AfterValidator(_are_facets),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": _FACETS,
+            "maxLength": _LONGEST_FACETS,
+            "examples": ["categories,price"],
+        }
+    ),
     Query(
-        pattern=rf"^(({_FACETS})(,({_FACETS}))*)?$",
-        max_length=100,
         description="What to count the results by, comma-separated: `categories`, `price`, "
         "`in_stock`.",
-        examples=["categories,price"],
     ),
 ]
 SortQuery = Annotated[
