@@ -16,7 +16,8 @@ _LEAST_UNKNOWN: Final = 4
 _LONG_HEAD: Final = 5
 _LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
 _FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
-_NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""))  # jacka, jackor; stol, stolar
+# Of Swedish plurals: jacka, jackor; stol, stolar.
+_NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
 _TRIED: Final = 24
 
 
@@ -26,8 +27,8 @@ def compounds_of(
     """Return the catalog's most frequent compounds that end with a form of `word`.
 
     What stands before must be a word of the catalog too, or begin several of them: a motor
-    is no Tor. Where `word` is not known and long, anything may stand before it: the only
-    Brille of a shop is a Sonnenbrille.
+    is no Tor. Where no product has `word` itself, and it is long or at the end of several,
+    anything may stand before it: the only Brille of a shop is a Sonnenbrille.
     """
     found: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -38,8 +39,8 @@ def compounds_of(
                 found.setdefault(one)
             elif len(first) >= _LEAST_UNKNOWN and first.isalpha():
                 others.setdefault(one)
-    if not found and not is_known and len(word) >= _LONG_HEAD:
-        found = others
+    if not is_known and (len(word) >= _LONG_HEAD or len(found) + len(others) > 1):
+        found |= others
     return list(found)[:limit]
 
 
@@ -50,12 +51,24 @@ def parts_of(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
     """
     for cut in range(_LEAST_FIRST, len(word) - _LEAST_HEAD + 1):
         head = word[cut:]
-        if not vocabulary.has(head):
-            continue
+        if not vocabulary.has(head) and len(vocabulary.ending(head, 2)) < 2:  # noqa: PLR2004
+            continue  # neither a word nor what several are at their end
         first = _known(word[:cut], vocabulary)
         if first is not None:
             return first, head
     return None
+
+
+def joined(one: str, other: str) -> list[str]:
+    """Return the compounds that two words may be, whichever stands first."""
+    if not (one.isalpha() and other.isalpha()):
+        return []
+    return [
+        first + link + head
+        for first, head in ((one, other), (other, one))
+        if len(first) >= _LEAST_FIRST and len(head) >= _LEAST_HEAD
+        for link in _LINKS
+    ]
 
 
 def _forms(word: str) -> list[str]:

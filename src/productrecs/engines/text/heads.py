@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.engines.text.characters import folded
+
 # What follows one of these says what a product goes with, not what it is.
 _LINKS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -14,6 +16,23 @@ _LINKS: Final[Mapping[str, str]] = MappingProxyType(
         "sv": "f\u00f6r for med av fr\u00e5n fran i till utan",
         "da": "til med af fra i uden",
         "no": "til med av fra i uten",
+    }
+)
+# A title may end with these, and is of something else all the same.
+_COLOURS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "en": "black white red blue green grey gray brown pink yellow orange purple beige "
+        "silver gold navy turquoise burgundy khaki ivory cream charcoal multicolor",
+        "de": "schwarz wei\u00df rot blau gr\u00fcn grau braun rosa gelb orange lila beige "
+        "silber gold t\u00fcrkis bunt anthrazit marine",
+        "nl": "zwart wit rood blauw groen grijs bruin roze geel oranje paars beige zilver "
+        "goud antraciet",
+        "sv": "svart vit r\u00f6d bl\u00e5 gr\u00f6n gr\u00e5 brun rosa gul orange lila "
+        "beige silver guld",
+        "da": "sort hvid r\u00f8d bl\u00e5 gr\u00f8n gr\u00e5 brun lyser\u00f8d gul "
+        "orange lilla beige s\u00f8lv guld",
+        "no": "svart hvit r\u00f8d bl\u00e5 gr\u00f8nn gr\u00e5 brun rosa gul oransje "
+        "lilla beige s\u00f8lv gull",
     }
 )
 _SEGMENT: Final = re.compile(r"\s-+\s|\s[\u2013\u2014]\s|[,;:|()\[\]*]|\s/\s")
@@ -31,8 +50,9 @@ def heads_of(title: str, language: str) -> list[str]:
     if links is None:
         return []
     heads: list[str] = []
+    colours = _COLOUR_WORDS.get(language, _NO_WORDS)
     for segment in _SEGMENT.split(title):
-        head = _head(segment, links)
+        head = _head(segment, links, colours)
         if head is not None:
             heads.append(head)
         if len(heads) == _MOST:
@@ -40,15 +60,27 @@ def heads_of(title: str, language: str) -> list[str]:
     return heads
 
 
-def _head(segment: str, links: frozenset[str]) -> str | None:
+def plain_colours_of(language: str) -> frozenset[str]:
+    """Return the words that say of which colour something is, in folded letters."""
+    return _PLAIN_COLOURS.get(language, _NO_WORDS)
+
+
+def _head(segment: str, links: frozenset[str], colours: frozenset[str]) -> str | None:
     head = None
     for part in segment.split():
         if part.lower().strip(".") in links and head is not None:
             return head
         word = _WORD.fullmatch(part.strip("\"'.!?"))
-        if word is not None and len(part) > 1:
+        if word is None or len(part) == 1:
+            continue
+        if head is None or word.group().lower() not in colours:
             head = word.group()
     return head
 
 
+_NO_WORDS: Final[frozenset[str]] = frozenset()
+_COLOUR_WORDS: Final = {code: frozenset(words.split()) for code, words in _COLOURS.items()}
 _LINK_WORDS: Final = {code: frozenset(words.split()) for code, words in _LINKS.items()}
+_PLAIN_COLOURS: Final = {
+    code: frozenset(map(folded, words)) for code, words in _COLOUR_WORDS.items()
+}

@@ -124,6 +124,8 @@ class Interpreter:
         readings = []
         if len(word) >= LIMITS.apart_from - 1 and self.vocabulary.has(word):
             readings.append(self.reader.reading((word,), WEIGHTS.together))
+        if self.language.code in COMPOUNDING:
+            readings += self.reader.compounds(one.typed, other.typed)
         if self.synonyms:
             stems = (self.reader.stem(one.typed), self.reader.stem(other.typed))
             readings += self._synonyms_of(stems, WEIGHTS.together)

@@ -11,7 +11,7 @@ import tantivy
 from tantivy import Occur
 
 from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
-from productrecs.engines.text.compounds import compounds_of, parts_of
+from productrecs.engines.text.compounds import compounds_of, joined, parts_of
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.memory import Memory
@@ -27,6 +27,7 @@ Related = Callable[[str], Sequence[str]]
 _MOST_KEPT: Final = 2_000
 _MEANING_BYTES: Final = 1_200
 _KIN_BYTES: Final = 500
+_COMPOUNDS_BYTES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,9 @@ class WordReader:
         self.products: int = searcher.num_docs
         self._related = related
         self._kept: Memory[tuple[str, bool], Meaning] = Memory(_MOST_KEPT, _MEANING_BYTES)
+        self._compounds: Memory[tuple[str, str], list[Reading]] = Memory(
+            _MOST_KEPT, _COMPOUNDS_BYTES
+        )
         self._kin: Memory[str, tuple[Reading, ...]] = Memory(_MOST_KEPT, _KIN_BYTES)
 
     def meaning(self, word: str, *, is_typing: bool) -> Meaning:
@@ -88,6 +92,22 @@ class WordReader:
         if self.vocabulary.has(word) or self.terms.frequency(word, self.stem(word)):
             return (word,)
         return parts_of(word, self.vocabulary) or (word,)
+
+    def compounds(self, one: str, other: str) -> list[Reading]:
+        """Return the catalog's compounds of two words, in any form and either order.
+
+        "Schuhe Damen" are Damenschuhe.
+        """
+        kept = self._compounds.get((one, other))
+        if kept is None:
+            found = {
+                reading.stems[0]: reading
+                for word in joined(one, other)
+                for reading in (self.reading((word,), WEIGHTS.joined),)
+                if self._shown(word)
+            }
+            kept = self._compounds.put((one, other), list(found.values()))
+        return kept
 
     def apart(self, word: str) -> tuple[str, ...]:
         """Return the two frequent words that one which means nothing may be, or none.
@@ -147,7 +167,8 @@ class WordReader:
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
         words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
-        return words + self._kept.memory_bytes() + self._kin.memory_bytes()
+        own = (self._kept, self._kin, self._compounds)
+        return words + sum(memory.memory_bytes() for memory in own)
 
     def _is_held(self, reading: Reading) -> bool:
         return self.terms.frequency(reading.words[0], reading.stems[0]) > 0
