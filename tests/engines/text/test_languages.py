@@ -17,12 +17,14 @@ from productrecs.engines.text.spelling import spelled
 TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
 """What shops sell, by language; what is asked there and finds which; texts of each."""
 
+LANGUAGES = {"mode": "de"}
+
 
 @pytest.fixture(scope="module")
 def shops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SearchIndex]:
     """Return the index of each shop."""
     return {
-        code: indexed(tmp_path_factory.mktemp(code), code, titles)
+        code: indexed(tmp_path_factory.mktemp(code), LANGUAGES.get(code, code), titles)
         for code, titles in TOLD["shops"].items()
     }
 

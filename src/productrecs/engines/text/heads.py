@@ -18,11 +18,10 @@ _LINKS: Final[Mapping[str, str]] = MappingProxyType(
         "no": "til med av fra i uten",
     }
 )
-# A title may end with these, and is of something else all the same.
+# A title may end with these, and is of something else all the same. In English, where a
+# colour stands before, leaving them out found no more.
 _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "en": "black white red blue green grey gray brown pink yellow orange purple beige "
-        "silver gold navy turquoise burgundy khaki ivory cream charcoal multicolor",
         "de": "schwarz wei\u00df rot blau gr\u00fcn grau braun rosa gelb orange lila beige "
         "silber gold t\u00fcrkis bunt anthrazit marine",
         "nl": "zwart wit rood blauw groen grijs bruin roze geel oranje paars beige zilver "
