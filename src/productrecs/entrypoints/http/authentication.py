@@ -196,8 +196,8 @@ def keys_of(
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         in_query = next((value for name, value in pairs if name == "key"), None)
     pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
-    if secret is None:
-        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if secret is None and (given := headers.get(b"authorization")) is not None:
+        scheme, _, token = given.partition(b" ")
         secret = token.strip() if scheme.lower() == b"bearer" else None
     return Keys(
         query=in_query or None,

@@ -84,7 +84,7 @@ class Gate:
         self._draining = draining
         self._context: Context | None = None
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._prefix = secrets.token_hex(6)
+        self._prefix = secrets.token_hex(6).encode()
         self._count = itertools.count()
         self.pressure = Pressure()
 
@@ -219,7 +219,7 @@ class Gate:
 
     def new_request_id(self) -> bytes:
         """Return an id that no other request of any process has."""
-        return f"{self._prefix}{next(self._count):08x}".encode()
+        return b"%b%08x" % (self._prefix, next(self._count))
 
     def retry_after(self) -> bytes:
         """Return after how many seconds a refused request may come again."""

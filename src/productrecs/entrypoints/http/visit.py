@@ -39,6 +39,13 @@ _HEAD: Final = (
 )
 
 
+def _lines(headers: Iterable[Header]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+_OPEN_LINES: Final = _lines(OPEN)
+
+
 class Door(Protocol):
     """What a request asks of the gate that it came through."""
 

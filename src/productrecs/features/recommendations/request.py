@@ -1,6 +1,5 @@
 """What is asked of recommendations, and what is the answer made of?"""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,8 +23,7 @@ class Engine(StrEnum):
     TRENDING = "trending"
 
 
-@dataclass(frozen=True, slots=True)
-class RecommendationRequest:
+class RecommendationRequest(NamedTuple):
     """One call: anchors and identities are texts as sent; `num` products are wanted."""
 
     source: Source
