@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders import order_history
+from productrecs.records.orders import chunks
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.order_history import OrderHistory
 from productrecs.records.orders.receive import receive_events, receive_order
@@ -60,7 +60,7 @@ def test_lines_are_stored_with_their_revenue(database: Database) -> None:
 def test_lines_of_one_order_share_a_basket_over_chunks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_history, "CHUNK", 2)
+    monkeypatch.setattr(chunks, "MOST", 2)
     store = new_store(database)
     rows = "".join(f"B-{number % 3},item-{number}\n" for number in range(15))
 
@@ -153,7 +153,7 @@ def test_a_file_that_comes_again_overwrites_what_came_between(database: Database
 def test_of_an_endless_order_only_what_the_file_names_is_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_history, "CHUNK", 500)
+    monkeypatch.setattr(chunks, "MOST", 500)
     store = new_store(database)
     rows = "".join(f"B,item-{number},1\n" for number in range(3_000))
     import_text(database, store, "order_id,item_id,qty\n" + rows)

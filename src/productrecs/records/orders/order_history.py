@@ -5,13 +5,15 @@ the place of `buy` events and order sync. An import that was broken off goes on 
 stopped, and ends as one that ran through.
 """
 
+import time as watch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.chunks import ChunkSize
 from productrecs.records.orders.csv_file import BrokenRow, Row, read_rows
 from productrecs.records.orders.csv_format import CsvFormat, inspect
 from productrecs.records.orders.csv_line import (
@@ -26,9 +28,6 @@ from productrecs.records.orders.repository import HistoryMark, PurchaseRepositor
 from productrecs.records.orders.row_report import HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
-
-CHUNK: Final = 500
-"""Lines of one transaction: it holds the write lock, which events wait for, some 8 ms."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class OrderHistory:
         mark, report = journal.begun(), HistoryReport()
         reader = LineReader(written.columns, written.separator, self.zone)
         chunk: list[HistoryLine] = []
-        reached = mark.rows_done
+        size, reached = ChunkSize(), mark.rows_done
         for row in read_rows(file, written, on_bytes):
             report.rows += 1
             line = _read(reader, row, report)
@@ -76,11 +75,13 @@ class OrderHistory:
                 continue
             chunk.append(line)
             reached = row[0]
-            if len(chunk) == CHUNK:
-                mark = self._store(journal, chunk, replace(mark, rows_done=reached), report)
+            if len(chunk) >= size.lines:
+                mark = replace(mark, rows_done=reached)
+                mark = self._store(journal, chunk, mark, report, size)
                 chunk = []
         if chunk:
-            mark = self._store(journal, chunk, replace(mark, rows_done=reached), report)
+            mark = replace(mark, rows_done=reached)
+            mark = self._store(journal, chunk, mark, report, size)
         _count(report, mark)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
@@ -93,12 +94,14 @@ class OrderHistory:
         chunk: Sequence[HistoryLine],
         mark: HistoryMark,
         report: HistoryReport,
+        size: ChunkSize,
     ) -> HistoryMark:
         """Store a chunk and how far it brought us, together; return the latter.
 
         What a power cut undoes is imported again; the end is stored once all is safe.
         """
         with self.database.transaction(synced=False) as transaction:
+            locked = watch.monotonic()
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take(len(chunk))
             items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
@@ -118,6 +121,7 @@ class OrderHistory:
             mark = replace(mark, lines_added=mark.lines_added + added)
             _count(report, mark)
             journal.note(log, mark, report)
+        size.took(len(chunk), watch.monotonic() - locked)
         log.committed()
         return mark
 

@@ -5,7 +5,6 @@ order sync and `buy` events too, becomes this one line.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from productrecs.records.orders.csv_line import HistoryLine
 from productrecs.records.orders.order import line_total
@@ -45,7 +44,7 @@ class Overwriter:
         before = standing[0] if len(standing) == 1 else folded(standing)
         after = self._changed(before, line)
         if after != standing[0]:
-            after = replace(after, seq=seq)
+            after = after._replace(seq=seq)
             self._ledger.put(after)
             self._ledger.void_others(after, kept=1)
         return False
@@ -81,8 +80,7 @@ class Overwriter:
         if price is not None and (line.price is not None or line.quantity is not None):
             total = line_total(price, quantity)
         customer = line.customer_id
-        return replace(
-            before,
+        return before._replace(
             line=0,
             channel=Channel.CSV,
             ts=before.ts if line.ts_ms is None else line.ts_ms,
@@ -107,8 +105,7 @@ def folded(lines: Sequence[PurchaseLine]) -> PurchaseLine:
     totals = [line.total for line in lines if line.total is not None]
     prices = {line.price for line in lines}
     total = sum(totals) if totals else None
-    return replace(
-        lines[0],
+    return lines[0]._replace(
         quantity=units if known else None,
         price=prices.pop() if len(prices) == 1 else _average(total, units),
         total=total,

@@ -6,7 +6,6 @@ it), and a CSV overwrites both. The lines of one order share a basket.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
@@ -72,10 +71,10 @@ class Ledger:
             return False
         basket = self.basket(line.order_id, line.receipt, line.line_seq)
         if line.basket != basket:
-            line = replace(line, basket=basket)
+            line = line._replace(basket=basket)
         old = place.get(line.line)
         if old is not None:
-            line = replace(line, line_seq=old.line_seq)
+            line = line._replace(line_seq=old.line_seq)
         self._set(line, is_new=old is None)
         return True
 
@@ -84,7 +83,7 @@ class Ledger:
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
         for other in list(place.values()):
             if other.line >= kept and not other.void:
-                self._set(replace(other, void=True, seq=line.seq), is_new=False)
+                self._set(other._replace(void=True, seq=line.seq), is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
         """Store what was put; `linked` sessions became a customer's meanwhile."""

@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
-from productrecs.records.orders import order_history
+from productrecs.records.orders import chunks
 from productrecs.records.orders.order_history import OrderHistory
 from productrecs.records.orders.row_report import RowError
 from productrecs.records.orders.uploads import import_upload
@@ -151,7 +151,7 @@ def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None
 def test_a_broken_off_import_goes_on_and_tells_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_history, "CHUNK", 10)
+    monkeypatch.setattr(chunks, "MOST", 10)
     whole = new_store(desk.database)
     expected = import_text(desk.database, whole, rows(105))
     upload_id = desk.hand_in(rows(105))
@@ -189,7 +189,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
 def test_progress_is_told_while_it_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_history, "CHUNK", 10)
+    monkeypatch.setattr(chunks, "MOST", 10)
     upload_id = desk.hand_in(rows(35))
     told: list[tuple[float, bool]] = []
 
@@ -211,7 +211,7 @@ def test_progress_is_told_while_it_runs(
 def test_of_two_workers_only_one_stores(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_history, "CHUNK", 10)
+    monkeypatch.setattr(chunks, "MOST", 10)
     whole = new_store(desk.database)
     import_text(desk.database, whole, rows(60))
     upload_id = desk.hand_in(rows(60))
