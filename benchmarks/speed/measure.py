@@ -17,6 +17,7 @@ from benchmarks.speed import (
     photos,
     reads,
     rebuilding,
+    saving,
     searching,
     uploading,
 )
@@ -36,6 +37,7 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
     "recommendations": reads.recommendations,
     "events": ingest.events,
     "freshness": learning.freshness,
+    "backup": saving.backup,
 }
 ALONE: dict[str, Callable[[Report], None]] = {
     "import-orders": ingest.import_orders,

@@ -26,8 +26,9 @@ def client(service: Service) -> Client:
 
 def check_refusal(reply: Reply, status: int, code: str) -> None:
     assert reply.status == status, reply
-    assert set(reply.json) == {"detail", "code", "request_id"}
+    assert set(reply.json) == {"detail", "code", "doc_url", "request_id"}
     assert reply.json["code"] == code
+    assert re.fullmatch(rf"http://[^/]+/docs-md/errors\.md#{code}", reply.json["doc_url"])
     assert reply.json["request_id"] == reply.header("x-request-id")
     assert len(reply.json["detail"]) > 10
     assert reply.header("content-type") == "application/json"
@@ -222,7 +223,7 @@ def test_what_is_not_http_is_refused_in_the_same_form(
 
     head, _, body = came.partition(b"\r\n\r\n")
     assert head.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 401 ")), came
-    assert set(json.loads(body)) == {"detail", "code", "request_id"}
+    assert set(json.loads(body)) == {"detail", "code", "doc_url", "request_id"}
     assert b"x-request-id: " in head
 
 
@@ -233,3 +234,32 @@ def test_head_is_answered_like_get_without_a_body(merchant: Merchant) -> None:
 
         assert (reply.status, reply.body) == (got.status, b"")
         assert reply.header("content-length") == got.header("content-length")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/v1/items", 401), ("/nothing/here", 404), ("/docs-md/none.md", 404)],
+)
+def test_who_asks_for_problems_gets_them_from_the_gate_and_from_routes(
+    client: Client, path: str, status: int
+) -> None:
+    method = "POST" if path == "/v1/items" else "GET"
+    problems = {"accept": "application/problem+json"}
+
+    reply = client.ask(method, path, None, problems)
+
+    assert reply.status == reply.json["status"] == status
+    assert reply.header("content-type") == "application/problem+json"
+    assert reply.json["instance"] == path
+    assert reply.json["type"] == reply.json["doc_url"]
+    assert reply.json["type"].endswith(f"/docs-md/errors.md#{reply.json['code']}")
+
+
+def test_a_refused_schema_keeps_its_form_whatever_is_accepted(merchant: Merchant) -> None:
+    target = merchant.target("/v1/recommendations", num=99)
+
+    reply = merchant.client.ask("GET", target, None, {"accept": "application/problem+json"})
+
+    assert reply.status == 422
+    assert reply.header("content-type") == "application/json"
+    assert [problem["loc"] for problem in reply.json["detail"]] == [["query", "num"]]

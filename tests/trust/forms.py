@@ -53,6 +53,7 @@ def _wrong_words(reply: Reply, body: object) -> list[str]:
     if not isinstance(body, dict) or set(body) - {"reasons"} != {
         "detail",
         "code",
+        "doc_url",
         "request_id",
     }:
         return [f"an error of another form: {body}"]

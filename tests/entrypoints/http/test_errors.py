@@ -1,6 +1,7 @@
 """Every expected error that can reach a caller has its status; none is forgotten."""
 
 import importlib
+import json
 import pkgutil
 import random
 from collections.abc import Iterator
@@ -12,8 +13,12 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.errors import (
     ANSWERS,
     INTERNAL,
+    JSON,
+    PROBLEM,
+    Answer,
+    Asked,
     answer_to,
-    error_body,
+    refusal,
     retry_after,
 )
 from productrecs.entrypoints.http.schemas.problems import BodyError
@@ -79,12 +84,42 @@ def test_codes_are_for_programs(kind: type[ProductRecsError]) -> None:
 
     assert answer.code.replace("_", "").isalpha()
     assert answer.code.islower()
-    assert error_body("why", answer.code, "r-1") == (
-        f'{{"detail":"why","code":"{answer.code}","request_id":"r-1"}}'.encode()
-    )
+    told = json.loads(refusal(answer, "why", Asked("r-1", "https://recs.example")).body)
+    assert told == {
+        "detail": "why",
+        "code": answer.code,
+        "doc_url": f"https://recs.example/docs-md/errors.md#{answer.code}",
+        "request_id": "r-1",
+    }
 
 
 def test_retries_are_spread_over_some_seconds() -> None:
     chance = random.Random(7)  # noqa: S311 - spreads retries, guards nothing
 
     assert {retry_after(chance) for _ in range(200)} == {b"1", b"2", b"3", b"4", b"5"}
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_problem"),
+    [
+        (b"", False),
+        (b"application/json", False),
+        (b"*/*", False),
+        (b"application/problem+json", True),
+        (b"application/json, Application/Problem+JSON; q=0.5", True),
+        (b"application/problem+json;q=0, application/json", False),
+        (b"application/problem+json-seq", False),
+    ],
+)
+def test_who_asks_for_problems_gets_them(accept: bytes, is_problem: bool) -> None:  # noqa: FBT001 - a parameter
+    asked = Asked("r-1", "https://recs.example", "/v1/items", accept)
+
+    form = refusal(Answer(402, "plan_limit_catalog"), "too many", asked)
+
+    told = json.loads(form.body)
+    assert form.content_type == (PROBLEM if is_problem else JSON)
+    assert {"detail", "code", "doc_url", "request_id"} <= set(told)
+    assert (told.get("type") == told["doc_url"]) is is_problem
+    if is_problem:
+        assert told["title"] == "Payment Required"
+        assert (told["status"], told["instance"]) == (402, "/v1/items")

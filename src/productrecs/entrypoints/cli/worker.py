@@ -26,6 +26,9 @@ NICENESS: Final = 5
 LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
 WRITING: Final = "writing"
 PICTURES: Final = "pictures"
+_PROMPT: Final = frozenset({WRITING, UPLOADS})
+"""Shoppers wait for the one, and for the lock that the other holds: an import that has to
+wait for a core in the middle of a transaction keeps every event waiting."""
 
 
 @click.command
@@ -51,7 +54,7 @@ def worker(
     """
     if lane is None:
         sys.exit(supervise_background(settings_of(data=data)))
-    if lane != WRITING:  # which shoppers wait for
+    if lane not in _PROMPT:
         os.nice(NICENESS)
     if place is not None:
         place.board.take(place.number, UNCOUNTED)

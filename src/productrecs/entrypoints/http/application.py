@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import random
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,14 +18,13 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.board import Place
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.admission import Admission
-from productrecs.entrypoints.http.context import Context, Exchange
+from productrecs.entrypoints.http.context import Context
 from productrecs.entrypoints.http.errors import (
     INTERNAL,
     INTERNAL_WORDS,
     ROUTER_CODES,
     Answer,
     answer_to,
-    error_body,
 )
 from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.gate import Application, Gate
@@ -51,6 +49,7 @@ from productrecs.entrypoints.http.public import (
     reference,
     widgets,
 )
+from productrecs.entrypoints.http.refusing import refused
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,
@@ -296,22 +295,15 @@ async def _expected(request: Request, error: Exception) -> Response:
         )
     if not isinstance(error, ProductRecsError):
         raise error
-    return _refusal(request, answer_to(error), str(error))
+    return refused(request, answer_to(error), str(error))
 
 
 async def _unexpected(request: Request, _error: Exception) -> Response:
-    return _refusal(request, INTERNAL, INTERNAL_WORDS)
+    return refused(request, INTERNAL, INTERNAL_WORDS)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     why = ROUTER_CODES.get(error.status_code, Answer(error.status_code, "refused"))
-    return _refusal(request, why, str(error.detail))
-
-
-def _refusal(request: Request, why: Answer, detail: str) -> Response:
-    exchange: Exchange = request.scope["productrecs"]
-    body = error_body(detail, why.code, exchange.request_id)
-    headers = {"retry-after": str(random.randint(1, 5))} if why.is_passing else None  # noqa: S311 - spreads retries
-    return Response(body, why.status, headers=headers, media_type="application/json")
+    return refused(request, why, str(error.detail))

@@ -27,7 +27,8 @@ from productrecs.entrypoints.http.errors import (
     HEADERS_TOO_LARGE,
     OVERLOADED,
     Answer,
-    error_body,
+    Asked,
+    refusal,
 )
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
@@ -243,7 +244,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, why: Answer, detail: str) -> None:
         request_id = random_text(20)
-        body = error_body(detail, why.code, request_id)
+        body = refusal(why, detail, Asked(request_id)).body
         lines = (
             b"content-type: application/json",
             b"content-length: %d" % len(body),

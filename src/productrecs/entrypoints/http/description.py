@@ -107,11 +107,13 @@ _RESULT: Final[dict[str, Any]] = {
 }
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "Every refusal but 422: in words, and as a code for programs.",
-    "required": ["detail", "code", "request_id"],
+    "description": "Every refusal but 422: in words, and as a code for programs. Who sends "
+    "`Accept: application/problem+json` gets the form of RFC 9457, with these members.",
+    "required": ["detail", "code", "doc_url", "request_id"],
     "properties": {
         "detail": {"type": "string", "description": "What is wrong, and what to do."},
         "code": {"type": "string", "description": "The same for programs."},
+        "doc_url": {"type": "string", "description": "The guide on this very code."},
         "request_id": {"type": "string", "description": "As in X-Request-Id."},
     },
 }

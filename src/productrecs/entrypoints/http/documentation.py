@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from productrecs.entrypoints.http.errors import GUIDE
 from productrecs.entrypoints.http.refusals import SHOWN, codes_of
 
 REQUEST_ID: Final = "req_7Yt3kQ0vXn"
@@ -60,6 +61,7 @@ def _error(status: int, codes: list[str]) -> dict[str, Any]:
             "value": {
                 "detail": SHOWN[code].detail,
                 "code": code,
+                "doc_url": f"https://recs.example.com{GUIDE}#{code}",
                 "request_id": REQUEST_ID,
             },
         }

@@ -1,7 +1,9 @@
 """Which status does an error have? The one table, and the one shape of an error's body."""
 
 import random
+import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -68,6 +70,10 @@ class Answer(NamedTuple):
         return self.status in {429, 503}
 
 
+GUIDE: Final = "/docs-md/errors.md"
+JSON: Final = b"application/json"
+PROBLEM: Final = b"application/problem+json"
+_NEVER: Final = re.compile(rb"\bq\s*=\s*0(\.0*)?\s*(;|$)")
 OVERLOADED: Final = Answer(503, "overloaded")
 
 # BodyError is not here: it is 422 in the shape of interface 2.12.
@@ -136,9 +142,52 @@ def answer_to(error: ProductRecsError) -> Answer:
     return INTERNAL
 
 
-def error_body(detail: str, code: str, request_id: str) -> bytes:
-    """Return the body of every error but 422."""
-    return _encode({"detail": detail, "code": code, "request_id": request_id})
+class Asked(NamedTuple):
+    """What a refusal should know of its request: its id, and where and how it came."""
+
+    request_id: str
+    base: str = ""
+    path: str = ""
+    accept: bytes = b""
+
+
+class Form(NamedTuple):
+    """A refusal as it is sent."""
+
+    body: bytes
+    content_type: bytes
+
+
+def refusal(
+    why: Answer, detail: str, asked: Asked, more: Mapping[str, object] | None = None
+) -> Form:
+    """Return the form of every error but 422; `more` are further members of it.
+
+    Who accepts `application/problem+json` gets that of RFC 9457, with the same members.
+    """
+    told: dict[str, object] = {
+        "detail": detail,
+        "code": why.code,
+        "doc_url": f"{asked.base}{GUIDE}#{why.code}",
+        "request_id": asked.request_id,
+        **(more or {}),
+    }
+    if not _accepts_problems(asked.accept):
+        return Form(_encode(told), JSON)
+    problem = {
+        "type": told["doc_url"],
+        "title": HTTPStatus(why.status).phrase,
+        "status": why.status,
+        "instance": asked.path,
+    }
+    return Form(_encode(problem | told), PROBLEM)
+
+
+def _accepts_problems(accept: bytes) -> bool:
+    kinds = (one.partition(b";") for one in accept.lower().split(b","))
+    return any(
+        kind.strip() == PROBLEM and not _NEVER.search(rest) for kind, _, rest in kinds
+    )
 
 
 def retry_after(rng: random.Random) -> bytes:

@@ -39,6 +39,7 @@ from productrecs.entrypoints.http.errors import (
 )
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
+from productrecs.entrypoints.http.paths import base_by
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.searches import who_asks
@@ -216,6 +217,11 @@ class Gate:
     def is_draining(self) -> bool:
         """Whether the process is shutting down: connections should not be kept."""
         return bool(self._draining)
+
+    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the address that a request came to; nothing while still starting."""
+        context = self._context
+        return base_by(headers, context.services.settings) if context else ""
 
     def new_request_id(self) -> bytes:
         """Return an id that no other request of any process has."""

@@ -1,7 +1,8 @@
 """What does the address say? Paths and query strings, decoded strictly; and our own."""
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
@@ -10,6 +11,7 @@ from productrecs.core.errors import ProductRecsError
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.context import Exchange
+    from productrecs.settings import Settings
 
 _ITEM_PREFIX: Final = b"/v1/items/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
@@ -71,6 +73,12 @@ def plain_query(query: bytes) -> dict[str, str] | None:
     return found
 
 
+def address_of(scope: MutableMapping[str, Any]) -> str:
+    """Return a request's path as it came, without its query, which may hold a key."""
+    path: bytes = scope["raw_path"]
+    return path.partition(b"?")[0].decode("latin-1")
+
+
 def base_url(request: Request) -> str:
     """Return the address under which the caller reached us, without a slash at its end.
 
@@ -78,12 +86,16 @@ def base_url(request: Request) -> str:
     behind a proxy with TLS, X-Forwarded-Proto.
     """
     exchange: Exchange = request.scope["productrecs"]
-    settings = exchange.context.services.settings
+    return base_by(dict(request.scope["headers"]), exchange.context.services.settings)
+
+
+def base_by(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
+    """Return what `base_url` does, by a request's headers."""
     if settings.base_url:
         return settings.base_url
-    given = request.headers.get("x-forwarded-proto", "").split(",")[-1].strip().lower()
-    scheme = given if given in {"http", "https"} else "http"
-    host = request.headers.get("host", "")
+    given = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
+    scheme = "https" if given == b"https" else "http"
+    host = headers.get(b"host", b"").decode("latin-1")
     if not _HOST.fullmatch(host):
         host = f"localhost:{settings.port}"
     return f"{scheme}://{host.lower()}"

@@ -7,13 +7,20 @@ a metered reply is counted.
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from productrecs.entrypoints.http.connections import answer_whole
-from productrecs.entrypoints.http.errors import Answer, error_body
+from productrecs.entrypoints.http.errors import JSON, Answer, Asked, refusal
 from productrecs.entrypoints.http.origins import OPEN
-from productrecs.entrypoints.http.paths import plain_query
+from productrecs.entrypoints.http.paths import address_of, plain_query
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.authentication import Caller, Route
@@ -26,7 +33,6 @@ Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-_JSON: Final[Header] = (b"content-type", b"application/json")
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
@@ -52,6 +58,9 @@ class Door(Protocol):
     @property
     def is_draining(self) -> bool:
         """Whether the process is shutting down: connections should not be kept."""
+
+    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the address that a request came to."""
 
     def new_request_id(self) -> bytes:
         """Return an id that no other request of any process has."""
@@ -119,7 +128,13 @@ class Visit:
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
-    async def reply(self, status: int, body: bytes, extra: Iterable[Header] = ()) -> None:
+    async def reply(
+        self,
+        status: int,
+        body: bytes,
+        extra: Iterable[Header] = (),
+        content_type: bytes = JSON,
+    ) -> None:
         """Answer with a JSON body (or none), unless an answer has begun."""
         if self.started:
             return
@@ -130,7 +145,7 @@ class Visit:
         if status == _OK and self._answered_whole(body, extra):
             return
         headers = [
-            _JSON,
+            (b"content-type", content_type),
             (b"content-length", b"%d" % len(body)),
             (b"x-request-id", self._request_id),
             _NO_STORE,
@@ -164,7 +179,14 @@ class Visit:
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
             extra.append((b"allow", self.allow.encode()))
-        await self.reply(why.status, error_body(detail, why.code, self.request_id), extra)
+        asked = Asked(
+            self.request_id,
+            self._gate.base_of(self.headers),
+            address_of(self.scope),
+            self.headers.get(b"accept", b""),
+        )
+        form = refusal(why, detail, asked)
+        await self.reply(why.status, form.body, extra, form.content_type)
 
     async def pass_on(self, message: Message) -> None:
         """Send what a declared route answers, with the headers that every reply has."""

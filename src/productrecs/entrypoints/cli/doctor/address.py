@@ -1,17 +1,38 @@
-"""Do shops and browsers reach the service where they are told to?"""
+"""Do shops and browsers reach the service where they are told to, and as they are?"""
 
 import http.client
+import json
 import ssl
 from collections.abc import Iterator
-from typing import Final
+from http import HTTPStatus
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
 from productrecs.settings import Settings
 
-_PATH: Final = "/health/live"
+_PATH: Final = "/health/live?seen=true"
 _SECONDS: Final = 5.0
 _VARIABLE: Final = "PRODUCTRECS_BASE_URL"
+
+# What no proxy would say of us: an address of nobody, and no scheme of the web.
+_CLAIMED: Final = {"X-Forwarded-For": "192.0.2.99", "X-Forwarded-Proto": "claimed"}
+_LONGEST: Final = 10_000
+
+
+class Seen(NamedTuple):
+    """How a request of ours came to the service, by its own words."""
+
+    scheme: str | None
+    host: str | None
+    client: str | None
+
+
+class _Answer(NamedTuple):
+    """What came back; `seen` is None where it was not this program."""
+
+    status: int
+    seen: Seen | None
 
 
 def check_address(settings: Settings) -> Iterator[Finding]:
@@ -20,7 +41,7 @@ def check_address(settings: Settings) -> Iterator[Finding]:
     if base is None:
         return
     try:
-        status, has_our_id = _asked(base)
+        answer = _asked(base)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
         remedy = "renew the proxy's certificate, or let it speak TLS at that address"
@@ -30,16 +51,40 @@ def check_address(settings: Settings) -> Iterator[Finding]:
         message = f"nobody answers at {base} ({error})"
         yield note("address", message, remedy)
     else:
-        if status != http.HTTPStatus.OK or not has_our_id:
+        if answer.status != HTTPStatus.OK or answer.seen is None:
             remedy = f"let the proxy pass {base} to the service, or correct {_VARIABLE}"
-            message = f"{base}{_PATH} is answered {status}, and not by this program"
+            message = f"{base} is answered {answer.status}, and not by this program"
             yield wrong("address", message, remedy)
-        else:
-            yield ok("address", f"{base} leads to the service")
+            return
+        yield ok("address", f"{base} leads to the service")
+        yield from check_proxy(base, answer.seen)
 
 
-def _asked(base: str) -> tuple[int, bool]:
-    """Return the status of a call there, and whether the reply looks like ours."""
+def check_proxy(base: str, seen: Seen) -> Iterator[Finding]:
+    """Yield what a proxy says wrongly of those who ask; the service has no TLS itself."""
+    parts = urlsplit(base)
+    if seen.host is not None and seen.host.lower() != parts.netloc.lower():
+        message = f"requests to {base} come to the service as for {seen.host!r}"
+        remedy = "let the proxy pass Host on (nginx: proxy_set_header Host $host)"
+        yield note("proxy", message, remedy)
+    if parts.scheme != "https":
+        return
+    if seen.scheme != "https":
+        message = f"the proxy speaks https and tells the service {seen.scheme or 'nothing'}"
+        remedy = "let it say so (nginx: proxy_set_header X-Forwarded-Proto $scheme)"
+        yield note("proxy", message, remedy)
+    remedy = "let it write the header anew (nginx: proxy_set_header X-Forwarded-For "
+    remedy += "$remote_addr)"
+    if seen.client is None:
+        message = "the proxy does not say whose requests it passes on"
+        yield note("proxy", message, remedy)
+    elif seen.client == _CLAIMED["X-Forwarded-For"]:
+        message = "the proxy passes X-Forwarded-For on as clients write it: anybody may "
+        message += "pretend to be somebody else"
+        yield wrong("proxy", message, remedy)
+
+
+def _asked(base: str) -> _Answer:
     parts = urlsplit(base)
     kind = (
         http.client.HTTPSConnection
@@ -48,8 +93,16 @@ def _asked(base: str) -> tuple[int, bool]:
     )
     connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}")
+        connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
-        return reply.status, reply.getheader("x-request-id") is not None
+        return _Answer(reply.status, _seen(reply.read(_LONGEST)))
     finally:
         connection.close()
+
+
+def _seen(body: bytes) -> Seen | None:
+    try:
+        told = json.loads(body)["seen"]
+        return Seen(told["scheme"], told["host"], told["client"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,13 +1,14 @@
 """GET /health/live and /health/ready: is anybody there, and can they answer?"""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import (
+    NULLABLE_TEXT,
     OK_EXAMPLE,
     OK_REPLY,
     answers,
@@ -15,6 +16,7 @@ from productrecs.entrypoints.http.documentation import (
     reply,
 )
 from productrecs.entrypoints.http.errors import Answer
+from productrecs.entrypoints.http.refusing import refused
 
 router = APIRouter(tags=["public"])
 
@@ -22,6 +24,18 @@ _encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
 NOT_READY: Final = Answer(503, "not_ready")
 Readiness = Callable[[], list[str]]
+
+_SEEN: Final = answers(scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT) | {
+    "description": "With `seen=true`: what proxies said of the request."
+}
+_LIVE: Final = {
+    "type": "object",
+    "required": ["ok"],
+    "properties": {"ok": OK_REPLY, "seen": _SEEN},
+}
+SeenQuery = Annotated[
+    bool, Query(description="Tell how the request came here, through which headers.")
+]
 
 
 def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> list[str]:
@@ -44,15 +58,29 @@ def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> lis
     "/health/live",
     operation_id="live",
     summary="Tell whether the process runs",
-    responses=reply("It runs.", answers(ok=OK_REPLY), OK_EXAMPLE),
+    responses=reply("It runs.", _LIVE, OK_EXAMPLE) | errors(422),
     response_class=Response,
 )
-async def live() -> Response:
+async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     """Answer 200 as long as the process can answer at all.
 
-    For a supervisor that starts again what does not answer.
+    For a supervisor that starts again what does not answer. With `seen=true` it also tells
+    how the request came here, for whoever sets up a proxy.
     """
-    return Response(b'{"ok":true}', media_type="application/json")
+    told: dict[str, object] = {"ok": True}
+    if seen:
+        headers = request.headers
+        told["seen"] = {
+            "scheme": _last(headers.get("x-forwarded-proto")),
+            "host": headers.get("host"),
+            "client": _last(headers.get("x-forwarded-for")),
+        }
+    return Response(_encode(told), media_type="application/json")
+
+
+def _last(told: str | None) -> str | None:
+    """Return what the nearest proxy added to a header that each of them may add to."""
+    return told.split(",")[-1].strip() or None if told else None
 
 
 @router.get(
@@ -71,18 +99,10 @@ async def ready(request: Request) -> Response:
     reasons = exchange.readiness()
     if not reasons:
         return Response(b'{"ok":true}', media_type="application/json")
-    return not_ready(exchange, reasons)
+    return not_ready(request, reasons)
 
 
-def not_ready(exchange: Exchange, reasons: list[str]) -> Response:
+def not_ready(request: Request, reasons: list[str]) -> Response:
     """Return the refusal of a process that should get no requests now."""
-    content = {
-        "detail": "not ready: " + "; ".join(reasons),
-        "code": NOT_READY.code,
-        "request_id": exchange.request_id,
-        "reasons": reasons,
-    }
-    headers = {"retry-after": "1"}
-    return Response(
-        _encode(content), NOT_READY.status, headers=headers, media_type="application/json"
-    )
+    detail = "not ready: " + "; ".join(reasons)
+    return refused(request, NOT_READY, detail, {"reasons": reasons})

@@ -81,7 +81,7 @@ async def index(request: Request) -> Response:
     """
     exchange: Exchange = request.scope["productrecs"]
     if reasons := exchange.readiness():
-        return not_ready(exchange, reasons)
+        return not_ready(request, reasons)
     if wants_html(request):
         shown = page(request, "Recommendations for online stores", _CONTENT, vary="Accept")
         shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
