@@ -154,6 +154,24 @@ def import_orders(report: Report) -> None:
     )
 
 
+def import_items(report: Report, shop: BigShop) -> None:
+    """Measure `import-items` of the big shop's catalog into an empty store, and again."""
+    with scratch() as folder:
+        data = folder / "data"
+        create_store(data)
+        for what in ("new", "known"):
+            run = timed(data, "import-items", DOMAIN, str(shop.files.items))
+            items = sum(1 for _ in shop.files.items.open())
+            report.add(
+                Figure(
+                    f"import-items, {items:,} {what} items",
+                    items / run.seconds,
+                    "items/s",
+                    note=f"{run.seconds:.1f} s with the program's start; {run.told()}",
+                )
+            )
+
+
 def write_year(source: Path, year: Path) -> int:
     """Write the transactions as an order history (4.2) and return the number of lines."""
     table = parquet.read_table(source, columns=PARQUET_COLUMNS)

@@ -36,6 +36,7 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
     "training": learning.training,
     "recommendations": reads.recommendations,
     "events": ingest.events,
+    "import-items": ingest.import_items,
     "freshness": learning.freshness,
     "backup": saving.backup,
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.support.service import Client, Merchant, Service
 
 SLUGS = [guide.slug for guide in GUIDES]
+DOCTORED = ("operations", "troubleshooting")  # the doctor misses a catalog
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 CATALOG = (
     {"id": "tent", "title": "Tent for two", "price": 149, "categories": ["Camping"]},
@@ -92,7 +93,7 @@ def environment_of(service: Service, merchant: Merchant) -> dict[str, str]:
 def test_every_runnable_block_of_a_guide_runs(
     slug: str, service: Service, merchant: Merchant, tmp_path: Path
 ) -> None:
-    if slug in {"recommendations", "trending", "search", "operations"}:
+    if slug in {"recommendations", "trending", "search", *DOCTORED}:
         assert merchant.push(*CATALOG).status == 200
     text = merchant.client.ask("GET", f"/docs-md/{slug}.md").body.decode()
     environment = environment_of(service, merchant)
@@ -127,7 +128,7 @@ def test_most_guides_have_examples_that_run(merchant: Merchant) -> None:
         )
     }
 
-    assert set(SLUGS) - runnable == {"errors"}
+    assert set(SLUGS) - runnable == {"errors", "glossary"}
 
 
 def test_every_link_of_the_index_answers(service: Service) -> None:

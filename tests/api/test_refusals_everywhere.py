@@ -14,6 +14,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http import gate, visit
+from productrecs.entrypoints.http.errors import Form
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
@@ -247,6 +248,6 @@ def test_control_refusals_without_a_request_id_are_found(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     merchant = shop(inside, is_open=True, is_suspended=True)
-    monkeypatch.setattr(visit, "error_body", lambda *_: b"{}")
+    monkeypatch.setattr(visit, "refusal", lambda *_: Form(b"{}", b"application/json"))
 
     assert len(all_wrong(inside, merchant, is_open=True, is_suspended=True)) > 7

@@ -47,6 +47,8 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     """Answer requests only; run `productrecs worker` beside it, once or more.
 
     Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+
+    Example: DATABASE_URL=postgresql://... productrecs api --host 0.0.0.0 --workers 4
     """
     settings = settings_of(host, port, data, workers)
     if fd is not None and lifeline is not None:

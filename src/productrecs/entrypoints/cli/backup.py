@@ -24,6 +24,7 @@ from productrecs.entrypoints.cli.session import (
 from productrecs.entrypoints.cli.source import progress
 from productrecs.records.orders.uploads.repository import files_needed
 from productrecs.storage.backup.archive import Advance
+from productrecs.storage.backup.disk import give_way
 from productrecs.storage.backup.make import Wish, make_backup
 from productrecs.storage.backup.manifest import Manifest
 from productrecs.storage.backup.restore import Place, restore_backup, verify_backup
@@ -64,6 +65,7 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
             replace=force,
         )
         os.nice(NICENESS)
+        give_way()
         manifest = make_backup(wish, stages.begin)
     facts = _facts(file, manifest, time.monotonic() - began)
     _tell(f"Saved {_told(manifest)} in {file}", facts, as_json=as_json)

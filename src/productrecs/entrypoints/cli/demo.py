@@ -78,6 +78,8 @@ def demo(
     Its storefront is at /demo.
 
     Stop it with Ctrl-C. The next run has the same store, with a new secret key.
+
+    Example: productrecs demo --port 8080
     """
     settings = settings_of(host, port, data, workers)
     with opened(settings.data) as services:

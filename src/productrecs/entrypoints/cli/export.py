@@ -52,6 +52,8 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 
     The imports take these files: into another store, or into the same one, where they
     change nothing. FILE appears once it is whole.
+
+    Example: productrecs export shop.example.com orders orders.csv
     """
     kind = kind or (Path(file).suffix[1:].lower() if file != "-" else "") or _USUAL[what]
     if kind not in {_CSV, _JSONL}:

@@ -33,6 +33,8 @@ def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> N
     """Forecast a store's demand now: the next 28 days of every product.
 
     A store with the demand add-on (store enable-demand) is forecast each night by itself.
+
+    Example: productrecs forecast shop.example.com
     """
     if lines:
         end_with_parent()

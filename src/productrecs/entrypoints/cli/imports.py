@@ -58,6 +58,8 @@ def import_items(  # noqa: PLR0913 - one argument for each option
 
     CSV with the item's field names as headers and | between categories, JSON, JSON lines;
     product exports of WooCommerce and Shopify; Google Merchant feeds (XML or a table).
+
+    Example: productrecs import-items shop.example.com products.csv --dry-run
     """
     options = ItemImport(
         kind=Kind(kind) if kind else None,
@@ -135,6 +137,8 @@ def import_orders(domain: str, file: str, *, as_json: bool, data: Path | None) -
 
     Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]. A line that was
     imported before is overwritten with what the file carries.
+
+    Example: productrecs import-orders shop.example.com orders.csv
     """
     with opened(data) as services:
         store = find_store(services.database, domain)
@@ -170,6 +174,8 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
     """Import past events from FILE (JSON lines, or - for standard input).
 
     Each line is an event as POST /v1/events takes it, with its own ISO "timestamp".
+
+    Example: productrecs import-events shop.example.com events.jsonl
     """
     with opened(data) as services:
         store = find_store(services.database, domain)

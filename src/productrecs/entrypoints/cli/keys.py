@@ -19,7 +19,10 @@ def keys() -> None:
 @json_option
 @data_option
 def rotate(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Make a new secret key; the old one is refused from the next second on."""
+    """Make a new secret key; the old one is refused from the next second on.
+
+    Example: productrecs keys rotate shop.example.com --json
+    """
     with opened(data) as services:
         found = find_store(services.database, domain)
         secret = rotate_secret(services.database, found)

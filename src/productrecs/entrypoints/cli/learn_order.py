@@ -36,6 +36,8 @@ def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -
 
     It is tried on the lists that came last, and serves only where it was better there. A
     store with 20,000 impressions and 2,000 clicks does this once a day by itself.
+
+    Example: productrecs learn-order shop.example.com
     """
     if lines:
         end_with_parent()

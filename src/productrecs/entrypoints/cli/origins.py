@@ -31,6 +31,8 @@ def origins(
 
     An empty list lets any page use it. `https://shop.example` and
     `https://www.shop.example` are two origins.
+
+    Example: productrecs origins shop.example.com --add https://shop.example.com
     """
     with opened(data) as services:
         found = find_store(services.database, domain)

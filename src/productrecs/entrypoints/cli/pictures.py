@@ -27,7 +27,10 @@ def pictures() -> None:
 @json_option
 @data_option
 def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None:
-    """Tell how many are indexed and waiting, and which failed with which reason."""
+    """Tell how many are indexed and waiting, and which failed with which reason.
+
+    Example: productrecs pictures status shop.example.com
+    """
     with opened(data) as services:
         store = find_store(services.database, domain)
         with services.database.reading() as connection:

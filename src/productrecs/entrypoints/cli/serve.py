@@ -31,6 +31,8 @@ def serve(
     """Run everything: the API, the background jobs and their timetable.
 
     Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+
+    Example: productrecs serve --port 8000 --data /srv/productrecs --workers 2
     """
     settings = settings_of(host, port, data, workers)
     sys.exit(supervise(settings, with_worker=True))

@@ -184,12 +184,17 @@ def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
     for name, value in facts.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
         if isinstance(value, dict):
-            shown = ", ".join(f"{key}={one}" for key, one in value.items())
+            shown = ", ".join(f"{key}={_typed(one)}" for key, one in value.items())
         if name in limits:
             shown = f"{value:,} of {limit_words(limits[name])}"
         if name not in {"calls_limit", "catalog_limit"}:
             lines[name.replace("_", " ")] = "-" if shown in (None, "") else str(shown)
     return lines
+
+
+def _typed(value: object) -> object:
+    """Return a setting's value as `settings` takes it."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _facts(services: Services, one: Store) -> dict[str, object]:

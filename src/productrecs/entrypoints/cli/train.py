@@ -34,6 +34,8 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
     """Train a store's models now; a running server serves them within a second.
 
     Nobody needs this: the background trains by itself, at most a minute behind.
+
+    Example: productrecs train shop.example.com --engine buy
     """
     with opened(data) as services:
         store = find_store(services.database, domain)

@@ -51,6 +51,8 @@ def worker(
     """Run background jobs and their timetable; any number may run beside one another.
 
     Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
+
+    Example: DATABASE_URL=postgresql://... productrecs worker
     """
     if lane is None:
         sys.exit(supervise_background(settings_of(data=data)))

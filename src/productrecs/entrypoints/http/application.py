@@ -214,7 +214,7 @@ class _Process:
         finally:
             preloading.cancel()
             warming.cancel()
-            looking.cancel()
+            await _end(looking)
             await context.desk.close()
             await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.metering.close)
@@ -273,6 +273,12 @@ async def _storing(context: Context) -> AsyncIterator[None]:
         context.searches.keeping(),
     ):
         yield
+
+
+async def _end(task: "asyncio.Future[list[None]]") -> None:
+    """Cancel what goes on beside, and hear that it ended: else that is logged."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _close(context: Context) -> None:

@@ -161,4 +161,13 @@ GUIDES: Final = (
         "Every code, what it means, and what to do; every limit.",
         _RUN,
     ),
+    Guide(
+        "troubleshooting",
+        "Troubleshooting",
+        "A list is empty, a call refused, a sale not counted: where to look.",
+        _RUN,
+    ),
+    Guide(
+        "glossary", "Glossary", "The words of these guides, each with one meaning.", _RUN
+    ),
 )

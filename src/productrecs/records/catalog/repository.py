@@ -102,19 +102,16 @@ class CatalogRepository:
         self, database: Database, new: Sequence[StoredItem], seq: int, now_ms: int
     ) -> None:
         """Store items whose ids were never named before."""
-        rows = [
-            tuple(
-                {
-                    "store_id": self._store_id,
-                    "number": one.number,
-                    "item_id": one.item.item_id,
-                    "created_at": one.created_at,
-                    **_changing(one, seq, now_ms),
-                }[column.name]
-                for column in items.columns
-            )
-            for one in new
-        ]
+        names = [column.name for column in items.columns]
+        rows = []
+        for one in new:
+            values = _changing(one, seq, now_ms) | {
+                "store_id": self._store_id,
+                "number": one.number,
+                "item_id": one.item.item_id,
+                "created_at": one.created_at,
+            }
+            rows.append([values[name] for name in names])
         database.insert_rows(self._transaction, items, rows)
 
     def change(self, changed: Sequence[StoredItem], seq: int, now_ms: int) -> None:

@@ -11,11 +11,13 @@ import hashlib
 import io
 import os
 import tarfile
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+from productrecs.storage.backup.disk import rest_after
 from productrecs.storage.backup.manifest import (
     Manifest,
     damaged,
@@ -30,6 +32,7 @@ _MANIFEST: Final = "manifest.json"
 _SUMS: Final = "SHA256SUMS"
 _BLOCK: Final = 1 << 20
 _SYNC_EVERY: Final = 8 << 20  # never so much unwritten that another's commit waits for it
+_STEP: Final = 2 << 20  # of what is written while a service runs beside
 _SMALL: Final = 16 << 20  # more than any manifest or list of sums
 _LEVEL: Final = 3
 _GZIP: Final = b"\x1f\x8b"
@@ -63,7 +66,7 @@ def write_archive(
             content = manifest.to_json()
             _add(tar, _MANIFEST, len(content), sums.noting(_MANIFEST, io.BytesIO(content)))
             for name, size in manifest.sizes.items():
-                watched = _Reading(members[name], _syncing(file, advance))
+                watched = _Reading(members[name], _resting(file, advance))
                 _add(tar, name, size, sums.noting(name, watched))
             listed = sums.listed()
             _add(tar, _SUMS, len(listed), io.BytesIO(listed))
@@ -189,6 +192,25 @@ def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
         if unsynced >= _SYNC_EVERY:
             os.fdatasync(file.fileno())
             unsynced = 0
+
+    return watch
+
+
+def _resting(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
+    """Return what to call with each block: it has `file` written out in small steps.
+
+    After each the disk is the running service's for as long again.
+    """
+    unsynced, began = 0, time.monotonic()
+
+    def watch(block: bytes) -> None:
+        nonlocal unsynced, began
+        advance(len(block))
+        unsynced += len(block)
+        if unsynced >= _STEP:
+            os.fdatasync(file.fileno())
+            rest_after(time.monotonic() - began)
+            unsynced, began = 0, time.monotonic()
 
     return watch
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from productrecs.core.errors import StorageError
 from productrecs.storage import apsw_dbapi
 from productrecs.storage.backup.archive import Advance
+from productrecs.storage.backup.disk import rest_after
 from productrecs.storage.backup.manifest import BackupError, damaged
 from productrecs.storage.backup.rows import count_rows, delete_rows, read_tables
 from productrecs.storage.database import Database
@@ -25,8 +26,7 @@ from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import is_current, migrate
 from productrecs.storage.sqlite_connection import storage_error
 
-_PAGES: Final = 512  # at a time; 2 MiB
-_LONGEST_REST: Final = 0.25
+_PAGES: Final = 256  # at a time; 1 MiB
 _BYTES_A_ROW: Final = 100  # about; for the progress bar only
 
 
@@ -85,8 +85,7 @@ def _copy_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None
                     began = time.monotonic()
                     backup.step(_PAGES)
                     os.fdatasync(descriptor)
-                    # As long as it took: commits of the service want the same disk.
-                    time.sleep(min(_LONGEST_REST, time.monotonic() - began))
+                    rest_after(time.monotonic() - began)
                     copied = (backup.page_count - backup.remaining) * page
                     advance(copied - done)
                     done = copied

@@ -38,6 +38,8 @@ def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
     """Check configuration, storage, disk, models and each store's data, or DOMAIN's.
 
     Exit status 1 when something is wrong; each such line ends with how to mend it.
+
+    Example: productrecs doctor --json
     """
     found = []
     for finding in _examined(domain, data):

@@ -34,7 +34,8 @@ _LIVE: Final = {
     "properties": {"ok": OK_REPLY, "seen": _SEEN},
 }
 SeenQuery = Annotated[
-    bool, Query(description="Tell how the request came here, through which headers.")
+    bool,
+    Query(description="Tell what proxies said of the request.", examples=[True]),
 ]
 
 
