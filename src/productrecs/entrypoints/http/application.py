@@ -275,7 +275,7 @@ async def _storing(context: Context) -> AsyncIterator[None]:
         yield
 
 
-async def _end(task: "asyncio.Future[list[None]]") -> None:
+async def _end(task: asyncio.Future[tuple[None, None]]) -> None:
     """Cancel what goes on beside, and hear that it ended: else that is logged."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
