@@ -13,7 +13,7 @@ import pytest
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker import uploads
 from productrecs.entrypoints.worker.uploads import build_importer
-from productrecs.records.orders import csv_file, order_history
+from productrecs.records.orders import chunks, csv_file
 from productrecs.records.orders.uploads.files import UploadFolder
 from productrecs.records.orders.uploads.repository import UploadRepository
 from productrecs.records.orders.uploads.submit import submit
@@ -78,7 +78,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_file, "BLOCK", 500)
-    monkeypatch.setattr(order_history, "CHUNK", 10)
+    monkeypatch.setattr(chunks, "MOST", 10)
     monkeypatch.setattr(uploads, "SLICE_SECONDS", 0.0)
 
 
