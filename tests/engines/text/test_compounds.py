@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex
 from productrecs.engines.text.schema import ProductText
 
 if TYPE_CHECKING:
@@ -68,3 +68,22 @@ def test_what_is_called_so_comes_before_what_is_made_of_it(tmp_path: Path) -> No
     assert index.find("jacke ", 10, visible).items[-1] == 1
     assert index.find("winterjacke ", 10, visible).items[0] == 1
     assert index.find("gartenjacke ", 10, visible).items[:1] != [3]
+
+
+def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
+    tmp_path: Path,
+) -> None:
+    titles = ("Herrenjacke", "Damenjacke rot", "Schuhe f\u00fcr Damen", "Damenschuhe")
+    with IndexWriter(tmp_path, "de") as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "de"), np.ones(len(titles), dtype=np.bool_)
+
+    def offered(query: str) -> list[str]:
+        return [" ".join(one.words) for one in index.suggest(query, 5, visible).next]
+
+    assert index.suggest("jacke ", 5, visible).meant is None
+    assert index.find("jacke ", 5, visible).relaxed is Relaxed.NOTHING
+    assert offered("schuhe damen") == ["schuhe damen"]
+    assert offered("schuhe f\u00fcr dam") == ["schuhe fur damen"]
+    assert offered("schuhe f\u00fcr") == ["schuhe", "damenschuhe"]

@@ -29,7 +29,7 @@ class Slot:
 
     typed: str
     readings: tuple[Reading, ...]
-    is_known: bool  # the catalog has the word itself
+    is_known: bool  # the catalog has the word itself, or what is made of it
 
     @property
     def is_begun(self) -> bool:
@@ -140,7 +140,8 @@ class Interpreter:
         found = list(best.values())
         if meant.known:
             found[1:] = [self._no_rarer(one, than=found[0]) for one in found[1:]]
-        return Slot(word, tuple(found), meant.known > 0 or bool(said))
+        is_known = meant.known > 0 or meant.is_part or bool(said)
+        return Slot(word, tuple(found), is_known)
 
     def _no_rarer(self, reading: Reading, than: Reading) -> Reading:
         """Return a reading that counts for no more than the word itself, however rare."""

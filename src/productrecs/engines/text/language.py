@@ -20,6 +20,26 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 """The languages whose stems are known, by the first part of a language tag."""
 
 
+# What the library's lists lack: its languages' words that have lost an accent here, and two
+# languages of ours.
+_MORE_FILLERS: Final = {
+    code: frozenset(words.split())
+    for code, words in {
+        "cs": "a do k na o od po pro s se u v ve z za ze",
+        "da": "pa",
+        "de": "fur uber",
+        "es": "mas",
+        "fr": "a tres",
+        "nb": "pa",
+        "nn": "pa",
+        "no": "pa",
+        "pl": "a do dla i na o od po pod przez u w we z za ze",
+        "pt": "ate nao",
+        "sv": "ar for fran pa",
+    }.items()
+}
+
+
 class Language:
     """Stems and stop words of one language; without a known one, words are their stems."""
 
@@ -30,6 +50,7 @@ class Language:
         self._stems = _analyzer(Filter.stemmer(name)) if name else None
         self._light = stemmer_of(self.code)
         self._irregular = IRREGULAR.get(self.code)
+        self._more_fillers = _MORE_FILLERS.get(self.code, frozenset())
         self._fillers = _analyzer(Filter.stopword(name)) if name in _WITH_FILLERS else None
 
     def stems(self, words: Sequence[str]) -> list[str]:
@@ -44,9 +65,14 @@ class Language:
 
     def without_fillers(self, words: Sequence[str]) -> list[str]:
         """Return the words that say something; all of them where none does."""
-        if self._fillers is None or not words:
-            return list(words)
-        return self._fillers.analyze(" ".join(words)) or list(words)
+        if not words:
+            return []
+        left = list(words)
+        if self._fillers is not None:
+            left = self._fillers.analyze(" ".join(words))
+        if self._more_fillers:
+            left = [word for word in left if word not in self._more_fillers]
+        return left or list(words)
 
 
 # The library has stems for more languages than it has lists of fillers.

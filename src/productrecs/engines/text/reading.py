@@ -46,6 +46,7 @@ class Meaning:
     stem: str
     known: int  # about so many products hold the word itself
     readings: tuple[Reading, ...]
+    is_part: bool = False  # of compounds that products hold
 
 
 class WordReader:
@@ -201,12 +202,14 @@ class WordReader:
         if is_typing and known < LIMITS.rare:
             readings += self._completed(word, is_understood=bool(readings))
         readings += self._apart(word)
+        is_part = False
         if self.language.code in COMPOUNDING:
             compounds = compounds_of(
                 word, self.vocabulary, LIMITS.readings, is_known=known > 0
             )
             readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
-        return Meaning(stem, known, tuple(readings))
+            is_part = bool(compounds)
+        return Meaning(stem, known, tuple(readings), is_part)
 
     def _corrected(self, word: str, stem: str, known: int) -> list[Reading]:
         """Return what a word may be a misspelling of, the likeliest first."""

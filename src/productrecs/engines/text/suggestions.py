@@ -84,7 +84,8 @@ class _Suggesting:
     def one_of(self, slots: Sequence[Slot]) -> Suggestion | None:
         """Return these words, each read in its first way; None where nothing has all."""
         searcher = self.interpreter.searcher
-        query = every_word(self.interpreter, slots)
+        read = [replace(slot, typed="".join(slot.readings[0].words)) for slot in slots]
+        query = every_word(self.interpreter, read)
         hits = searcher.search(query, _LOOKED_AT, count=False).hits
         if not hits:
             return None
@@ -100,10 +101,11 @@ class _Suggesting:
         said = {slot.typed: slot.readings[0].words for slot in slots}
         if not said.keys() <= set(self.typed):  # joined, or taken apart
             return [word for words in said.values() for word in words]
+        last = max(n for n, word in enumerate(self.typed) if word in said)
         telling = set(self.interpreter.language.without_fillers(self.typed))
         return [
             one
-            for word in self.typed
+            for word in self.typed[: last + 1]
             for one in said.get(word, () if word in telling else (word,))
         ]
 
