@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.support.browser import MISSING, find_chromium, launched
+from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
 from tests.support.storefront import SHOP, TITLES, Storefront, catalog
@@ -31,6 +32,7 @@ def browser() -> Iterator[Browser]:
     """Give the system's Chromium; skip the test where none is installed."""
     if find_chromium() is None:
         pytest.skip(MISSING)
+    expect.set_options(timeout=WAIT_MS)
     with launched() as browser:
         yield browser
 

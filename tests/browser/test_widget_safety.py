@@ -253,7 +253,10 @@ def test_a_place_that_nothing_fills_is_kept_while_it_is_in_sight(
     head = RESERVE + SHIFTS + WAITED
     page.goto(front.page("/", element + far, head=head))
     page.wait_for_function("window.waited")
-    page.wait_for_timeout(200)
+    if stays:
+        page.wait_for_timeout(200)
+    else:
+        page.wait_for_function("document.querySelector('product-recs').hidden")
     found = page.evaluate(HELD)
 
     expect(page.locator("product-recs")).to_be_hidden()

@@ -58,6 +58,10 @@ FORM = """() => {
 def seen(page: Page) -> npt.NDArray[np.int16]:
     """Return the pixels of the list, as they are on the screen."""
     page.mouse.move(0, 0)
+    # The buttons have heard which ends are in sight.
+    expect(page.locator("product-recs >> [part=nav-button]").first).to_have_attribute(
+        "aria-disabled", "true"
+    )
     shot = page.locator("product-recs").screenshot(animations="disabled")
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), np.int16)
 
