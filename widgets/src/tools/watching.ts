@@ -121,7 +121,7 @@ async function foundIn(path: string, query: URLSearchParams, reply: Response): P
   if (body === null) return "a reply that is no JSON";
   if (path === "/v1/widget-config") return `the look of "${body.type}"`;
   const list: unknown = body.recommendations ?? body.results;
-  if (Array.isArray(list) && list.length) return `${list.length} products`;
+  if (Array.isArray(list) && list.length) return `${list.length} ${list.length > 1 ? "products" : "product"}`;
   const status = reply.headers.get("x-billing-status");
   if (status && status !== "active" && status !== "trial") return `nothing: the plan is ${status}`;
   if (path === "/v1/looks") {
