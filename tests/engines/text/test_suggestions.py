@@ -62,7 +62,7 @@ def test_a_short_word_with_two_letters_swapped_is_offered_and_finds_nothing(
 ) -> None:
     assert offered(index, "tnet") == ([], "tent")
     assert offered(index, "etnt ")[1] == "tent"
-    assert offered(index, "tnet for two ")[1] == "tent for two"
+    assert offered(index, "tnet for two ") == (["two"], "tent for two")
     assert offered(index, "nett ") == ([], None)  # two swaps away
     assert index.find("tnet ", 5, np.ones(len(TITLES), dtype=np.bool_)).items == []
 

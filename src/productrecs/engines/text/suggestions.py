@@ -101,11 +101,11 @@ class _Suggesting:
         said = {slot.typed: slot.readings[0].words for slot in slots}
         if not said.keys() <= set(self.typed):  # joined, or taken apart
             return [word for words in said.values() for word in words]
-        last = max(n for n, word in enumerate(self.typed) if word in said)
+        places = [n for n, word in enumerate(self.typed) if word in said]
         telling = set(self.interpreter.language.without_fillers(self.typed))
         return [
             one
-            for word in self.typed[: last + 1]
+            for word in self.typed[places[0] : places[-1] + 1]
             for one in said.get(word, () if word in telling else (word,))
         ]
 
