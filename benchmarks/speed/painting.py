@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.report import Figure
 from benchmarks.speed.servers import ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from tests.support.browser import MISSING, find_chromium, launched
+from tests.support.web import Pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from playwright.sync_api import Browser
 
     from benchmarks.report import Report
 
-SLOWED, OPENED, MOST_MS = (1, 4, 6), 20, 300.0
-SHOP = "http://shop.example/"
+SLOWED, OPENED, MOST_MS = (1, 4, 6), 15, 300.0
 PICTURE = "<svg xmlns='http://www.w3.org/2000/svg' width='400' height='400'/>"
 # The first moment after the list is drawn at which a frame has left for the screen.
 PAINTED = """
@@ -44,21 +42,20 @@ def painting(report: Report) -> None:
     if find_chromium() is None:
         report.skip("painting", MISSING)
         return
-    with scratch() as folder:
-        data = folder / "data"
+    with scratch() as folder, Pages({"/picture.svg": PICTURE}) as shop:
+        data, items = folder / "data", folder / "items.jsonl"
         key = create_store(data)["publishable_key"]
-        with tempfile.TemporaryDirectory() as given:
-            items = Path(given) / "items.jsonl"
-            items.write_text("".join(f"{json.dumps(_item(n))}\n" for n in range(20)))
-            productrecs(data, "import-items", DOMAIN, str(items))
+        lines = (json.dumps(_item(n, shop.origin())) for n in range(20))
+        items.write_text("\n".join(lines))
+        productrecs(data, "import-items", DOMAIN, str(items))
         with ready_service(data, workers=1) as server, launched() as browser:
-            page = _page(f"http://127.0.0.1:{server.port}", key)
+            shop.pages["/"] = _page(f"http://127.0.0.1:{server.port}", key)
             for rate in SLOWED:
-                _measure(report, browser, page, rate)
+                _measure(report, browser, shop.origin(), rate)
 
 
-def _measure(report: Report, browser: Browser, page: str, rate: int) -> None:
-    found = sorted(_once(browser, page, rate) for _ in range(OPENED))
+def _measure(report: Report, browser: Browser, address: str, rate: int) -> None:
+    found = sorted(_once(browser, address, rate) for _ in range(OPENED))
     p50, p95 = found[OPENED // 2], found[math.ceil(0.95 * OPENED) - 1]
     report.add(
         Figure(
@@ -72,23 +69,15 @@ def _measure(report: Report, browser: Browser, page: str, rate: int) -> None:
     )
 
 
-def _once(browser: Browser, page: str, rate: int) -> float:
+def _once(browser: Browser, address: str, rate: int) -> float:
     """Open the page in a new profile; return the milliseconds."""
-
-    def shop(route: Route) -> None:
-        if route.request.url.endswith(".svg"):
-            route.fulfill(body=PICTURE, content_type="image/svg+xml")
-        else:
-            route.fulfill(body=page, content_type="text/html; charset=utf-8")
-
     with browser.new_context(viewport={"width": 375, "height": 812}) as context:
         opened = context.new_page()
         opened.add_init_script(PAINTED)
-        opened.route(f"{SHOP}**", shop)
         context.new_cdp_session(opened).send(
             "Emulation.setCPUThrottlingRate", {"rate": rate}
         )
-        opened.goto(SHOP)
+        opened.goto(address)
         opened.wait_for_function("window.ours !== undefined")
         return float(opened.evaluate("window.ours"))
 
@@ -101,12 +90,12 @@ def _page(base: str, key: str) -> str:
     )
 
 
-def _item(number: int) -> dict[str, object]:
+def _item(number: int, origin: str) -> dict[str, object]:
     return {
         "id": f"p{number}",
         "title": f"Product {number} with a name of some length",
         "price": 9.5 + number,
-        "image_url": f"{SHOP}{number}.svg",
-        "product_url": f"{SHOP}p/{number}",
+        "image_url": f"{origin}/picture.svg",
+        "product_url": f"{origin}/p/{number}",
         "categories": ["Camping"],
     }
