@@ -78,6 +78,18 @@ class Database:
         self.dialect.checkpoint_apart()
         self._engine.dispose()  # connections learn of it when they are opened
 
+    def overwrite_deleted(self) -> bool:
+        """Leave nothing of deleted rows in the database's files; return whether it could.
+
+        It cannot while somebody reads an older state; ask again. On PostgreSQL that is
+        the server's own work, which its VACUUM does.
+
+        Raises:
+            StorageError: one of its kinds.
+        """
+        with self._translated():
+            return self.dialect.overwrite_deleted()
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Give a connection that reads one unchanging state of the database."""

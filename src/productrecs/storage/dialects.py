@@ -5,6 +5,7 @@ cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, de
 content overwritten.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from productrecs.storage.sqlite_connection import (
     LOCK_WAIT_MS,
     WAL_LIMIT_BYTES,
     WAL_PAGES,
+    Patience,
     prepare,
     storage_error,
 )
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 SAFE_SQLITE: Final = (3, 51, 3)
+_BRIEFLY_MS: Final = 500
 
 
 class HotReader(Protocol):
@@ -88,6 +91,9 @@ class Dialect(Protocol):
 
     def checkpoint_apart(self) -> None:
         """Let no commit wait for what the database tidies up after many of them."""
+
+    def overwrite_deleted(self) -> bool:
+        """Leave nothing of deleted rows in files; return whether that could be done."""
 
     def close(self) -> None:
         """Let go of what is open beside the connections."""
@@ -199,6 +205,19 @@ class SqliteDialect:
     def checkpoint_apart(self) -> None:
         """From now on copy the write-ahead log in a thread of its own, not in commits."""
         self._checkpointing = Checkpointing(self.path.resolve())
+
+    def overwrite_deleted(self) -> bool:
+        """Copy the write-ahead log, which has deleted rows yet, and cut it to nothing."""
+        with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as own:
+            prepare(own)
+            own.apsw.set_busy_handler(Patience(_BRIEFLY_MS))
+            try:
+                own.apsw.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False
+            except apsw.Error as error:
+                raise apsw_dbapi.translated(error) from error
+        return True
 
     def close(self) -> None:
         """Let go of the write-ahead log."""

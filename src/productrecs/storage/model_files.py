@@ -97,6 +97,18 @@ def forget_others(
     return sorted(path.name for path in gone)
 
 
+def forget_before(folder: Path, model_id: str) -> None:
+    """Delete the models below `folder` that are older than one of it, at once.
+
+    For what must not be kept. Whoever was about to let one serve finds the newer one.
+    """
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name[:1].isdecimal() and path.name[:8] < model_id[:8]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def _next_number(folder: Path) -> int:
     numbers = [int(p.name[:8]) for p in folder.iterdir() if p.name[:8].isdecimal()]
     return max(numbers, default=0) + 1

@@ -65,6 +65,10 @@ class PostgresDialect:
     def checkpoint_apart(self) -> None:
         """It does so by itself."""
 
+    def overwrite_deleted(self) -> bool:
+        """Leave it to VACUUM, which the server runs by itself."""
+        return True
+
     def close(self) -> None:
         """There is nothing beside the connections."""
 

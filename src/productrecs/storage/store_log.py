@@ -16,7 +16,9 @@ from productrecs.storage.bare import bare
 from productrecs.storage.database import Database
 from productrecs.storage.tables import items, store_heads
 
-_TAKE: Final = "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq"
+_TAKE: Final = (
+    "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
+)
 _NUMBERS: Final = ("items", "item_id", "number")
 
 
@@ -83,6 +85,8 @@ class StoreLog:
         self.store_id = store_id
         self._known = known or ItemNumbers()
         self._fresh: dict[str, int] = {}
+        self.erasures = 0
+        """How often a shopper of the store was erased; known once the head is locked."""
 
     def take(self, count: int) -> int:
         """Lock the head and return the first of `count` new sequence numbers.
@@ -94,6 +98,7 @@ class StoreLog:
         if not taken:
             message = "this store was deleted"
             raise StoreGoneError(message)
+        self.erasures = int(taken[0][1])
         return int(taken[0][0]) - count + 1
 
     def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:

@@ -194,6 +194,7 @@ def _read_on(
         if head is None:
             message = f"{store.domain} was deleted; there is nothing to train"
             raise StoreGoneError(message)
+        inputs.follow(head.erasures)
         searches = SearchRepository(connection, store.store_id)
         inputs.read_searches(searches, head.seq)
         inputs.read_on(repository, head.seq)

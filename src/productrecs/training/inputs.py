@@ -60,6 +60,15 @@ class TrainingInputs:
 
     def __init__(self) -> None:
         """Begin with an empty log."""
+        self._begin(0)
+
+    def follow(self, erasures: int) -> None:
+        """Begin anew if shoppers were erased since: their facts have left the log."""
+        if erasures != self.erasures:
+            self._begin(erasures)
+
+    def _begin(self, erasures: int) -> None:
+        self.erasures = erasures
         self.applied_seq = 0
         self.behaviour = Behaviour()
         self.purchases = Purchases()

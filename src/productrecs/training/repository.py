@@ -39,6 +39,7 @@ class Head:
     catalog_seq: int
     numbers: int
     model_id: str | None
+    erasures: int = 0  # how often a shopper was erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class TrainingRepository:
             store_heads.c.catalog_seq,
             store_heads.c.next_number,
             store_heads.c.model_id,
+            store_heads.c.erasures,
         ).where(store_heads.c.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         return None if row is None else Head(*row)

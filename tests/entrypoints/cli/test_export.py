@@ -126,7 +126,7 @@ def test_a_failed_export_leaves_no_file(
         message = "the disk is full"
         raise OSError(message)
 
-    monkeypatch.setattr(export_rows, "_said", breaks)
+    monkeypatch.setattr(export_rows, "said", breaks)
 
     result = shell.run("export", filled, "events", str(tmp_path / "events.jsonl"))
 

@@ -38,6 +38,7 @@ VERBS: Final = {
     "search-rules": "search_rules:search_rules",
     "serve": "serve:serve",
     "settings": "settings:settings",
+    "shopper": "shopper:shopper",
     "store": "store:store",
     "synonyms": "search_rules:synonyms",
     "train": "train:train",

@@ -22,7 +22,11 @@ from productrecs.entrypoints.cli.session import (
     print_json,
 )
 from productrecs.entrypoints.cli.source import progress
+from productrecs.entrypoints.services import build_services
+from productrecs.entrypoints.worker.erasing import eraser_of
+from productrecs.features.privacy.replay import erase_again
 from productrecs.records.orders.uploads.repository import files_needed
+from productrecs.settings import Settings
 from productrecs.storage.backup.archive import Advance
 from productrecs.storage.backup.disk import give_way
 from productrecs.storage.backup.make import Wish, make_backup
@@ -107,14 +111,29 @@ def restore(
             return
         place = Place(folder, settings.database_url, replace=force)
         restored = restore_backup(file, place, stages.begin)
+        forgotten = _erase_again(settings)
     manifest = restored.manifest
     facts = _facts(file, manifest, time.monotonic() - began)
+    facts["names_erased_again"] = forgotten
     facts["former_data"] = str(restored.aside) if restored.aside else None
     _tell(f"Restored {_told(manifest)} as of {manifest.made_at}", facts, as_json=as_json)
     if restored.aside and not as_json:
         click.echo(f"What was there before is in {restored.aside}; delete it when you may.")
+    if forgotten and not as_json:
+        click.echo(
+            f"Erased again: {counted(forgotten, 'name')} that had come back with it."
+        )
     if not as_json:
         click.echo("Start the service: it trains its models anew within seconds.")
+
+
+def _erase_again(settings: Settings) -> int:
+    """Erase whoever was erased since the backup was made; return how many names."""
+    services = build_services(settings)
+    try:
+        return erase_again(eraser_of(services))
+    finally:
+        services.close()
 
 
 class _Stages:

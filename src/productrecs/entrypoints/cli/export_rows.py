@@ -106,14 +106,15 @@ def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
         names = CatalogRepository(connection, store_id).ids_of(
             row["item"] for row in page if row["item"] is not None
         )
-    rows = [_event(row, names) for row in page]
+    rows = [event_fields(row, names) for row in page]
     return rows, page[-1]["seq"] if len(page) == PAGE else None
 
 
-def _event(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
+def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
+    """Return a row of the log as the import takes it; `names` tells the item ids."""
     kind = EventKind(row["kind"])
     item = names.get(row["item"])
-    told: Fields = {"event": kind.wire_name, **_who(row["shopper"], row["session"])}
+    told: Fields = {"event": kind.wire_name, **who(row["shopper"], row["session"])}
     if SUBJECTS[kind] is Subject.INDICATOR:
         told["item_id"] = row["term"]
     elif kind is EventKind.REC_IMPRESSION:
@@ -124,7 +125,7 @@ def _event(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
         told |= {"source": row["source"], "position": row["position"]}
     for name in ("value", "currency", "quantity", "widget"):
         told[name] = row[name]
-    return _said(told | {"timestamp": iso(row["ts"])})
+    return said(told | {"timestamp": iso(row["ts"])})
 
 
 def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
@@ -132,10 +133,10 @@ def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
         page = PurchaseRepository(connection, store_id).bought_by_event(after, PAGE)
         names = CatalogRepository(connection, store_id).ids_of(line.item for line in page)
     rows = [
-        _said(
+        said(
             {
                 "event": EventKind.BUY.wire_name,
-                **_who(line.shopper or "", line.session),
+                **who(line.shopper or "", line.session),
                 "item_id": names[line.item],
                 "order_id": line.order_id,
                 "value": line.total,
@@ -149,11 +150,13 @@ def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
     return rows, page[-1].seq if len(page) == PAGE else None
 
 
-def _who(shopper: str, session: str | None) -> Fields:
+def who(shopper: str, session: str | None) -> Fields:
+    """Return whose a fact is, as it was sent."""
     return {"user_id": None if shopper == session else shopper, "session_id": session}
 
 
-def _said(told: Fields) -> Fields:
+def said(told: Fields) -> Fields:
+    """Return the fields that say something."""
     return {name: value for name, value in told.items() if value is not None}
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.erasing import eraser_of
 from productrecs.entrypoints.worker.loop import JobRefusedError, Progress
 from productrecs.features.insights.attribution.attributor import (
     Attributor,
@@ -16,6 +17,7 @@ from productrecs.features.insights.attribution.attributor import (
 from productrecs.features.insights.customers.due import stores_to_work_out
 from productrecs.features.insights.customers.report import work_out
 from productrecs.features.insights.experiments.measure import measure
+from productrecs.features.privacy.repository import stores_under_way
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.resync import push_again
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
@@ -47,6 +49,7 @@ class StoreDuties:
         workshop = Workshop(services.database, services.models, services.clock)
         self._learner = Learner(workshop)
         self._attributor = Attributor(services.database, services.trails)
+        self._eraser = eraser_of(services)
 
     def all_stores(self) -> Sequence[StoreId]:
         """Return every store."""
@@ -127,6 +130,15 @@ class StoreDuties:
         day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
             ExplorationRepository(transaction, job.store_id).forget(day)
+
+    def stores_to_erase_in(self) -> Sequence[StoreId]:
+        """Return the stores where a shopper is being forgotten."""
+        with self._services.database.reading() as connection:
+            return stores_under_way(connection)
+
+    def erase_shoppers(self, job: Job, progress: Progress) -> None:
+        """Go on forgetting shoppers; what has to wait for a training goes on later."""
+        self._eraser.go_on(job.store_id, lambda: progress.stopping)
 
     def forget_receipts(self, job: Job, _progress: Progress) -> None:
         """Forget the ids of events that may come again: they are older than a week."""

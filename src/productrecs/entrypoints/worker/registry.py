@@ -18,6 +18,7 @@ def build_worker(services: Services) -> Worker:
     handlers: dict[str, Handler] = {
         "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean(queue),
+        "erase-shoppers": stores.erase_shoppers,
         "forget-explorations": stores.forget_explorations,
         "forget-receipts": stores.forget_receipts,
         "forget-searches": stores.forget_searches,
@@ -29,6 +30,9 @@ def build_worker(services: Services) -> Worker:
     duties = (
         Duty("attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute),
         Duty("clean-jobs", every=timedelta(hours=1)),
+        Duty(
+            "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_to_erase_in
+        ),
         Duty("forget-explorations", every=timedelta(days=1), stores=stores.all_stores),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),

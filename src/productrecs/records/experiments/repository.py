@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.erasures.repository import ErasedNameRepository
 from productrecs.records.experiments.explorations import Exploration
 from productrecs.records.experiments.exposures import Exposure
 from productrecs.storage.dialects import HotReader, upsert
@@ -94,18 +95,29 @@ class ExposureRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exposure]) -> None:
-        """Store exposures; of one that is there already the first stands."""
+        """Store exposures; of one that is there already the first stands.
+
+        None of whoever was erased; where only the first name was, the present one stands.
+        """
+        erased = ErasedNameRepository(self._transaction, self._store_id).among(
+            name for exposure in batch for name in (exposure.identity, exposure.unit)
+        )
         rows = [
             {
                 "store_id": self._store_id,
                 "identity": exposure.identity,
                 "test": exposure.test,
                 "arm": exposure.arm.value,
-                "unit": exposure.unit,
+                "unit": exposure.identity
+                if erased.covers(exposure.unit, exposure.first_at)
+                else exposure.unit,
                 "first_at": exposure.first_at,
             }
             for exposure in batch
+            if not erased.covers(exposure.identity, exposure.first_at)
         ]
+        if not rows:
+            return
         # One order of rows too.
         rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
         query = upsert(self._transaction, exposures).on_conflict_do_nothing()
@@ -133,8 +145,17 @@ class ExplorationRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exploration]) -> None:
-        """Store explorations; of one that is there already the first stands."""
-        rows = [asdict(one) | {"store_id": self._store_id} for one in batch]
+        """Store explorations but those of the erased; the first of each stands."""
+        erased = ErasedNameRepository(self._transaction, self._store_id).among(
+            one.shopper for one in batch
+        )
+        rows = [
+            asdict(one) | {"store_id": self._store_id}
+            for one in batch
+            if not erased.covers(one.shopper, one.first_at)
+        ]
+        if not rows:
+            return
         query = upsert(self._transaction, explorations).on_conflict_do_nothing()
         self._transaction.execute(query, rows)
 

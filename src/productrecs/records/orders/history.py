@@ -34,7 +34,7 @@ _SIGN_KINDS: Final = frozenset(
 )
 _LINK: Final = -1
 
-_HEAD_SQL: Final = "SELECT seq FROM store_heads WHERE store_id = ?"
+_HEAD_SQL: Final = "SELECT seq, erasures FROM store_heads WHERE store_id = ?"
 # `line_seq` apart from `seq` tells that an old line was changed.
 _NEWS_SQL: Final = f"""
     SELECT {_LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
@@ -177,6 +177,7 @@ class Histories:
         self._people: OrderedDict[str, History] = OrderedDict()
         self._names: dict[str, str] = {}  # as callers name them -> as whom they are known
         self._seen = -1  # up to where the log's news were taken
+        self._erasures = 0  # how many of the store's they know of
 
     def memory_bytes(self) -> int:
         """Return about how much memory they take."""
@@ -194,9 +195,13 @@ class Histories:
 
     def _hear_news(self, reader: HotReader) -> None:
         rows = reader.all(_HEAD_SQL, (self._store_id,))
-        head = rows[0][0] if rows else -1
+        head, erasures = rows[0] if rows else (-1, 0)
         if head == self._seen:
             return
+        if erasures != self._erasures:  # somebody is to be remembered no more
+            self._erasures = erasures
+            self._people.clear()
+            self._names.clear()
         if self._people:
             news = reader.all(_NEWS_SQL, (self._store_id, self._seen) * 3)
             if len(news) > _NEWS_LIMIT:  # an import, or a store nobody asked for long

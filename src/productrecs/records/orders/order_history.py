@@ -12,6 +12,7 @@ from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO
 
 from productrecs.core.ids import StoreId
+from productrecs.records.erasures.repository import erased_among
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.chunks import ChunkSize
 from productrecs.records.orders.csv_file import BrokenRow, Row, read_rows
@@ -104,6 +105,7 @@ class OrderHistory:
             locked = watch.monotonic()
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take(len(chunk))
+            chunk = _without_customers(log, chunk)
             items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
             customers = (line.customer_id for line in chunk if line.customer_id)
             repository = PurchaseRepository(transaction, self.store_id)
@@ -124,6 +126,21 @@ class OrderHistory:
         size.took(len(chunk), watch.monotonic() - locked)
         log.committed()
         return mark
+
+
+def _without_customers(
+    log: StoreLog, chunk: Sequence[HistoryLine]
+) -> Sequence[HistoryLine]:
+    """Return lines without the customers who were erased."""
+    erased = erased_among(log, (line.customer_id for line in chunk))
+    if not erased:
+        return chunk
+    return [
+        line._replace(customer_id=None)
+        if erased.covers(line.customer_id, line.ts_ms)
+        else line
+        for line in chunk
+    ]
 
 
 def _count(report: HistoryReport, mark: HistoryMark) -> None:

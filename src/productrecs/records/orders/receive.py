@@ -5,8 +5,10 @@ opens the transaction; nothing here commits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from productrecs.records.erasures.erased import Erased
+from productrecs.records.erasures.repository import erased_among
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.log import Placed, append, names_a_product
 from productrecs.records.events.repository import EventRepository
@@ -37,6 +39,7 @@ def receive_events(
 
     A group is what one object on the wire said (an impression shows many items): its
     `event_id` is asked for once. Events without a time of their own happened at `now_ms`.
+    Those of a shopper who was erased are left out, see `records/erasures`.
     """
     repository = EventRepository(log.transaction, log.store_id)
     first = log.take(sum(len(group) for group in groups))
@@ -48,6 +51,7 @@ def receive_events(
         or repository.admit(group[0].event_id, now_ms)
         for event in group
     ]
+    events = _without_erased(log, events, now_ms)
     if not events:
         return 0
     products = (event.item_id for event in events if names_a_product(event))
@@ -79,6 +83,7 @@ def receive_order(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
     receipt = purchases.admit(order.order_id, now_ms)
     if receipt is None:
         return Receipt(order.order_id, items_ingested=0, duplicate=True)
+    order = _without_customer(log, order, now_ms, repeated=receipt > 0)
     shoppers = Shoppers(EventRepository(log.transaction, log.store_id), [order])
     person = shoppers.meet(order, first)
     shoppers.settle()
@@ -112,6 +117,43 @@ def receive_order(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
         )
     ledger.write(log.database, shoppers.linked)
     return Receipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
+
+
+def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
+    """Return what may be stored of events: nothing of whoever was erased."""
+    names = (name for event in events for name in (event.user_id, event.session_id))
+    erased = erased_among(log, names)
+    if not erased:
+        return events
+    kept = (_without_names(event, erased, now_ms) for event in events)
+    return [event for event in kept if event is not None]
+
+
+def _without_names(event: NewEvent, erased: Erased, now_ms: int) -> NewEvent | None:
+    happened = now_ms if event.ts_ms is None else event.ts_ms
+    if erased.covers(event.shopper, happened):
+        return None
+    if erased.covers(event.session_id, happened):  # another customer, at their browser
+        return replace(event, session_id=None)
+    return event
+
+
+def _without_customer(
+    log: StoreLog, order: NewOrder, now_ms: int, *, repeated: bool
+) -> NewOrder:
+    """Return an order without those names that were erased.
+
+    One that is sent again tells of a past that is not known: it never brings a name back.
+    """
+    erased = erased_among(log, (order.user_id, order.session_id))
+    if not erased:
+        return order
+    happened = None if repeated else now_ms
+    if erased.covers(order.shopper, happened):
+        return replace(order, user_id=None, session_id=None)
+    if erased.covers(order.session_id, happened):
+        return replace(order, session_id=None)
+    return order
 
 
 def revenue(line: NewLine) -> float | None:

@@ -37,6 +37,7 @@ from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.looks import look_pictures, looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.pictures import pictures
+from productrecs.storage.tables.privacy import erased_names, erasures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.ranking import rankers
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
@@ -47,6 +48,8 @@ __all__ = [
     "attribution_marks",
     "counters",
     "credit_days",
+    "erased_names",
+    "erasures",
     "event_hours",
     "event_receipts",
     "events",

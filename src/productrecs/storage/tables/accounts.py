@@ -41,6 +41,8 @@ store_heads = sa.Table(
     sa.Column("visual_id", sa.String(64)),
     sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
+    # How often shoppers were erased: whoever remembers facts of the log begins anew.
+    sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 # How the merchant's own system is connected; a row from the first such call on.

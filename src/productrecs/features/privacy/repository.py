@@ -1,0 +1,369 @@
+"""The SQL of one shopper: where their names stand, and how they leave."""
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
+from productrecs.storage.tables import (
+    attribution_marks,
+    erasures,
+    events,
+    explorations,
+    exposures,
+    insights,
+    purchase_lines,
+    search_counts,
+    shopper_links,
+    store_heads,
+    uploads,
+)
+
+_CHUNK: Final = 400
+_TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
+_EMPTYING: Final = -1  # attribution reads the log from its beginning once more
+_BY_NAME: Final = "customers"  # the one result that tells of customers by their names
+_UNFINISHED: Final = ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """One time that somebody asked; `names` are there until their records are gone."""
+
+    erasure_id: int
+    asked_at: int
+    names: tuple[str, ...]
+    events: int
+    lines: int
+    cleared_seq: int | None
+    done_at: int | None
+
+
+class ShopperRepository:
+    """One store's shoppers by name, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return every name of a shopper: the customer first, then their sessions."""
+        links = shopper_links.c
+        query = sa.select(links.customer).where(
+            links.store_id == self._store_id, links.session == name
+        )
+        customer = self._transaction.execute(query).scalar() or name
+        query = (
+            sa.select(links.session)
+            .where(links.store_id == self._store_id, links.customer == customer)
+            .order_by(links.since_seq, links.session)
+        )
+        sessions = self._transaction.execute(query).scalars()
+        return tuple(dict.fromkeys((customer, *sessions, name)))
+
+    def rows(self, table: sa.Table, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table that are this shopper's, in its order."""
+        column = _PERSON[table]
+        for some in _chunks(names):
+            query = (
+                sa.select(table)
+                .where(table.c.store_id == self._store_id, column.in_(some))
+                .order_by(*table.primary_key.columns)
+                .execution_options(stream_results=True)
+            )
+            for row in self._transaction.execute(query):
+                yield row._asdict()
+
+    def typed(self, names: Sequence[str]) -> set[str]:
+        """Return what they searched for, in their own words."""
+        found: set[str] = set()
+        for some in _chunks(names):
+            query = (
+                sa.select(events.c.term)
+                .where(
+                    events.c.store_id == self._store_id,
+                    events.c.person.in_(some),
+                    events.c.kind.in_(_TYPED),
+                    events.c.term.is_not(None),
+                )
+                .distinct()
+            )
+            found.update(self._transaction.execute(query).scalars())
+        return found
+
+    def forget_searches(self, texts: Sequence[str], few: int) -> None:
+        """Delete the counts of these texts where fewer than `few` ever searched for it."""
+        counts = search_counts.c
+        intents: set[str] = set()
+        for some in _chunks(texts):
+            query = sa.select(counts.intent).where(
+                counts.store_id == self._store_id, counts.text.in_(some)
+            )
+            intents.update(self._transaction.execute(query).scalars())
+        for some in _chunks(sorted(intents)):
+            rare = (
+                sa.select(counts.intent)
+                .where(counts.store_id == self._store_id, counts.intent.in_(some))
+                .group_by(counts.intent)
+                .having(sa.func.sum(counts.searches) < few)
+            )
+            found = list(self._transaction.execute(rare).scalars())
+            gone = search_counts.delete().where(
+                counts.store_id == self._store_id, counts.intent.in_(found)
+            )
+            self._transaction.execute(gone)
+
+    def delete_events(self, names: Sequence[str], most: int) -> int:
+        """Delete up to `most` of their events; return how many that were."""
+        for some in _chunks(names):
+            found = (
+                sa.select(events.c.seq)
+                .where(events.c.store_id == self._store_id, events.c.person.in_(some))
+                .limit(most)
+            )
+            gone = events.delete().where(
+                events.c.store_id == self._store_id, events.c.seq.in_(found)
+            )
+            if count := self._transaction.execute(gone).rowcount:
+                return count
+        return 0
+
+    def unname_lines(self, names: Sequence[str], most: int) -> int:
+        """Take the customer off up to `most` lines they bought; return how many."""
+        for some in _chunks(names):
+            found = (
+                sa.select(purchase_lines.c.line_seq)
+                .where(
+                    purchase_lines.c.store_id == self._store_id,
+                    purchase_lines.c.person.in_(some),
+                )
+                .limit(most)
+            )
+            changed = (
+                purchase_lines.update()
+                .where(
+                    purchase_lines.c.store_id == self._store_id,
+                    purchase_lines.c.line_seq.in_(found),
+                )
+                .values(shopper=None, person=None, session=None)
+            )
+            if count := self._transaction.execute(changed).rowcount:
+                return count
+        return 0
+
+    def borrowed(self, table: sa.Table, names: Sequence[str]) -> list[int]:
+        """Return the keys of another customer's facts that came by a session of theirs.
+
+        Reads all of the store's rows: there is no index of sessions.
+        """
+        key = _KEY[table]
+        return [
+            int(found)
+            for some in _chunks(names)
+            for found in self._transaction.execute(
+                sa.select(key).where(
+                    table.c.store_id == self._store_id, table.c.session.in_(some)
+                )
+            ).scalars()
+        ]
+
+    def unname_sessions(self, table: sa.Table, keys: Sequence[int]) -> None:
+        """Take the session off these facts, which are another customer's."""
+        for some in _chunks(keys):
+            changed = table.update().where(
+                table.c.store_id == self._store_id, _KEY[table].in_(some)
+            )
+            self._transaction.execute(changed.values(session=None))
+
+    def forget_tests(self, names: Sequence[str]) -> None:
+        """Delete in which arm they stood and what lists tried with them.
+
+        Where another's first name was one of theirs, that other goes on by their own.
+        """
+        for some in _chunks(names):
+            for table in (exposures, explorations):
+                gone = table.delete().where(
+                    table.c.store_id == self._store_id, _PERSON[table].in_(some)
+                )
+                self._transaction.execute(gone)
+            others = exposures.update().where(
+                exposures.c.store_id == self._store_id, exposures.c.unit.in_(some)
+            )
+            self._transaction.execute(others.values(unit=exposures.c.identity))
+
+    def forget_complaints(self, names: Sequence[str]) -> None:
+        """Delete from reports of uploads whatever quotes one of the names."""
+        told = uploads.c
+        query = sa.select(told.upload_id, told.errors).where(
+            told.store_id == self._store_id, told.errors != "[]"
+        )
+        for upload_id, errors in self._transaction.execute(query).all():
+            before = json.loads(errors)
+            after = [one for one in before if not any(name in one[1] for name in names)]
+            if len(after) < len(before):
+                changed = uploads.update().where(
+                    told.store_id == self._store_id, told.upload_id == upload_id
+                )
+                self._transaction.execute(changed.values(errors=json.dumps(after)))
+
+    def unlink(self, names: Sequence[str]) -> None:
+        """Delete what led from one of the names to another; the last step of all."""
+        links = shopper_links.c
+        for some in _chunks(names):
+            gone = shopper_links.delete().where(
+                links.store_id == self._store_id,
+                links.session.in_(some) | links.customer.in_(some),
+            )
+            self._transaction.execute(gone)
+
+    def begin_views_anew(self) -> None:
+        """Let attribution and customers be worked out from what the log says now."""
+        marks = attribution_marks.update().where(
+            attribution_marks.c.store_id == self._store_id
+        )
+        self._transaction.execute(marks.values(seq=_EMPTYING))
+        gone = insights.delete().where(
+            insights.c.store_id == self._store_id, insights.c.name == _BY_NAME
+        )
+        self._transaction.execute(gone)
+
+    def uploads_before(self, moment_ms: int) -> int:
+        """Return how many files handed in until then are not imported to their end."""
+        query = sa.select(sa.func.count()).where(
+            uploads.c.store_id == self._store_id,
+            uploads.c.status.in_(_UNFINISHED),
+            uploads.c.submitted_at <= moment_ms,
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+
+class ErasureRepository:
+    """One store's erasures, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def all(self) -> list[Erasure]:
+        """Return every erasure, the oldest first."""
+        kept = erasures.c
+        query = (
+            sa.select(
+                kept.erasure_id,
+                kept.asked_at,
+                kept.names,
+                kept.events,
+                kept.lines,
+                kept.cleared_seq,
+                kept.done_at,
+            )
+            .where(kept.store_id == self._store_id)
+            .order_by(kept.erasure_id)
+        )
+        return [
+            Erasure(row[0], row[1], tuple(json.loads(row[2] or "[]")), *row[3:])
+            for row in self._transaction.execute(query)
+        ]
+
+    def add(self, erasure_id: int, asked_at: int, names: Sequence[str]) -> None:
+        """Store an erasure that begins; whoever remembers facts learns of it."""
+        row = erasures.insert().values(
+            store_id=self._store_id,
+            erasure_id=erasure_id,
+            asked_at=asked_at,
+            names=json.dumps(names),
+            events=0,
+            lines=0,
+        )
+        self._transaction.execute(row)
+        self._tell()
+
+    def count(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
+        """Add to what an erasure did so far."""
+        kept = erasures.c
+        changed = erasures.update().where(
+            kept.store_id == self._store_id, kept.erasure_id == erasure_id
+        )
+        self._transaction.execute(
+            changed.values(
+                events=kept.events + events_gone, lines=kept.lines + lines_changed
+            )
+        )
+
+    def clear(self, erasure_id: int, seq: int) -> None:
+        """Note that all their records are gone, and forget the names themselves."""
+        kept = erasures.c
+        changed = erasures.update().where(
+            kept.store_id == self._store_id, kept.erasure_id == erasure_id
+        )
+        self._transaction.execute(changed.values(names=None, cleared_seq=seq))
+        self._tell()
+
+    def finish(self, erasure_id: int, now_ms: int) -> None:
+        """Note that nothing is left that was made from them either."""
+        kept = erasures.c
+        changed = erasures.update().where(
+            kept.store_id == self._store_id,
+            kept.erasure_id == erasure_id,
+            kept.done_at.is_(None),
+        )
+        self._transaction.execute(changed.values(done_at=now_ms))
+
+    def _tell(self) -> None:
+        head = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        self._transaction.execute(head.values(erasures=store_heads.c.erasures + 1))
+
+
+def stores_under_way(connection: sa.Connection) -> list[StoreId]:
+    """Return every store of the installation with an erasure that is not done."""
+    query = (
+        sa.select(erasures.c.store_id)
+        .where(erasures.c.done_at.is_(None))
+        .distinct()
+        .order_by(erasures.c.store_id)
+    )
+    return [StoreId(store_id) for store_id in connection.execute(query).scalars()]
+
+
+def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
+    """Yield every name that a store's records hold, some of them several times."""
+    for table, name in (
+        (events, "person"),
+        (events, "session"),
+        (purchase_lines, "person"),
+        (purchase_lines, "session"),
+        (shopper_links, "session"),
+        (shopper_links, "customer"),
+        (exposures, "identity"),
+        (explorations, "shopper"),
+    ):
+        query = (
+            sa.select(table.c[name])
+            .where(table.c.store_id == store_id, table.c[name].is_not(None))
+            .distinct()
+            .execution_options(stream_results=True)
+        )
+        yield from connection.execute(query).scalars()
+
+
+_PERSON: Final = {
+    events: events.c.person,
+    purchase_lines: purchase_lines.c.person,
+    shopper_links: shopper_links.c.customer,
+    exposures: exposures.c.identity,
+    explorations: explorations.c.shopper,
+}
+_KEY: Final = {events: events.c.seq, purchase_lines: purchase_lines.c.line_seq}
+
+
+def _chunks(values: Sequence[Any]) -> Iterator[list[Any]]:
+    remaining = iter(values)
+    while some := list(itertools.islice(remaining, _CHUNK)):
+        yield some

@@ -1,0 +1,63 @@
+"""The SQL of erased names."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.erasures.erased import NOBODY, Erased, digest_of, named
+from productrecs.storage.bare import bare
+from productrecs.storage.dialects import upsert
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import erased_names
+
+_MOMENTS: Final = ("erased_names", "name", "erased_at")
+
+
+class ErasedNameRepository:
+    """One store's erased names, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def among(self, names: Iterable[str | None]) -> Erased:
+        """Return which of `names` were erased, and when."""
+        digests = {digest_of(self._store_id, name): name for name in named(names)}
+        if not digests:
+            return NOBODY
+        found = bare(self._transaction).mapped(_MOMENTS, self._store_id, digests)
+        return Erased({digests[digest]: int(at) for digest, at in found.items()})
+
+    def moments(self) -> dict[str, int]:
+        """Return when each name was erased, by its digest."""
+        query = sa.select(erased_names.c.name, erased_names.c.erased_at).where(
+            erased_names.c.store_id == self._store_id
+        )
+        return {row[0]: int(row[1]) for row in self._transaction.execute(query)}
+
+    def add(self, moments: Mapping[str, int]) -> None:
+        """Note digests with the moment of their erasure; the latest of each counts."""
+        added = upsert(self._transaction, erased_names)
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "name"],
+            set_={"erased_at": added.excluded.erased_at},
+            where=erased_names.c.erased_at < added.excluded.erased_at,
+        )
+        rows = [
+            {"store_id": self._store_id, "name": digest, "erased_at": moment}
+            for digest, moment in sorted(moments.items())
+        ]
+        self._transaction.execute(query, rows)
+
+
+def erased_among(log: StoreLog, names: Iterable[str | None]) -> Erased:
+    """Return which of `names` were erased; the head must be locked before.
+
+    Costs nothing in a store where nobody ever was.
+    """
+    if not log.erasures:
+        return NOBODY
+    return ErasedNameRepository(log.transaction, log.store_id).among(names)

@@ -1,0 +1,281 @@
+"""Is whatever a store tells us, in whatever order, kept as the rules say?
+
+A state machine does the same on a database and in `reference.py`, step by step, with few
+names and ids so that they meet often, and compares all of it after every step.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from datetime import UTC
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from productrecs.core.clock import iso
+from productrecs.core.errors import UnknownItemError
+from productrecs.features.privacy.erase import Eraser
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import delete, push
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.events.event import KINDS, EventKind, NewEvent
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.history import Histories
+from productrecs.records.orders.order import NewLine, NewOrder
+from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.storage.store_log import ItemNumbers, StoreLog
+from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.tenancy.accounts.registration import Registration, register
+from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+NOON: Final = 1_772_366_400_000
+NUMBERS: Final = itertools.count()
+ITEMS: Final = st.sampled_from(["a", "b", "c"])
+ORDERS: Final = st.sampled_from(["o-1", "o-2"])
+USERS: Final = st.sampled_from([None, "anna", "ben", "s_1"])  # one shop names sessions so
+SESSIONS: Final = st.sampled_from([None, "s_1", "s_2", "s_3"])
+NAMED: Final = st.tuples(USERS, SESSIONS).filter(any)
+QUANTITIES: Final = st.sampled_from([None, 1, 3])
+EVENT_IDS: Final = st.sampled_from([None, None, "e-1", "e-2"])
+WAITS: Final = st.sampled_from([1, 3_600_000, DAY_MS, WEEK_MS - 1, WEEK_MS])
+
+
+class Store(RuleBasedStateMachine):
+    """One store of a database, and what should be in it."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        super().__init__()
+        self.database = database
+        self.now = NOON
+        wanted = Registration(f"shop-{next(NUMBERS)}.example")
+        self.store, _ = register(database, wanted, lambda: NOON)
+        self.expected = Reference()
+        self.numbers = ItemNumbers()
+        self.reader = database.hot_reader()
+        self.remembered = Histories(self.store.store_id)
+        self.eraser = Eraser(database, folder, folder, folder, lambda: self.now)
+
+    def teardown(self) -> None:
+        self.reader.close()
+
+    @rule(wait=WAITS)
+    def time_passes(self, wait: int) -> None:
+        self.now += wait
+
+    @rule(item=ITEMS, price=st.sampled_from([None, 5.0, 7.5]))
+    def push(self, item: str, price: float | None) -> None:
+        patch = ItemPatch(item, {} if price is None else {"price": price})
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            pushed = push(log, [patch], self.now)
+
+        assert (pushed.created, pushed.total) == self.expected.push(item, price)
+
+    @rule(item=ITEMS)
+    def delete(self, item: str) -> None:
+        was_there = True
+        try:
+            with self.database.transaction() as transaction:
+                log = StoreLog(self.database, transaction, self.store.store_id)
+                delete(log, item, self.now)
+        except UnknownItemError:
+            was_there = False
+
+        assert was_there == self.expected.delete(item)
+
+    @rule(
+        kind=st.sampled_from(["detail-page-view", "add-to-cart", "buy"]),
+        item=ITEMS,
+        who=NAMED,
+        event_id=EVENT_IDS,
+        order=st.one_of(st.none(), ORDERS),
+    )
+    def event(
+        self,
+        kind: str,
+        item: str,
+        who: tuple[str | None, str | None],
+        event_id: str | None,
+        order: str | None,
+    ) -> None:
+        order = order if kind == "buy" else None
+        event = NewEvent(
+            KINDS[kind],
+            item_id=item,
+            user_id=who[0],
+            session_id=who[1],
+            event_id=event_id,
+            order_id=order,
+        )
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            receive_events(log, [[event]], self.now)
+
+        self.expected.event(kind, item, *who, self.now, event_id, order)
+
+    @rule(
+        order=ORDERS,
+        lines=st.lists(st.tuples(ITEMS, QUANTITIES), min_size=1, max_size=3),
+        user=USERS,
+        session=SESSIONS,
+    )
+    def order(
+        self,
+        order: str,
+        lines: list[tuple[str, int | None]],
+        user: str | None,
+        session: str | None,
+    ) -> None:
+        new = NewOrder(order, tuple(NewLine(*line) for line in lines), user, session)
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            told = receive_order(log, new, self.now)
+
+        assert told.duplicate == self.expected.order(order, lines, user, session, self.now)
+
+    @rule(
+        order=ORDERS, item=ITEMS, customer=USERS, quantity=QUANTITIES, dated=st.booleans()
+    )
+    def history(
+        self,
+        order: str,
+        item: str,
+        customer: str | None,
+        quantity: int | None,
+        *,
+        dated: bool,
+    ) -> None:
+        ts = self.now - 3 * DAY_MS if dated else None
+        cells = (order, item, customer, iso(ts) if ts else None, quantity)
+        text = "order_id,item_id,customer_id,timestamp,quantity\n" + ",".join(
+            "" if cell is None else str(cell) for cell in cells
+        )
+        file = io.BytesIO(text.encode())
+        OrderHistory(self.database, self.numbers, self.store.store_id, UTC, self.now).run(
+            file
+        )
+
+        self.expected.history(order, item, customer, quantity, ts)
+
+    @rule(name=st.sampled_from(["anna", "ben", "s_1", "s_2"]))
+    def erase(self, name: str) -> None:
+        self.eraser.ask(self.store.store_id, name)
+        self.eraser.go_on(self.store.store_id)
+
+        self.expected.erase(name, self.now)
+        assert not self.remembered.of(name, self.reader).bought
+
+    @invariant()
+    def all_is_as_it_should_be(self) -> None:
+        with self.database.reading() as connection:
+            names: dict[int, str] = {
+                row[0]: row[1]
+                for row in connection.execute(
+                    sa.select(items.c.number, items.c.item_id).where(
+                        items.c.store_id == self.store.store_id
+                    )
+                )
+            }
+            log = [
+                Fact(
+                    EventKind(row.kind).wire_name,
+                    names[row.item],
+                    row.person,
+                    row.session,
+                    row.ts,
+                )
+                for row in connection.execute(
+                    sa.select(events)
+                    .where(events.c.store_id == self.store.store_id)
+                    .order_by(events.c.seq)
+                )
+            ]
+            lines = [
+                Line(
+                    row.order_id or "",
+                    row.receipt,
+                    names[row.item],
+                    row.channel,
+                    row.quantity,
+                    row.person,
+                    row.session,
+                )
+                for row in connection.execute(
+                    sa.select(purchase_lines).where(
+                        purchase_lines.c.store_id == self.store.store_id,
+                        purchase_lines.c.void.is_(False),
+                    )
+                )
+            ]
+            size = CatalogRepository(connection, self.store.store_id).size()
+            catalog = {
+                one.item.item_id: one.item.price
+                for one in CatalogRepository(connection, self.store.store_id).page(-1, 9)
+            }
+        assert log == self.expected.log
+        assert sorted(lines, key=repr) == sorted(self.expected.lines, key=repr)
+        assert (size, catalog) == (len(self.expected.items), self.expected.items)
+        fresh = Histories(self.store.store_id)
+        for name in ("anna", "s_1"):
+            bought = sorted(names[item] for item in fresh.of(name, self.reader).bought)
+            assert bought == self.expected.bought(name)
+
+
+def check(database: Database, folder: Path, sequences: int, steps: int) -> None:
+    run_state_machine_as_test(
+        lambda: Store(database, folder),
+        settings=settings(
+            max_examples=sequences,
+            stateful_step_count=steps,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("sequences", "steps"),
+    [(25, 30), pytest.param(10_000, 50, marks=pytest.mark.trust)],
+)
+def test_every_sequence_ends_as_the_rules_say(
+    database: Database, tmp_path: Path, sequences: int, steps: int
+) -> None:
+    check(database, tmp_path, sequences, steps)
+
+
+@pytest.mark.parametrize("fault", ["events twice", "an order too late", "a link forgotten"])
+def test_control_a_store_that_breaks_a_rule_is_found(
+    sqlite_database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+) -> None:
+    if fault == "events twice":
+        monkeypatch.setattr(EventRepository, "admit", lambda *_: True)
+    elif fault == "an order too late":
+        monkeypatch.setattr(
+            "productrecs.records.orders.repository.IDEMPOTENCY_WINDOW_MS", WEEK_MS + 1
+        )
+    else:
+        monkeypatch.setattr(EventRepository, "link", lambda *_: None)
+
+    with pytest.raises(AssertionError):
+        check(sqlite_database, tmp_path, 200, 30)
