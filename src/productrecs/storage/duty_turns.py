@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from productrecs.core.clock import MINUTE_MS, Clock
+from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.job_queue import JobQueue, NewJob
+from productrecs.storage.job_queue import INSTALLATION, JobQueue, NewJob
+from productrecs.storage.tables import stores
 from productrecs.storage.tables.jobs import duties
 
 
@@ -40,11 +42,12 @@ class DutyTurns:
         if not due:
             return 0
         with self._database.transaction() as transaction:
+            there = _still_there(transaction, [job.store_id for job in due])
             # In one order, so that two workers never wait for each other's rows.
             taken = [
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
-                if self._take(transaction, duty, every_ms, job)
+                if job.store_id in there and self._take(transaction, duty, every_ms, job)
             ]
             for job in taken:
                 self._queue.enqueue(transaction, job)
@@ -63,6 +66,18 @@ class DutyTurns:
             where=_has_come(now, every_ms),
         ).returning(duties.c.duty)
         return transaction.execute(query).first() is not None
+
+
+def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> set[StoreId]:
+    """Return the stores that are not deleted, nor can be before the transaction ends."""
+    query = (
+        sa.select(stores.c.store_id)
+        .where(stores.c.store_id.in_(store_ids))
+        .order_by(stores.c.store_id)
+        .with_for_update(read=True, key_share=True)
+    )
+    found = transaction.execute(query).scalars()
+    return {INSTALLATION, *(StoreId(store_id) for store_id in found)}
 
 
 def _has_come(now: int, every_ms: int) -> sa.ColumnElement[bool]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +79,12 @@ def train_store(
         settings_hash=settings_hash(store.settings),
         trained_at=now_ms,
     )
-    with workshop.database.transaction() as transaction:
-        TrainingRepository(transaction, store.store_id).serve(model)
+    try:
+        with workshop.database.transaction() as transaction:
+            TrainingRepository(transaction, store.store_id).serve(model)
+    except StoreGoneError:
+        shutil.rmtree(folder, ignore_errors=True)  # whoever deleted it found none of it
+        raise
     forget_others(folder, _kept(head, model_id))
     progress(1.0)
     return model

@@ -10,6 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.bare import bare
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
+from productrecs.tenancy.accounts.repository import AccountRepository
 
 _PAGE: Final = 50_000
 _LOOKED_AT: Final = 1_000
@@ -227,7 +228,12 @@ class TrainingRepository:
         return found
 
     def serve(self, model: TrainedModel) -> None:
-        """Let `model` serve from now on, unless one that knows more does already."""
+        """Let `model` serve from now on, unless one that knows more does already.
+
+        Raises:
+            StoreGoneError: when the store was deleted meanwhile.
+        """
+        AccountRepository(self._transaction).hold(self._store_id)
         mine = models.c.store_id == self._store_id
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(head.values(seq=store_heads.c.seq))  # others wait here

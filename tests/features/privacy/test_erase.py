@@ -15,6 +15,7 @@ from productrecs.features.privacy import ledger
 from productrecs.features.privacy.erase import Eraser
 from productrecs.features.privacy.records import names_of, records_of
 from productrecs.features.privacy.replay import erase_again
+from productrecs.features.privacy.repository import ErasureRepository
 from productrecs.records.erasures.erased import GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.assignment import Arm
@@ -47,6 +48,7 @@ from tests.features.insights.shop import NOON, Shop, buy, cart, click
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
 
 LATER = NOON + 1_000
@@ -71,14 +73,17 @@ class Installation:
     eraser: Eraser
 
     @property
-    def store_id(self) -> Any:
+    def store_id(self) -> StoreId:
+        """Whose shoppers are erased."""
         return self.shop.store.store_id
 
     def erase(self, name: str = ME) -> None:
+        """Forget a shopper, as far as that can be done at once."""
         self.eraser.ask(self.store_id, name)
         self.eraser.go_on(self.store_id)
 
     def train(self, inputs: TrainingInputs | None = None) -> None:
+        """Learn what the log says by now."""
         workshop = Workshop(self.shop.database, self.eraser.models, lambda: LATER)
         train_store(workshop, self.shop.store, inputs or TrainingInputs(), lambda _: None)
 
@@ -249,16 +254,16 @@ def test_it_goes_on_wherever_it_broke_off(
     live(place.shop)
     steps = 0
 
-    def breaks(self: Eraser, *given: Any) -> bool:
+    def breaks(self: ErasureRepository, *given: Any, **more: Any) -> None:
         nonlocal steps
         steps += 1
         if steps % 2:
             raise StorageBusyError("as if the process had died here")
-        return some(self, *given)
+        count(self, *given, **more)
 
-    some = Eraser._clear_some
+    count = ErasureRepository.count
     monkeypatch.setattr("productrecs.features.privacy.erase.AT_ONCE", 2)
-    monkeypatch.setattr(Eraser, "_clear_some", breaks)
+    monkeypatch.setattr(ErasureRepository, "count", breaks)
     place.eraser.ask(place.store_id, ME)
     for _ in range(20):
         try:

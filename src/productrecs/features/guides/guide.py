@@ -142,6 +142,12 @@ GUIDES: Final = (
         "What a plan allows, what counts, and what pages see when it is used up.",
         _RUN,
     ),
+    Guide(
+        "privacy",
+        "Privacy: what is kept",
+        "What is kept of a shopper, how to hand it out, and how to forget it.",
+        _RUN,
+    ),
     Guide("cli", "Command line", "Every verb of `productrecs`, with its options.", _RUN),
     Guide(
         "operations",

@@ -24,6 +24,7 @@ from productrecs.features.recommendations.sources import Placement, recipe_of
 from productrecs.features.recommendations.traits import TRAITS, Scene, traits_of
 from productrecs.records.catalog.view import CatalogView
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.constants import Constants
@@ -101,6 +102,7 @@ def learn_order(
         {name: array.tolist() for name, array in trees.to_arrays().items()},
     )
     with database.transaction() as transaction:
+        AccountRepository(transaction).hold(store.store_id)
         RankingRepository(transaction, store.store_id).store(ranker)
     return finding
 

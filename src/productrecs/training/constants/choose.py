@@ -7,6 +7,7 @@ from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreGoneError
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.constants import Constants
 from productrecs.training.constants.orders import CARTS, EXPONENTS, PAGES, choose_companions
@@ -70,6 +71,7 @@ def choose_constants(
         head.seq,
     )
     with database.transaction() as transaction:
+        AccountRepository(transaction).hold(store.store_id)
         ConstantsRepository(transaction, store.store_id).keep(found)
     tell(1.0)
     return found

@@ -18,6 +18,7 @@ from productrecs.features.insights.customers.segments import (
     customers,
 )
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 LISTED: Final = 1_000
@@ -59,7 +60,11 @@ _PEOPLE: Final = (
 
 
 def work_out(database: Database, store: Store, now_ms: int) -> WorkedOut:
-    """Work out and keep who the store's customers are; reads all of their lines."""
+    """Work out and keep who the store's customers are; reads all of their lines.
+
+    Raises:
+        StoreGoneError: when the store was deleted meanwhile.
+    """
     zone = store.settings.zone
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     with database.reading() as connection:
@@ -68,6 +73,7 @@ def work_out(database: Database, store: Store, now_ms: int) -> WorkedOut:
         found = customers(repository.lines(), store.settings.currency, zone, today)
     worked_out = WorkedOut(now_ms, head, {"sums": _summed(found), "people": _listed(found)})
     with database.transaction(synced=False) as transaction:
+        AccountRepository(transaction).hold(store.store_id)
         CustomerRepository(transaction, store.store_id).keep(worked_out)
     return worked_out
 

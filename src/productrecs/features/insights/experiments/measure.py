@@ -27,6 +27,7 @@ from productrecs.features.insights.experiments.visitors import (
     visitors,
 )
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 METRICS: Final = ("conversion", "revenue")
@@ -40,6 +41,9 @@ def measure(database: Database, store: Store, test: str, now_ms: int) -> Stored:
     """Work out and keep the result of a test as it is now.
 
     Reads all purchases since 90 days before the test: seconds where these are very many.
+
+    Raises:
+        StoreGoneError: when the store was deleted meanwhile.
     """
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)
@@ -50,6 +54,7 @@ def measure(database: Database, store: Store, test: str, now_ms: int) -> Stored:
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     stored = Stored(test, today.date().isoformat(), now_ms, result(found, share, now_ms))
     with database.transaction(synced=False) as transaction:
+        AccountRepository(transaction).hold(store.store_id)
         ExperimentRepository(transaction, store.store_id).keep(stored)
     return stored
 

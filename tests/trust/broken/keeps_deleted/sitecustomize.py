@@ -1,0 +1,21 @@
+"""A service whose database leaves deleted content where it lies: for the test of erasure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from productrecs.storage import checkpointing, dialects, sqlite_connection
+
+if TYPE_CHECKING:
+    from productrecs.storage.apsw_dbapi import Connection
+
+_prepare = sqlite_connection.prepare
+
+
+def _careless(connection: Connection, log_pages: int = 8_000) -> None:
+    _prepare(connection, log_pages)
+    connection.apsw.execute("PRAGMA secure_delete = OFF").fetchall()
+
+
+for _module in (sqlite_connection, dialects, checkpointing):
+    _module.__dict__["prepare"] = _careless  # the fault itself
