@@ -52,13 +52,17 @@ class Tally:
 
     latencies: dict[str, list[float]] = field(default_factory=dict)
     statuses: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)  # by class: no 200
     body_bytes: int = 0
     empty: int = 0
 
     def note(self, letter: str, latency: float, reply: bytes) -> None:
         """Count one whole reply."""
         self.latencies.setdefault(letter, []).append(latency)
-        self.statuses[reply[9:12].decode("ascii", "replace")] += 1
+        status = reply[9:12].decode("ascii", "replace")
+        self.statuses[status] += 1
+        if status != "200":
+            self.refused[letter] += 1
         self.body_bytes += len(reply)
         if reply.endswith(b":[]}"):
             self.empty += 1
@@ -198,6 +202,7 @@ def summary(tally: Tally, seconds: float, cpu: float) -> dict[str, object]:
             "p99_ms": 1000 * quantile(ordered, 0.99),
             "p999_ms": 1000 * quantile(ordered, 0.999),
             "max_ms": 1000 * ordered[-1],
+            "refused": tally.refused[letter],
         }
     total = sum(tally.statuses.values())
     return {

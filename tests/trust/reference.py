@@ -180,7 +180,7 @@ class Reference:
 
     def _is_erased(self, name: str | None, ts: int | None) -> bool:
         at = self.erased.get(name or "")
-        return at is not None and (ts is None or ts < at + DAY_MS)
+        return at is not None and (ts is None or ts < at + WEEK_MS)
 
     def _meet(self, user: str | None, session: str | None) -> str | None:
         if user is None:

@@ -77,10 +77,12 @@ class Store(RuleBasedStateMachine):
 
     @rule(wait=WAITS)
     def time_passes(self, wait: int) -> None:
+        """Let a moment pass, or a week."""
         self.now += wait
 
     @rule(item=ITEMS, price=st.sampled_from([None, 5.0, 7.5]))
     def push(self, item: str, price: float | None) -> None:
+        """Push an item."""
         patch = ItemPatch(item, {} if price is None else {"price": price})
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
@@ -90,6 +92,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(item=ITEMS)
     def delete(self, item: str) -> None:
+        """Delete one."""
         was_there = True
         try:
             with self.database.transaction() as transaction:
@@ -115,6 +118,7 @@ class Store(RuleBasedStateMachine):
         event_id: str | None,
         order: str | None,
     ) -> None:
+        """Send an event."""
         order = order if kind == "buy" else None
         event = NewEvent(
             KINDS[kind],
@@ -143,6 +147,7 @@ class Store(RuleBasedStateMachine):
         user: str | None,
         session: str | None,
     ) -> None:
+        """Sync an order."""
         new = NewOrder(order, tuple(NewLine(*line) for line in lines), user, session)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
@@ -162,6 +167,7 @@ class Store(RuleBasedStateMachine):
         *,
         dated: bool,
     ) -> None:
+        """Import a row of past orders."""
         ts = self.now - 3 * DAY_MS if dated else None
         cells = (order, item, customer, iso(ts) if ts else None, quantity)
         text = "order_id,item_id,customer_id,timestamp,quantity\n" + ",".join(
@@ -176,6 +182,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(["anna", "ben", "s_1", "s_2"]))
     def erase(self, name: str) -> None:
+        """Forget a shopper."""
         self.eraser.ask(self.store.store_id, name)
         self.eraser.go_on(self.store.store_id)
 
@@ -184,6 +191,7 @@ class Store(RuleBasedStateMachine):
 
     @invariant()
     def all_is_as_it_should_be(self) -> None:
+        """Compare everything."""
         with self.database.reading() as connection:
             names: dict[int, str] = {
                 row[0]: row[1]

@@ -71,7 +71,9 @@ def train_store(
     arrays |= _order(workshop, store)
     progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
-    model_id = publish_arrays(folder, arrays, {"applied_seq": head.seq})
+    model_id = publish_arrays(
+        folder, arrays, {"store_id": store.store_id, "applied_seq": head.seq}
+    )
     model = TrainedModel(
         model_id=model_id,
         applied_seq=head.seq,

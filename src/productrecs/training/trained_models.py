@@ -44,12 +44,16 @@ class TrainedModels:
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
-        """Map a published model into memory.
+        """Map a published model of the store that `folder` is named after into memory.
 
         Raises:
-            BrokenModelError: when its files are damaged; the last good one should serve.
+            BrokenModelError: when its files are damaged, or another store's; the last good
+                one should serve.
         """
-        arrays, _ = open_arrays(folder / model_id)
+        arrays, facts = open_arrays(folder / model_id)
+        if facts.get("store_id", folder.name) != folder.name:  # older ones do not say
+            message = f"model {model_id} is another store's"
+            raise BrokenModelError(message)
         try:
             return cls.of(model_id, arrays)
         except (KeyError, ValueError, TypeError) as error:

@@ -232,7 +232,7 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
     assert len(column(shop, purchase_lines.c.order_id)) == rows + 1  # their new order
 
 
-def test_a_day_later_they_are_a_new_acquaintance_whose_past_stays_away(
+def test_a_week_later_they_are_a_new_acquaintance_whose_past_stays_away(
     place: Installation,
 ) -> None:
     shop = place.shop

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.errors import ProductRecsError
+from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.cards import make_card
 from productrecs.entrypoints.http.replies import ReplyCache
@@ -30,6 +30,7 @@ from productrecs.records.catalog.view import CatalogView
 from productrecs.records.merchandising.view import RulesView
 from productrecs.records.orders.history import Histories
 from productrecs.storage.dialects import HotReader
+from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
@@ -285,10 +286,21 @@ def _read_on(
         opened.said = Merchandising.load(reader, store_id, int(search_seq))
     if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
         _swap(opened, folder_of(services.models, store_id), model_id)
+        if opened.refused_model == model_id:
+            _ask_for_training(services, store_id)
     if opened.looks.seq != looks_seq:
         opened.looks = LooksView.load(reader, store_id, int(looks_seq))
     if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
         shop.models = replace(shop.models, visual=opened.pictures.model)
+
+
+def _ask_for_training(services: Services, store_id: StoreId) -> None:
+    """Let the background learn anew; without a database that is writable it does later."""
+    try:
+        with services.database.transaction() as transaction:
+            services.queue.enqueue(transaction, NewJob(store_id, "train"))
+    except StorageError:
+        _log.warning("a new model could not be asked for", extra={"store": store_id})
 
 
 def _swap(opened: OpenShop, folder: Path, model_id: str) -> None:

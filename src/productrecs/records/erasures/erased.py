@@ -1,8 +1,9 @@
 """Does a fact tell of somebody who was erased?
 
 An erasure is about the past: facts from before it stay away for ever, whichever way they
-come. Facts of the day after it stay away too, since what was on its way then (a browser
-keeps events for a day) cannot be told from what is new. Later ones are a new acquaintance.
+come. Facts of the week after it stay away too, since what was on its way then (a browser
+keeps events for six days) cannot be told from what is new. Later ones are a new
+acquaintance.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from typing import Final
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 
-GRACE_MS: Final = DAY_MS
+GRACE_MS: Final = 7 * DAY_MS
 """How long after an erasure facts of that shopper are still turned away."""
 
 

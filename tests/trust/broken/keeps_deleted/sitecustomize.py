@@ -1,4 +1,4 @@
-"""A service whose database leaves deleted content where it lies: for the test of erasure."""
+"""A service whose database leaves deleted content where it lies: see the erasure's test."""
 
 from __future__ import annotations
 

@@ -1,0 +1,146 @@
+"""Is a store that is deleted while it is worked on gone for good? No row and no file."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from productrecs.core.clock import frozen_at, system_ms
+from productrecs.entrypoints.cli import productrecs
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.customers.report import work_out
+from productrecs.features.insights.experiments.measure import measure
+from productrecs.storage.duty_turns import DutyTurns
+from productrecs.storage.job_queue import JobQueue, NewJob
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import metadata
+from productrecs.training.fit import Workshop, train_store
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.repository import TrainingRepository
+from tests.features.insights.shop import NOON, Shop, cart, click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+
+def a_store(database: Database, folder: Path, name: str) -> Store:
+    shop = Shop(database, folder, f"{name}.example")
+    shop.send(*(event for n in range(20) for event in (click(f"i{n}"), cart(f"i{n % 7}"))))
+    return shop.store
+
+
+def left_of(database: Database, folder: Path, store_id: StoreId) -> list[str]:
+    """Return the tables and files that still know a store."""
+    with database.reading() as connection:
+        tables = [
+            table.name
+            for table in metadata.sorted_tables
+            if "store_id" in table.c
+            and connection.execute(
+                sa.select(sa.literal(1)).where(table.c.store_id == store_id).limit(1)
+            ).first()
+        ]
+    files = [str(path) for path in folder.rglob("*") if store_id in str(path)]
+    return tables + files
+
+
+def work(database: Database, folder: Path, store: Store) -> list[Callable[[], object]]:
+    """Return what the background does for a store."""
+    clock = frozen_at(NOON)
+    chance = random.Random(1)  # noqa: S311 - spreads retries
+    queue = JobQueue(database, system_ms, chance)
+    workshop = Workshop(database, folder / "models", clock)
+    return [
+        lambda: train_store(workshop, store, TrainingInputs(), lambda _share: None),
+        lambda: Attributor(database, folder / "trails").catch_up(store),
+        lambda: work_out(database, store, NOON),
+        lambda: measure(database, store, "a-test", NOON),
+        lambda: DutyTurns(database, queue, system_ms).enqueue_due(
+            "train", 1, [NewJob(store.store_id, "train")]
+        ),
+    ]
+
+
+def delete(folder: Path, url: str | None, store: Store) -> None:
+    """Delete a store as an operator does."""
+    words = ("store", "delete", store.domain, "--yes", "--data", str(folder))
+    environment = {"DATABASE_URL": url, "PRODUCTRECS_TEST_CLUSTER": None}
+    result = CliRunner().invoke(productrecs, words, env=environment)
+    assert result.exit_code == 0, result.output
+
+
+def url_of(database: Database) -> str | None:
+    if database.has_one_writer:
+        return None
+    return database.dialect.engine().url.render_as_string(hide_password=False)
+
+
+@pytest.mark.parametrize("times", [12, pytest.param(1_000, marks=pytest.mark.trust)])
+def test_a_store_deleted_while_it_is_worked_on_leaves_nothing(
+    database: Database, data_folder: Path, times: int
+) -> None:
+    chance = random.Random(21)  # noqa: S311 - when to strike, not a key
+    interrupted = 0
+    for number in range(times):
+        store = a_store(database, data_folder / "trails", f"gone-{number}")
+        doing = work(database, data_folder, store)
+        ended: list[type[BaseException] | None] = []
+
+        def go_on(doing: list[Any] = doing, ended: list[Any] = ended) -> None:
+            until = time.monotonic() + 20
+            while StoreGoneError not in ended and time.monotonic() < until:
+                ended.append(_error_of(doing[len(ended) % len(doing)]))
+
+        worker = threading.Thread(target=go_on)
+        worker.start()
+        time.sleep(chance.uniform(0, 0.12))
+        delete(data_folder, url_of(database), store)
+        worker.join()
+
+        interrupted += StoreGoneError in ended
+        for one in doing:  # whoever heard of it too late
+            assert _error_of(one) in {None, StoreGoneError}
+        assert set(ended) <= {None, StoreGoneError}, ended
+        assert left_of(database, data_folder, store.store_id) == [], number
+    assert interrupted == times
+
+
+def _error_of(one: Callable[[], object]) -> type[BaseException] | None:
+    try:
+        one()
+    except StoreGoneError:
+        return StoreGoneError
+    return None
+
+
+def test_control_a_training_that_does_not_look_is_found(
+    sqlite_database: Database, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = a_store(sqlite_database, data_folder / "trails", "gone")
+    workshop = Workshop(sqlite_database, data_folder / "models", frozen_at(NOON))
+
+    def strike(share: float) -> None:
+        if share > 0.8:
+            delete(data_folder, None, store)
+
+    monkeypatch.setattr(
+        "productrecs.training.repository.AccountRepository.hold", lambda *_: store
+    )
+    train_store(workshop, store, TrainingInputs(), strike)
+
+    left = left_of(sqlite_database, data_folder, store.store_id)
+    assert "models" in left
+    assert any(place.startswith(str(data_folder)) for place in left)
+    with sqlite_database.reading() as connection:
+        assert TrainingRepository(connection, store.store_id).head() is None
