@@ -20,6 +20,7 @@ from productrecs.storage.duty_turns import DutyTurns
 from productrecs.storage.job_queue import (
     DEAD_KEPT_MS,
     DONE_KEPT_MS,
+    INSTALLATION,
     Job,
     JobQueue,
     NewJob,
@@ -28,6 +29,7 @@ from productrecs.storage.job_queue import (
     explained,
 )
 from productrecs.storage.tables import jobs
+from tests.support.stores import add_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -357,6 +359,7 @@ def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
 
 def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) -> None:
     wanted = [TRAIN, replace(TRAIN, store_id=OTHER)]
+    add_stores(bench.database, TRAIN.store_id, OTHER)
     turns = [DutyTurns(bench.database, bench.queue, bench.clock) for _ in range(2)]
 
     def ask() -> list[int]:
@@ -375,6 +378,7 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
 
 def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) -> None:
     turns = DutyTurns(bench.database, bench.queue, bench.clock)
+    add_stores(bench.database, TRAIN.store_id)
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 1
 
     bench.clock.now -= DAY_MS
@@ -382,10 +386,18 @@ def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) ->
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 1
 
 
+def test_a_store_that_is_deleted_has_no_turn(bench: Bench) -> None:
+    turns = DutyTurns(bench.database, bench.queue, bench.clock)
+
+    assert turns.enqueue_due("train", 15_000, [TRAIN]) == 0
+    assert turns.enqueue_due("train", 15_000, [NewJob(INSTALLATION, "train")]) == 1
+
+
 def test_turns_asked_for_at_once_are_taken_once(bench: Bench) -> None:
     counts: list[int] = []
     ready = threading.Barrier(4)
     wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(20)]
+    add_stores(bench.database, *(job.store_id for job in wanted))
 
     def ask() -> None:
         with closing(Database(bench.database.dialect)) as own:

@@ -132,7 +132,7 @@ def test_an_erased_shopper_is_nowhere_also_after_a_restore(
     service.stop()
 
     assert told["state"] == "done"
-    assert (told["events"], told["lines"]) == (16, 4)
+    assert (told["events"], told["lines"]) == (15, 4)
     assert in_tables(service) == []
     assert on_disk(service.folder) == {}
     if service.database_url is None:

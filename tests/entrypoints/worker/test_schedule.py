@@ -12,6 +12,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.duty_turns import DutyTurns
 from productrecs.storage.job_queue import INSTALLATION, JobQueue
 from productrecs.storage.tables import jobs
+from tests.support.stores import add_stores
 
 HOURLY = timedelta(hours=1)
 
@@ -31,6 +32,7 @@ def test_a_duty_is_enqueued_for_the_stores_that_need_it_or_once_for_all(
     sqlite_database: Database,
 ) -> None:
     stores = [StoreId("st_one"), StoreId("st_two")]
+    add_stores(sqlite_database, *stores)
     duties = (Duty("train", HOURLY, stores=lambda: stores), Duty("clean", HOURLY))
 
     Schedule(turns_in(sqlite_database), duties).tick()
@@ -46,6 +48,7 @@ def test_a_restarted_timetable_remembers_whose_turn_it_was(
     sqlite_database: Database,
 ) -> None:
     stores = [StoreId("st_one")]
+    add_stores(sqlite_database, "st_one", "st_two")
     duties = (Duty("train", HOURLY, stores=lambda: stores),)
     Schedule(turns_in(sqlite_database), duties).tick()
     with sqlite_database.transaction() as transaction:
