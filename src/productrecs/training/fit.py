@@ -1,9 +1,10 @@
 """How does a store's log become models? Read on, fit, publish, let it serve."""
 
+import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,25 +72,42 @@ def train_store(
     arrays |= _order(workshop, store)
     progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
-    model_id = publish_arrays(
-        folder, arrays, {"store_id": store.store_id, "applied_seq": head.seq}
-    )
-    model = TrainedModel(
-        model_id=model_id,
-        applied_seq=head.seq,
-        catalog_seq=head.catalog_seq,
-        settings_hash=settings_hash(store.settings),
-        trained_at=now_ms,
-    )
-    try:
+    with _gone_whole(workshop, store, folder):
+        model_id = publish_arrays(
+            folder, arrays, {"store_id": store.store_id, "applied_seq": head.seq}
+        )
+        model = TrainedModel(
+            model_id=model_id,
+            applied_seq=head.seq,
+            catalog_seq=head.catalog_seq,
+            settings_hash=settings_hash(store.settings),
+            trained_at=now_ms,
+        )
         with workshop.database.transaction() as transaction:
             TrainingRepository(transaction, store.store_id).serve(model)
-    except StoreGoneError:
-        shutil.rmtree(folder, ignore_errors=True)  # whoever deleted it found none of it
-        raise
     forget_others(folder, _kept(head, model_id))
     progress(1.0)
     return model
+
+
+@contextlib.contextmanager
+def _gone_whole(workshop: Workshop, store: Store, folder: Path) -> Iterator[None]:
+    """Leave no file of a store that is deleted while the block runs.
+
+    Whoever deletes it removes the folder too, maybe while a model is written into it.
+
+    Raises:
+        StoreGoneError: when it was.
+    """
+    try:
+        yield
+    except (OSError, StoreGoneError) as error:
+        with workshop.database.reading() as connection:
+            if TrainingRepository(connection, store.store_id).head() is not None:
+                raise
+        shutil.rmtree(folder, ignore_errors=True)
+        message = f"{store.domain} was deleted while it was trained"
+        raise StoreGoneError(message) from error
 
 
 def _order(workshop: Workshop, store: Store) -> dict[str, npt.NDArray[Any]]:

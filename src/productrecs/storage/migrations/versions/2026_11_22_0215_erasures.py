@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_22_0215"
-down_revision = "2026_11_22_0011"
+down_revision = "2026_11_22_0200"
 
 
 def upgrade() -> None:
