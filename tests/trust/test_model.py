@@ -248,7 +248,7 @@ class Store(RuleBasedStateMachine):
 
 def check(database: Database, folder: Path, sequences: int, steps: int) -> None:
     run_state_machine_as_test(
-        lambda: Store(database, folder),
+        lambda: Store(database, folder),  # type: ignore[arg-type]  # whatever makes one
         settings=settings(
             max_examples=sequences,
             stateful_step_count=steps,

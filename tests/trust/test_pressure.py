@@ -92,7 +92,7 @@ class Promise:
     p99_ms: float
 
 
-SHORT: Final = Promise(seconds=2.0, goodput=0.4, events=0.9999, p99_ms=15_000)
+SHORT: Final = Promise(seconds=1.5, goodput=0.4, events=0.9999, p99_ms=15_000)
 LONG: Final = Promise(seconds=300.0, goodput=0.9, events=0.9999, p99_ms=500)
 
 
@@ -153,13 +153,13 @@ class Soak:
     p99_drift: float
 
 
-BRIEF: Final = Soak(4.0, 4, 60e6 * 900, 50.0)
+BRIEF: Final = Soak(2.4, 3, 60e6 * 900, 50.0)
 WHOLE: Final = Soak(8 * HOUR, 480, 2e6, 1.2)
 
 
 def check_soak(asking: Asking, soak: Soak) -> None:
     """Use the service so long; memory, files, the log and latency stay as they were."""
-    asking.load(8, 1.0, 100)  # what the first second loads, stays
+    asking.load(8, 0.6, 100)  # what the first second loads, stays
     memory, files, logs, p99 = [], [], [], []
     for _ in range(soak.samples):
         told = asking.load(8, soak.seconds / soak.samples, 100)

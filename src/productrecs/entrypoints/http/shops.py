@@ -310,4 +310,7 @@ def _swap(opened: OpenShop, folder: Path, model_id: str) -> None:
         opened.refused_model = ""
     except BrokenModelError:
         opened.refused_model = model_id
-        _log.exception("a damaged model was refused; the last good one serves")
+        _log.exception(
+            "a damaged model was refused; the last good one serves",
+            extra={"model": model_id},
+        )

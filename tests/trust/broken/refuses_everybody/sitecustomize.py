@@ -3,7 +3,7 @@
 from productrecs.entrypoints.http.pressure import Pressure
 
 
-def _behind(self: Pressure, _now: float, _late: float) -> None:
+def _behind(self: Pressure, now: float, late: float) -> None:  # noqa: ARG001 - as late as it may be
     self.is_behind = True
 
 
