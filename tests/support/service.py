@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 import zlib
@@ -39,6 +40,7 @@ from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.search.indexer import Indexer
+from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -268,7 +270,7 @@ class Service:
     broken: Path | None = None
     command: str = "serve"
     port: int = 0
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _process: subprocess.Popen[bytes] | Program | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Choose a port, which stays over restarts."""
@@ -294,6 +296,11 @@ class Service:
         """Start it and do not wait."""
         assert self._process is None, "it runs already"
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.broken is None:
+            self._process = nursery().start(
+                [self.command, *self._options()], self._environment(), self.log_path
+            )
+            return
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [*_DIES_WITH_US, *_PROGRAM, self.command, *self._options()],
@@ -467,8 +474,11 @@ class Service:
         Raises:
             ServiceError: when the verb fails.
         """
+        words = [*arguments, "--data", str(self.folder)]
+        if self.broken is None:
+            return self._run_nursed(words)
         done = subprocess.run(
-            [*_PROGRAM, *arguments, "--data", str(self.folder)],
+            [*_PROGRAM, *words],
             cwd=ROOT,
             env=self._environment(),
             stdin=subprocess.DEVNULL,
@@ -480,6 +490,16 @@ class Service:
         if done.returncode != 0:
             raise ServiceError(f"{arguments} failed: {done.stdout}{done.stderr}")
         return done.stdout
+
+    def _run_nursed(self, words: Sequence[str]) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            said, failed = Path(folder) / "out", Path(folder) / "errors"
+            program = nursery().start(words, self._environment(), said, failed)
+            if program.wait(120) != 0:
+                raise ServiceError(
+                    f"{words} failed: {said.read_text()}{failed.read_text()}"
+                )
+            return said.read_text("utf-8")
 
     def _options(self) -> list[str]:
         options = ["--data", str(self.folder)]

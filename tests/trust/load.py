@@ -62,6 +62,7 @@ class Shopper:
     unanswered: list[Sending] = field(default_factory=list)
     duplicates: dict[str, bool] = field(default_factory=dict)
     count: int = 0
+    last_trouble: str = ""
 
     def go_on(self, until: threading.Event) -> None:
         """Send until told to stop, or nobody answers."""
@@ -90,9 +91,11 @@ class Shopper:
         except ConnectionRefusedError:  # nobody listened: it was never sent
             time.sleep(0.01)
             return Outcome.FAILED
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
+            self.last_trouble = repr(error)
             return Outcome.INFO
         if reply.status == REFUSED:
+            self.last_trouble = repr(reply.body)
             assert reply.header("retry-after"), reply.headers
             return Outcome.FAILED
         assert reply.status == http.HTTPStatus.OK, (reply.status, reply.body)
@@ -164,7 +167,7 @@ class Crowd:
         for shopper in self.shoppers:
             for sending in shopper.unanswered:
                 if sending.may_be_sent_again:
-                    assert shopper.send(sending) is Outcome.OK
+                    assert shopper.send(sending) is Outcome.OK, shopper.last_trouble
             told |= {
                 key: shopper.duplicates[key]
                 for sending in shopper.unanswered
