@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
+from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.storage.tables import erasures, metadata
+from productrecs.tenancy.accounts.registration import find_store
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
 
@@ -124,8 +126,10 @@ def test_an_erased_shopper_is_nowhere_also_after_a_restore(
 
     service.run("shopper", "erase", domain, "--user", PHONE)
     assert merchant.track({"event": "detail-page-view", "item_id": "a"} | ME).status == 200
-    service.train(merchant)  # which the background does within a minute
+    service.train(merchant)  # which the background does within a minute, and counts:
     with service.database() as database:
+        attributor = Attributor(database, service.folder / "trails")
+        assert attributor.catch_up(find_store(database, domain))
         store = merchant.account.store_id
         eventually(lambda: is_done(database, store), 60, pause=0.2)
     told = erasure_of(service, merchant)

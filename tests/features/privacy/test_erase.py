@@ -297,12 +297,16 @@ def test_engines_learn_anew_without_them_and_only_then_it_is_done(
     shop, inputs = place.shop, TrainingInputs()
     live(shop)
     place.train(inputs)
+    attributor = Attributor(shop.database, shop.folder)
+    assert attributor.catch_up(shop.store)
     known = len(inputs.behaviour.items)
     old = {path.name for path in (place.eraser.models / place.store_id).iterdir()}
 
     place.erase()
     assert [one.done_at for one in place.eraser.all(place.store_id)] == [None]
     place.train(inputs)  # as a learner does, who remembers the log
+    assert [one.done_at for one in place.eraser.go_on(place.store_id)] == [None]
+    assert attributor.catch_up(shop.store)
     assert place.eraser.go_on(place.store_id) == []
 
     assert len(inputs.behaviour.items) < known

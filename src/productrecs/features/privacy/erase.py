@@ -155,17 +155,16 @@ class Eraser:
         """Remove what was made from records that are gone; return whether nothing is left.
 
         Files that were handed in before are imported first, without the shopper; then the
-        store must have learned anew.
+        store must have learned and counted anew.
         """
         shutil.rmtree(self.trails / store_id, ignore_errors=True)
-        with self.database.reading() as connection:
-            training = TrainingRepository(connection, store_id)
-            head, serving = training.head(), training.serving()
-            files = ShopperRepository(connection, store_id).uploads_before(
-                max(one.asked_at for one in cleared)
-            )
         needed = max(one.cleared_seq or 0 for one in cleared)
-        if files or head is None or serving is None or serving.applied_seq < needed:
+        with self.database.reading() as connection:
+            serving = TrainingRepository(connection, store_id).serving()
+            shoppers = ShopperRepository(connection, store_id)
+            files = shoppers.uploads_before(max(one.asked_at for one in cleared))
+            is_counted = shoppers.views_follow(needed)
+        if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
         forget_before(folder_of(self.models, store_id), serving.model_id)
         return self.database.overwrite_deleted()

@@ -233,6 +233,13 @@ class ShopperRepository:
         )
         self._transaction.execute(gone)
 
+    def views_follow(self, seq: int) -> bool:
+        """Return whether attribution has read the log anew, up to there at least."""
+        marks = attribution_marks.c
+        query = sa.select(marks.seq).where(marks.store_id == self._store_id)
+        found = self._transaction.execute(query).scalar()
+        return found is None or int(found) >= seq
+
     def uploads_before(self, moment_ms: int) -> int:
         """Return how many files handed in until then are not imported to their end."""
         query = sa.select(sa.func.count()).where(

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_22_0215"
-down_revision = "2026_11_22_0200"
+revision = "2026_11_22_0240"
+down_revision = "2026_11_22_0233"
 
 
 def upgrade() -> None:
