@@ -133,6 +133,7 @@ def _raise_children() -> dict[str, Any]:
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     living: dict[int, Path] = {}
+    orders = os.fdopen(0, "rb", buffering=0, closefd=False)  # nothing is read ahead
     while True:
         ready, _, _ = select.select([0, wakes], [], [])
         if wakes in ready:
@@ -141,7 +142,7 @@ def _raise_children() -> dict[str, Any]:
             _note_ends(living)
         if 0 not in ready:
             continue
-        line = sys.stdin.buffer.raw.readline()  # type: ignore[attr-defined]  # of a pipe
+        line = orders.readline()
         if not line:
             sys.exit(0)
         order: dict[str, Any] = json.loads(line)

@@ -174,8 +174,8 @@ def test_kills_beside_postgresql_lose_nothing_and_double_nothing(
 
 
 @pytest.mark.trust
-def test_three_hundred_kills_lose_nothing_and_double_nothing(service: Service) -> None:
-    restarts = check_kills(service, kills=300, seed=3)
+def test_five_hundred_kills_lose_nothing_and_double_nothing(service: Service) -> None:
+    restarts = check_kills(service, kills=500, seed=3)
 
     assert max(restarts) <= READY_SECONDS
 

@@ -54,8 +54,10 @@ def test_a_stop_under_load_answers_every_request_it_accepted(
 
 
 @pytest.mark.trust
-@pytest.mark.parametrize("seed", range(100, 150))
-def test_fifty_stops_under_load_answer_every_request(service: Service, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_a_hundred_stops_under_load_answer_every_request(
+    service: Service, seed: int
+) -> None:
     test_a_stop_under_load_answers_every_request_it_accepted(service, seed)
 
 

@@ -145,13 +145,13 @@ def test_an_import_killed_midway_ends_as_one_that_ran_through(service: Service) 
 
 
 @pytest.mark.trust
-def test_twenty_kills_right_after_the_answer_lose_no_upload(service: Service) -> None:
-    check_kills_after_the_answer(service, 20)
+def test_five_hundred_kills_right_after_the_answer_lose_no_upload(service: Service) -> None:
+    check_kills_after_the_answer(service, 500)
 
 
 @pytest.mark.trust
-def test_fifty_kills_midway_change_nothing(service: Service) -> None:
-    check_kills_midway(service, kills=50, rows=1_500_000)
+def test_two_hundred_kills_midway_change_nothing(service: Service) -> None:
+    check_kills_midway(service, kills=200, rows=1_500_000)
 
 
 @dataclass
