@@ -143,6 +143,9 @@ def test_an_erased_shopper_is_nowhere_also_after_a_restore(
         assert on_disk(service.folder, (OTHER,)) != {}  # whatever is there is found
 
     service.run("restore", str(tmp_path / "before.tar"), "--force")
+    with service.database() as database:  # which a service that starts does at once
+        attributor = Attributor(database, service.folder / "trails")
+        assert attributor.catch_up(find_store(database, domain))
 
     assert in_tables(service) == []
     if service.database_url is None:
