@@ -179,10 +179,12 @@ class Sender:
         return {"type": "http.request", "body": chunk, "more_body": more}
 
 
-def collected(sender: Sender, limit: int = 1_000, *, rest: float = 0) -> bytes:
+def collected(
+    sender: Sender, limit: int = 1_000, *, rest: float = 0, window: float = 0.2
+) -> bytes:
     async def collect() -> bytes:
         came = b""
-        async for chunk in body_chunks(sender.receive, limit, 10, 0.2):
+        async for chunk in body_chunks(sender.receive, limit, 10, window):
             came += chunk
             await asyncio.sleep(rest)
         return came
@@ -191,9 +193,9 @@ def collected(sender: Sender, limit: int = 1_000, *, rest: float = 0) -> bytes:
 
 
 def test_a_body_may_take_long_as_long_as_it_comes() -> None:
-    slow = [(0.05, b"x" * 5)] * 12  # thrice the window in all, and enough in each
+    slow = [(0.15, b"x" * 20)] * 15  # thrice the window in all, and enough in each
 
-    assert collected(Sender(slow, goes=False)) == b"x" * 60
+    assert collected(Sender(slow, goes=False), window=0.75) == b"x" * 300
 
 
 def test_time_that_our_disk_takes_is_not_the_clients() -> None:
