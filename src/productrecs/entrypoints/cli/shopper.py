@@ -43,6 +43,8 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
     """Write all that is kept of a shopper to FILE as JSON lines (- for standard output).
 
     Their names, events, purchases, arms of tests, and what lists tried with them.
+
+    Example: productrecs shopper export shop.example.com anna.jsonl --user c-1042
     """
     count = 0
     with opened(data) as services, click.open_file(file, "w", encoding="utf-8") as out:
@@ -66,6 +68,8 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
 
     A running server then learns anew without them and deletes the last traces; `shopper
     erasures` tells when. What is said twice is done once, and what breaks off goes on.
+
+    Example: productrecs shopper erase shop.example.com --user c-1042
     """
     with opened(data) as services:
         store = find_store(services.database, domain)
@@ -92,7 +96,10 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
 @json_option
 @data_option
 def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """List when shoppers were forgotten, and whether that is done; nobody is named."""
+    """List when shoppers were forgotten, and whether that is done; nobody is named.
+
+    Example: productrecs shopper erasures shop.example.com
+    """
     with opened(data) as services:
         store = find_store(services.database, domain)
         rows = [_facts(one) for one in eraser_of(services).all(store.store_id)]
