@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from benchmarks.quality.datasets import ROOT, MissingDataError, folder
+from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop_of
 from benchmarks.report import Figure
 from productrecs.engines.visual import Space, describe, fit_space
-from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe_with_front
+from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe_photo
 from productrecs.records.pictures.decoding import decode
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _SAME, _MS = 0.95, 40.0
 _PHOTO: Final = 800
 _ROUNDS: Final = 20
 _TEN: Final = 10
+_ROOMS: Final = 60
 _STUDIO: Final = 238  # brighter is the studio's wall
 
 
@@ -140,6 +142,25 @@ def _measure_luma(report: Report) -> None:
         _add(report, title, _found(data, ours, first), floor, gain, note)
     _sheet("luma", data, ours)
     _measure_elsewhere(report, data, pictures, descriptors)
+    _measure_scenes(report, data, descriptors)
+
+
+def _measure_scenes(
+    report: Report, data: Photos, descriptors: npt.NDArray[np.uint8]
+) -> None:
+    """Show products of the catalog in rooms: photos of clothes that nobody asks for."""
+    rows = np.flatnonzero(data.is_catalog)
+    named = {row["id"]: row["categories"] for row in _rows("catalog_luma/products.csv")}
+    categories = [tuple(named[one].split("|")) for one in data.shows[rows].tolist()]
+    shop = shop_of(descriptors[rows], data.groups, categories)
+    clothes = clothing()
+    train = np.flatnonzero(clothes.is_catalog)
+    chosen = np.random.default_rng(5).permutation(train)[:_ROOMS]
+    rooms = [decode(clothes.paths[one].read_bytes(), PHOTO_SIDE) for one in chosen]
+    shown = [decode(data.paths[one].read_bytes(), PHOTO_SIDE) for one in rows]
+    measure_scenes(report, shop, shown, rooms)
+    SHEETS.mkdir(parents=True, exist_ok=True)
+    sheet_of(shop, shown, rooms).save(SHEETS / "scenes.png")
 
 
 def _measure_elsewhere(
@@ -157,7 +178,7 @@ def _measure_elsewhere(
     for place, one in enumerate(catalog.tolist()):
         floor = floors[int(lot.integers(len(floors)))]
         for name, shown in _elsewhere(pictures[one], floor):
-            seen = space.vectors(np.stack(describe_with_front(shown))).mean(axis=0)
+            seen = space.vectors(np.stack(describe_photo(shown))).mean(axis=0)
             likes = known @ seen
             found.setdefault(name, []).append(int((likes > likes[place]).sum()))
     for name, ranks in found.items():

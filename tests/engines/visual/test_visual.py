@@ -13,10 +13,11 @@ from productrecs.engines.visual.descriptor import (
     BLOCKS,
     LENGTH,
     describe_parts,
-    describe_with_front,
+    describe_photo,
 )
-from productrecs.engines.visual.foreground import find_foreground, front_of
+from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.salience import things_in
 from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
@@ -116,12 +117,53 @@ def test_the_front_is_where_the_product_is() -> None:
     assert front.plainness > 0.8
 
 
-def test_the_front_of_a_photo_is_described_without_looking_twice() -> None:
-    for picture in (drawn("red", "ball"), drawn("black", "stripes").crop((0, 0, 60, 160))):
-        whole, front = describe_with_front(pixels(picture))
+def test_a_products_own_picture_is_described_alike_as_a_photo() -> None:
+    white = np.full((160, 120, 3), 250, np.uint8)
+    white[30:130, 25:95] = (200, 20, 30)
 
-        assert np.array_equal(whole, describe(pixels(picture)))
-        assert np.array_equal(front, describe(front_of(pixels(picture))))
+    whole, front = describe_photo(white)
+
+    assert np.array_equal(whole, describe(white))
+    assert not np.array_equal(whole, front)  # a closer look
+
+
+@pytest.mark.parametrize("wall", [(250, 250, 215), (170, 170, 170)], ids=["warm", "dark"])
+def test_light_on_an_even_pale_wall_is_taken_out(wall: tuple[int, int, int]) -> None:
+    shop = np.full((160, 160, 3), 250, np.uint8)
+    shop[30:130, 40:120] = (120, 60, 40)
+    seen = np.rint(shop * (np.array(wall) / 250)).astype(np.uint8)
+
+    lit, unlit = (colours_alike(one, describe(shop)) for one in
+                  (describe_photo(seen)[0], describe(seen)))  # fmt: skip
+
+    assert lit > 0.8
+    assert unlit < 0.6 * lit
+
+
+def colours_alike(one: Array, other: Array) -> float:
+    """Return how much of two pictures is of the same colours, 0 to 1."""
+    roots = [each[: BLOCKS[0].length].astype(float) for each in (one, other)]
+    return float(roots[0] @ roots[1] / np.prod([np.linalg.norm(each) for each in roots]))
+
+
+def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
+    lot = np.random.default_rng(3)
+    levels = Image.fromarray(lot.integers(70, 230, (12, 12), dtype=np.uint8))
+    planks = np.asarray(levels.resize((240, 240), Image.Resampling.BICUBIC))
+    floor = (planks[..., None] * (1.0, 0.8, 0.6)).astype(np.uint8)
+    floor[150:210, 20:90] = (210, 20, 40)
+
+    views = describe_photo(floor)
+    box = np.array(things_in(lab_of(floor))[0])
+
+    assert np.abs(box - np.array([20, 150, 70, 60]) / 240).max() < 0.06
+    assert len(views) == 4
+    assert np.array_equal(views[1], views[3])
+
+
+def test_a_picture_of_one_colour_has_no_thing_in_it_that_breaks_anything() -> None:
+    for level in (0, 128, 255):
+        assert 1 <= len(describe_photo(np.full((40, 60, 3), level, np.uint8))) <= 4
 
 
 def test_a_part_is_described_as_a_picture_of_its_own() -> None:

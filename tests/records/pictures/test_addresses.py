@@ -13,6 +13,7 @@ import pytest
 from productrecs.records.pictures import addresses
 from productrecs.records.pictures.addresses import (
     ForbiddenAddressError,
+    absolute,
     is_public,
     target_of,
 )
@@ -99,6 +100,18 @@ def canaries() -> Iterator[Canaries]:
     found = Canaries()
     yield found
     found.close()
+
+
+def test_a_path_is_an_address_of_the_shops_own() -> None:
+    for url, told in {
+        "/a.jpg": "https://shop.example/a.jpg",
+        "a.jpg": "https://shop.example/a.jpg",
+        "//cdn.example/a": "https://cdn.example/a",
+        "http://i.example/a": "http://i.example/a",
+        "ftp://i.example/a": "ftp://i.example/a",
+        "http://[": "http://[",
+    }.items():
+        assert absolute(url, "shop.example") == told
 
 
 @pytest.mark.parametrize("address", PRIVATE)

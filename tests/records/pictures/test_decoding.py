@@ -129,11 +129,12 @@ def test_the_largest_allowed_picture_is_read() -> None:
         b"\xff\xd8\xff\xe0" + b"\0" * 10,
         encoded(drawn("red", "box"))[:900],
         encoded(drawn("red", "box"), "PNG")[:300],
+        encoded(drawn("red", "box"), "AVIF").replace(b"pitm", b"none"),
         header_of_png(100, 100),
         header_of_png(0, 10),
         encoded(Image.new("RGB", (7, 90))),
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_what_is_no_whole_picture_is_refused(data: bytes) -> None:
     with pytest.raises(NotAPictureError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -18,9 +20,6 @@ from productrecs.records.pictures.weights import (
     read_model_file,
 )
 from tests.support.pictures import drawn, encoded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIDE, CELLS = 64, 64 + 16 + 4
 
@@ -97,6 +96,31 @@ def test_boxes_and_labels_are_the_detectors(tmp_path: Path) -> None:
     x, y, width, height = first.box
     assert 0.55 < x + width / 2 < 1.0
     assert 0.0 < y + height / 2 < 0.45
+
+
+DATA: Final = Path(
+    os.environ.get("PRODUCTRECS_BENCH_DATA", Path(__file__).parents[4] / "shared" / "data")
+)
+YOLOX: Final = DATA / "onnx_yolox_nano" / "yolox_nano.onnx"
+CLOTHED: Final = DATA / "catalog_luma" / "images" / "mh01-gray_main.jpg"
+
+
+@pytest.mark.skipif(not YOLOX.exists(), reason="YOLOX-nano is not there")
+def test_a_real_detector_of_the_yolox_kind_is_loaded_and_sees_people(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "yolox.onnx"
+    path.write_bytes(YOLOX.read_bytes())
+    describe_model(path, side=416, labels=["person"], least=0.3)
+    with Viewer(detector=path) as viewer:
+        found = viewer.regions(CLOTHED.read_bytes())
+
+    assert found[0].label == "person"
+    assert found[0].confidence is not None
+    assert found[0].confidence > 0.5
+    x, y, width, height = found[0].box
+    assert width * height > 0.3
+    assert max(x + width, y + height) <= 1.001
 
 
 def test_without_a_detector_a_photo_has_places_of_its_own() -> None:

@@ -15,6 +15,7 @@ from productrecs.engines.visual.foreground import (
     window_of,
 )
 from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.salience import in_white_light, things_in
 from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
 FORMAT: Final = "tier0-1"
@@ -29,6 +30,10 @@ _COLOURED: Final = 72  # the side of the square that colours are counted on
 _FINE, _COARSE = 12, 6  # cells of edges, each way
 _LAYOUT: Final = 8
 _TONES: Final = 12
+_SMALL: Final = 0.3  # of a photo, with its margin
+_ASIDE: Final = 0.3
+_NEARLY_ALL: Final = 0.8  # of what differs from a wall: a part of it is not the thing
+_PLAIN: Final = 0.8
 
 
 class Block(NamedTuple):
@@ -70,21 +75,45 @@ def describe(pixels: Pixels) -> Descriptor:
     return _packed(_parts(lab, find_foreground(lab)))
 
 
-def describe_with_front(pixels: Pixels) -> tuple[Descriptor, Descriptor]:
-    """Return the descriptors of an upright picture and of what stands in its front.
+def describe_photo(pixels: Pixels) -> list[Descriptor]:
+    """Return descriptors of an upright photo to be averaged: it, and what is in its front.
 
-    The same as `describe` of the picture and of its `front_of`, without looking twice.
+    What is small counts three times as much as the room around it. A product's own picture
+    before a wall is described as `describe` does, as if its wall were white.
 
     Raises:
         ValueError: as `describe`.
     """
-    lab = _lab(pixels)
+    lab = _lab(in_white_light(pixels))
     front = find_foreground(lab)
+    window, share = window_in(lab, front)
     whole = _packed(_parts(lab, front))
-    part = np.ascontiguousarray(lab[window_of(front, *lab.shape[:2])])
+    part = np.ascontiguousarray(lab[window])
     if part.shape == lab.shape:
-        return whole, whole
-    return whole, _packed(_parts(part, find_foreground(part)))
+        return [whole]
+    shown = _packed(_parts(part, find_foreground(part)))
+    return [whole, shown] if share > _SMALL else [whole, shown, shown, shown]
+
+
+def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], float]:
+    """Return rows and columns of what stands in front in a photo, and its share of it.
+
+    What the rim does not lead to is the front, where that is small or before no wall of one
+    colour. Elsewhere what differs from the wall is, which has all of a thing's parts.
+    """
+    height, width = lab.shape[:2]
+    things = things_in(lab)
+    if things:
+        x, y, across, down = things[0]
+        edges = (y * height, (y + down) * height, x * width, (x + across) * width)
+        top, bottom, left, right = (round(edge) for edge in edges)
+        held = front.weights[top:bottom, left:right].sum() / front.weights.sum()
+        is_all = across * down < _ASIDE and held > _NEARLY_ALL
+        if front.plainness < _PLAIN or is_all:
+            front = front._replace(box=(top, bottom, left, right))
+    rows, columns = window = window_of(front, height, width)
+    share = (rows.stop - rows.start) * (columns.stop - columns.start) / (height * width)
+    return window, share
 
 
 def describe_parts(

@@ -4,8 +4,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.pixels import lab_of, scaled
-from productrecs.engines.visual.types import Floats, Pixels, Plane
+from productrecs.engines.visual.pixels import scaled
+from productrecs.engines.visual.types import Floats, Plane
 
 _RIM: Final = 0.04  # of each side: what is taken for the background
 _PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour
@@ -39,7 +39,7 @@ def find_foreground(lab: Floats) -> Foreground:
     plainness = float(np.clip(1.5 - typical / _PLAIN, 0.0, 1.0))
     bar = 6.0 + 10.0 * (1.0 - plainness)
     differs = np.clip((distance - bar) / 10.0, 0.0, 1.0)
-    centre = _centre(_SMALL)
+    centre = centre_of(_SMALL)
     by_colour = differs * (0.35 + 0.65 * centre)
     weights = plainness * differs + (1.0 - plainness) * (0.5 * by_colour + 0.5 * centre)
     if weights.mean() < 0.02:  # noqa: PLR2004 - white on white, say: nothing stands out
@@ -71,7 +71,8 @@ def _colours_of(rim: Floats) -> list[Floats]:
     return seeds or [np.median(rim, axis=0)]
 
 
-def _centre(size: int) -> Plane:
+def centre_of(size: int) -> Plane:
+    """Return how near the middle each cell of a square is, 1 there, [size, size]."""
     place = (np.arange(size, dtype=np.float32) + 0.5) / size - 0.5
     return np.exp(-0.5 * ((place[:, None] / 0.3) ** 2 + (place[None, :] / 0.25) ** 2))
 
@@ -98,11 +99,6 @@ def _span(profile: Plane, length: int) -> tuple[int, int]:
         middle = (low + high) // 2
         low, high = max(0, middle - length // 8), min(length, middle + length // 8 + 1)
     return low, min(high, length)
-
-
-def front_of(pixels: Pixels) -> Pixels:
-    """Return the part of a picture that holds what stands in front, with a margin."""
-    return pixels[window_of(find_foreground(lab_of(pixels)), *pixels.shape[:2])]
 
 
 def window_of(front: Foreground, height: int, width: int) -> tuple[slice, slice]:

@@ -81,11 +81,11 @@ def _proposals(
     opened_shop = read_shop(services, store)
     shop = opened_shop.shop
     visible = shop.shelf(services.clock(), Place.PRODUCT).visible
-    data = picture_of(looks_of, look, settings.image_hosts)
+    data = picture_of(looks_of, look, store.domain, settings.image_hosts)
     with Viewer(PATIENT_SECONDS, settings.image_detector, path) as viewer:
         pictures = opened_shop.pictures
         eye = Eye(viewer, pictures, embedding)
-        spots = spots_in(data, eye, pictures.model, shop.catalog, visible)
+        spots = spots_in(data, eye, pictures, shop.catalog, visible)
     return proposals_of(spots, shop.catalog, look.content.hotspots)
 
 

@@ -10,17 +10,23 @@ import numpy as np
 from productrecs.engines.contract import Bools, Ranked
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.proposals import overlap
+from productrecs.engines.visual.sureness import VOTERS, Sureness
 from productrecs.engines.visual.types import Floats
 from productrecs.records.catalog.view import CatalogView
 
 MOST_HOTSPOTS: Final = 8
 MOST_PRODUCTS: Final = 6
 
-_LEAST: Final = 0.35  # of confidence
+_LEAST: Final = 0.35  # of evidence
+_AGREED: Final = 0.6  # of the voters: with fewer of one category there is no label
+_LIKELY: Final = 0.5  # a label that is likelier wrong is none
+_TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
+_FEW: Final = 20  # items of a catalog whose categories all may tell something
 _OVERLAP: Final = 0.4
 _INSIDE: Final = 0.75  # of its own area: a part of the other
 _MOST_OF_IT: Final = 0.45  # of the photo
-_VOTERS: Final = 5
+
+_LEVEL: Final = " > "  # between the levels of a category's path: the last is its name
 
 Box = tuple[float, float, float, float]
 
@@ -47,26 +53,30 @@ class Spot:
 
 
 def analyze(
-    model: VisualModel, catalog: CatalogView, visible: Bools, places: Sequence[Seen]
+    model: VisualModel,
+    sureness: Sureness,
+    catalog: CatalogView,
+    visible: Bools,
+    places: Sequence[Seen],
 ) -> list[Spot]:
     """Return up to eight spots, the surest first; none where nothing can be said.
 
-    Without a detector a place counts where the catalog knows something like it: its
-    confidence says how much nearer the nearest picture is than any two pictures are, as
-    against how near pictures of this store usually are, and how far the neighbours agree.
+    Without a detector a place counts where the catalog knows something like it. Its
+    confidence says how often pictures of this store that are so alike, and whose neighbours
+    agree so far, are of the kind that they say, and that there is such a thing. Where
+    neighbours do not agree, or are likelier wrong than right, there is no label.
     """
     if not len(model) or not places:
         return []
-    usual = usual_likeness(model)
     alike = model.like_each(
         np.stack([one.vector for one in places]), MOST_PRODUCTS, visible
     )
     spots = [
         spot
         for place, found in zip(places, alike, strict=True)
-        if (spot := _spot(model, catalog, place, found, usual)) is not None
+        if (spot := _spot(sureness, catalog, place, found)) is not None
     ]
-    spots.sort(key=lambda spot: (-spot.confidence, spot.box))
+    spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
     kept: list[Spot] = []
     for spot in spots:
         if len(kept) < MOST_HOTSPOTS and not any(_is_same(spot, one) for one in kept):
@@ -74,49 +84,56 @@ def analyze(
     return kept
 
 
-def usual_likeness(model: VisualModel) -> float:
-    """Return how alike a picture of this store and its nearest usually are."""
-    rows = model.neighbours.rows
-    has_near = rows[:, 0] >= 0
-    if not has_near.any():
-        return 1.0
-    chosen = np.flatnonzero(has_near)[:2_000]
-    vectors = model.pictured.vectors
-    cosines = np.einsum("nd,nd->n", vectors[chosen], vectors[rows[chosen, 0]])
-    return float(np.median(cosines))
-
-
 def _spot(
-    model: VisualModel, catalog: CatalogView, place: Seen, found: Ranked, usual: float
+    sureness: Sureness, catalog: CatalogView, place: Seen, found: Ranked
 ) -> Spot | None:
     if not len(found.items):
         return None
-    items, scores = found.items.tolist(), found.scores.tolist()
+    items, scores = tuple(found.items.tolist()), tuple(found.scores.tolist())
     label, share = _vote(catalog, items)
     if place.confidence is not None:
-        return Spot(
-            place.label or label, place.box, place.confidence, tuple(items), tuple(scores)
-        )
-    span = max(usual - model.floor, 0.05)
-    likeness = min(1.0, max(0.0, (scores[0] - model.floor) / span))
-    confidence = round(likeness * (0.6 + 0.4 * share), 4)
-    if confidence < _LEAST:
+        return Spot(place.label or label, place.box, place.confidence, items, scores)
+    evidence = sureness.evidence_of(scores[0], share)
+    if evidence < _LEAST:
         return None
-    return Spot(label, place.box, confidence, tuple(items), tuple(scores))
+    # Twice: whether the place is a thing at all is as uncertain as of which kind it is.
+    confidence = sureness.chance_of(evidence) ** 2
+    if confidence < _LIKELY:
+        label = ""
+    return Spot(label, place.box, round(confidence, 4), items, scores)
 
 
 def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float]:
-    """Return the category that most of the nearest are of, and which share of them is."""
-    voters = items[:_VOTERS]
-    votes = Counter(
+    """Return the narrowest category that the nearest agree on, and which share is of it.
+
+    No label where too few agree; the share is then the largest of any narrowest category.
+    """
+    voters = items[:VOTERS]
+    narrowest = Counter(
         min(named, key=lambda name: (len(catalog.members.get(name, ())), name))
         for item in voters
         if (named := catalog.categories[item])
     )
-    if not votes:
-        return "", 0.0
-    label, count = min(votes.items(), key=lambda one: (-one[1], one[0]))
-    return label, count / len(voters)
+    share = max(narrowest.values(), default=0) / len(voters)
+    votes = Counter(name for item in voters for name in catalog.categories[item])
+    agreed = [
+        name
+        for name, count in votes.items()
+        if count >= _AGREED * len(voters) and _tells(catalog, name)
+    ]
+    if not agreed:
+        return "", share
+    # Of two with the same items the longer name says more: a level further down.
+    label = min(
+        agreed, key=lambda name: (len(catalog.members.get(name, ())), -len(name), name)
+    )
+    return label.rpartition(_LEVEL)[2], share
+
+
+def _tells(catalog: CatalogView, category: str) -> bool:
+    """Return whether a category tells anything; one that nearly all are of does not."""
+    count, total = len(catalog.members.get(category, ())), len(catalog.numbers)
+    return total < _FEW or count <= _TELLING * total
 
 
 def _is_same(one: Spot, other: Spot) -> bool:

@@ -9,6 +9,7 @@ from productrecs.features.looks.analyze import Spot
 from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, Look, LookError
 from productrecs.records.catalog.view import CatalogView
+from productrecs.records.pictures.addresses import absolute
 from productrecs.records.pictures.fetching import fetch
 
 _SAME: Final = 0.4  # of the area that two boxes cover together: one thing
@@ -28,11 +29,11 @@ class Proposal:
         return Hotspot(self.label, self.box, item_id or self.products[0][0])
 
 
-def picture_of(looks: Looks, look: Look, trusted: Collection[str]) -> bytes:
+def picture_of(looks: Looks, look: Look, domain: str, trusted: Collection[str]) -> bytes:
     """Return the picture of a look: the one kept here, or fetched from its address.
 
     Raises:
-        LookError: when it is at no address that can be asked.
+        LookError: when it is not kept any more.
         PictureUnavailableError: when it cannot be had from there.
     """
     content = look.content
@@ -42,10 +43,8 @@ def picture_of(looks: Looks, look: Look, trusted: Collection[str]) -> bytes:
             message = "the look's picture is not kept here any more; give it once more"
             raise LookError(message)
         return found
-    if content.image_url.startswith("/"):
-        message = "the look's picture has a path for an address; let the service keep it"
-        raise LookError(message)
-    return fetch(content.image_url, trusted=trusted).content or b""
+    url = absolute(content.image_url, domain)
+    return fetch(url, trusted=trusted).content or b""
 
 
 def proposals_of(

@@ -1,14 +1,14 @@
 """Which of the store's products are in a picture? From a file's bytes to places in it."""
 
 from productrecs.engines.contract import Bools
-from productrecs.engines.visual import VisualModel
 from productrecs.features.looks.analyze import Seen, Spot, analyze
 from productrecs.records.catalog.view import CatalogView
 from productrecs.training.visual.eye import Eye
+from productrecs.training.visual.served import ServedPictures
 
 
 def spots_in(
-    data: bytes, eye: Eye, model: VisualModel, catalog: CatalogView, visible: Bools
+    data: bytes, eye: Eye, pictures: ServedPictures, catalog: CatalogView, visible: Bools
 ) -> list[Spot]:
     """Return up to eight places in a picture with products alike, the surest first.
 
@@ -21,4 +21,4 @@ def spots_in(
     seen = [
         Seen(one.box, vector, one.label, one.confidence) for one, vector in eye.places(data)
     ]
-    return analyze(model, catalog, visible, seen)
+    return analyze(pictures.model, pictures.sureness, catalog, visible, seen)

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import idna
 
@@ -66,6 +66,14 @@ def resolve(host: str, port: int) -> list[str]:
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def absolute(url: str, domain: str) -> str:
+    """Return the address that a picture has; a path is one of the shop's own, by https."""
+    try:
+        return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
+    except ValueError:
+        return url  # no address at all: whoever fetches it says why
 
 
 def is_public(text: str) -> bool:

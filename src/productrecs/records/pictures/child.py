@@ -1,12 +1,15 @@
 """What runs in the child process that looks at pictures? It may be killed at any moment.
 
 It reads strangers' files, so it holds nothing: no database, no key, no network. Each
-question is an operation and the bytes of a file, each answer a status and bytes.
+question is an operation and the bytes of a file, each answer a status and bytes. It ends
+by its own clock of processor time when a file takes too much: on a machine that is busy, a
+good photo may wait for long without being at fault.
 """
 
 import io
 import os
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -25,10 +28,11 @@ from productrecs.engines.visual.descriptor import (
     PICTURE_SIDE,
     describe,
     describe_parts,
-    describe_with_front,
+    describe_photo,
+    window_in,
 )
-from productrecs.engines.visual.foreground import front_of
-from productrecs.engines.visual.pixels import scaled
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
 from productrecs.records.pictures.decoding import (
@@ -70,6 +74,9 @@ REGION: Final = struct.Struct("<fffffII")
 SEEN, NO_PICTURE, TOO_LARGE = b"+", b"-", b">"
 
 MODEL_ROOM_BYTES: Final = 1 << 30
+MODEL_SECONDS: Final = 15.0
+"""What the operator's models may take beside ours: twenty places of a photo, each once."""
+
 ROOM_BYTES: Final = 540 << 20
 """What a picture may take beside the program itself."""
 
@@ -93,11 +100,15 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 
 
 def _views(data: bytes, *, own: bool = False) -> bytes:
-    """Return the descriptors of a photo and of what stands in its front."""
+    """Return how many descriptors there are of a photo, and those: it, and its front."""
     pixels = decode(data, _VIEW_SIDE)
     if own or not _EMBEDDERS:
-        return b"".join(one.tobytes() for one in describe_with_front(pixels))
-    return _told(pixels) + _told(np.ascontiguousarray(front_of(pixels)))
+        views = [one.tobytes() for one in describe_photo(pixels)]
+    else:
+        lab = lab_of(pixels)
+        window, _ = window_in(lab, find_foreground(lab))
+        views = [_told(pixels), _told(np.ascontiguousarray(pixels[window]))]
+    return bytes([len(views)]) + b"".join(views)
 
 
 def _rewritten(data: bytes) -> bytes:
@@ -183,12 +194,16 @@ def main() -> None:
     """Answer until the other side hangs up."""
     import scipy.ndimage  # noqa: F401, PLC0415 - no picture is to wait for it
 
-    _load(*sys.argv[2:])
+    _load(*sys.argv[3:])
+    seconds = float(sys.argv[2]) + (MODEL_SECONDS if _DETECTORS or _EMBEDDERS else 0.0)
     with socket.socket(fileno=int(sys.argv[1])) as line:
         _limit()
         while head := _exactly(line, HEAD.size):
             operation, length = HEAD.unpack(head)
-            status, content = answer(operation, _exactly(line, length))
+            data = _exactly(line, length)
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # of processor time: it ends us
+            status, content = answer(operation, data)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
             line.sendall(HEAD.pack(status, len(content)) + content)
 
 

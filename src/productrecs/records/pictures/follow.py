@@ -3,6 +3,7 @@
 from typing import Final
 
 from productrecs.core.ids import StoreId
+from productrecs.records.pictures.addresses import absolute
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 
@@ -19,11 +20,12 @@ def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
     """
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)
-        standing = repository.standing()
+        standing, domain = repository.standing(), repository.domain()
         place, batches = (standing.pictured_seq, _AFTER_ALL), 0
         while True:
             changed = repository.changed_items(place, _BATCH)
-            repository.want([(number, url) for _, number, url in changed if url], now_ms)
+            wanted = [(n, absolute(url, domain)) for _, n, url in changed if url]
+            repository.want(wanted, now_ms)
             repository.forget([number for _, number, url in changed if not url])
             if len(changed) < _BATCH:
                 repository.followed(standing.catalog_seq)

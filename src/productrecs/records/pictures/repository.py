@@ -20,7 +20,7 @@ from productrecs.records.pictures.picture import (
 )
 from productrecs.storage.dialects import upsert
 from productrecs.storage.store_log import StoreGoneError, next_of
-from productrecs.storage.tables import items, pictures, store_heads
+from productrecs.storage.tables import items, pictures, store_heads, stores
 
 
 def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
@@ -83,6 +83,11 @@ class PictureRepository:
         if row is None:
             raise _gone()
         return Standing(*row)
+
+    def domain(self) -> str:
+        """Return the store's domain, which paths belong to."""
+        query = sa.select(stores.c.domain).where(stores.c.store_id == self._store_id)
+        return str(self._transaction.execute(query).scalar_one())
 
     def changed_items(
         self, after: tuple[int, int], limit: int

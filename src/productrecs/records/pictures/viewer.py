@@ -30,8 +30,13 @@ from productrecs.records.pictures.child import (
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 
 SECONDS: Final = 2.0
+"""Of processor time for one picture: a hundred times what a photo takes."""
+
 PATIENT_SECONDS: Final = 15.0
-"""For a merchant's own picture: no page waits for it, and a busy machine may take long."""
+"""For a merchant's own picture, which is also written anew: no page waits for it."""
+
+WAIT_SECONDS: Final = 30.0
+"""By the clock on the wall, whatever else the machine does meanwhile."""
 
 _START_SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
@@ -56,9 +61,13 @@ class Viewer:
         seconds: float = SECONDS,
         detector: Path | None = None,
         embedder: Path | None = None,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        """Give each picture so many seconds; the models are the operator's."""
-        self._seconds = seconds
+        """Give each picture so many seconds of processor time; wait as long as said.
+
+        The models are the operator's.
+        """
+        self._seconds, self._wait_seconds = seconds, wait_seconds
         self._models = (str(detector or ""), str(embedder or ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
@@ -74,16 +83,17 @@ class Viewer:
         return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
 
     def look(self, data: bytes, *, own: bool = False) -> Descriptor:
-        """Return the descriptors of a photo and of what stands in its front, two rows.
+        """Return descriptors of a photo and of what stands in its front, rows to average.
 
-        With `own` they are ours, also where there is a model of the operator's.
+        What counts more stands there more often. With `own` they are ours, also where there
+        is a model of the operator's.
 
         Raises:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        found = np.frombuffer(self._ask(LOOK_OWN if own else LOOK, data), dtype=np.uint8)
-        return found.reshape(2, -1)
+        told = self._ask(LOOK_OWN if own else LOOK, data)
+        return np.frombuffer(told, dtype=np.uint8, offset=1).reshape(told[0], -1)
 
     def regions(self, data: bytes, *, own: bool = False) -> list[Region]:
         """Return the places of a photo where something could be; at least one.
@@ -150,7 +160,7 @@ class Viewer:
     def _ask(self, operation: bytes, data: bytes) -> bytes:
         line = self._started()
         try:
-            status, content = _exchange(line, operation, data, self._seconds)
+            status, content = _exchange(line, operation, data, self._wait_seconds)
         except OSError as error:  # it died of it, or takes too long: both are its end
             self.close()
             message = "the picture takes too long or too much memory to read"
@@ -177,8 +187,9 @@ class Viewer:
             # Nothing of the service's environment: there may be secrets in it.
             environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
             environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            told = (str(theirs.fileno()), str(self._seconds), *self._models)
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", child_module(), str(theirs.fileno()), *self._models],
+                [sys.executable, "-m", child_module(), *told],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env=environment,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.sureness import Sureness, sureness_of
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.visual.build import folder_of_pictures
 from productrecs.training.visual.embedding import Descriptors, Embedding
@@ -26,6 +27,7 @@ class ServedPictures:
         self.visual_id = ""
         self.model = VisualModel.empty()
         self._space: dict[str, npt.NDArray[Any]] = {}
+        self._sureness: tuple[VisualModel, Sureness] | None = None
         self.embedder = ""
 
     def follow(self, visual_id: str | None) -> bool:
@@ -46,6 +48,14 @@ class ServedPictures:
             return False
         self.visual_id = visual_id
         return True
+
+    @property
+    def sureness(self) -> Sureness:
+        """What likenesses mean here; asked of the pictures once for each model."""
+        model, known = self.model, self._sureness
+        if known is None or known[0] is not model:
+            known = self._sureness = model, sureness_of(model)
+        return known[1]
 
     def places(
         self, descriptors: Descriptors, embedding: Embedding

@@ -61,7 +61,7 @@ def _told(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> by
         shop, pictures = opened.shop, opened.pictures
         eye = Eye(viewer, pictures, context.seeing.embedding)
         visible = shop.shelf(context.clock(), Place.PRODUCT).visible
-        spots = spots_in(photo, eye, pictures.model, shop.catalog, visible)
+        spots = spots_in(photo, eye, pictures, shop.catalog, visible)
     except NotAPictureError as error:
         raise unseeable(error) from error
     return _encode({"hotspots": [_spot(one, opened) for one in spots]})
