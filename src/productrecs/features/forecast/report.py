@@ -165,6 +165,12 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
     )
 
 
+_SUMS: Final = {
+    "next_7_days": "what the first 7 days bring together; between p10 and p90 in 8 of 10",
+    "next_28_days": "the same of all 28 days",
+}
+
+
 def _day_columns(mode: str) -> tuple[Definition, ...]:
     return (
         Definition("date", "day", "the day in the store's time zone"),
@@ -177,7 +183,7 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
 
 def _figures(run: Run, told: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
-        Figure(Definition(f"{days} {band}", "number", f"of the {days} together"), amount)
+        Figure(Definition(f"{days} {band}", "number", _SUMS[days]), amount)
         for days, bands in told["totals"].items()
         for band, amount in bands.items()
     ]
