@@ -33,7 +33,7 @@ from productrecs.engines.demand.mixing import (
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
 from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.statistical import expect, standing
-from productrecs.engines.demand.total import total_mean
+from productrecs.engines.demand.total import Seasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,9 +195,10 @@ def ways_ahead(
 ) -> tuple[Ways, Items]:
     """Return what each way tells of the days after `demand`, and the items of the model."""
     origin = demand.days
-    total, shut = total_mean(store_totals(demand), demand.first_day)
-    closed, trust = shut[None], trust_in_total(demand)
-    ladder = expect(demand, origin, options).closed_on(closed)
+    seasons = Seasons(store_totals(demand), demand.first_day)
+    total, doubt = seasons.mean(origin), seasons.doubt(origin)
+    closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
+    ladder = expect(demand, origin, options, doubt).closed_on(closed)
     modelled, items = ladder, np.zeros(0, np.int32)
     if model is not None:
         items = learned_items(demand, origin, options)

@@ -29,7 +29,6 @@ _HALF_LIVES: Final = (7.0, PACE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
 _HELD_DOWN: Final = 0.97
 _USUAL_SHARE: Final = 0.75  # of the weeks, in which a weekday brings sales
-_YEAR_DAMPING: Final = 0.7
 _YEAR_LEAST, _YEAR_MOST = 0.4, 2.5
 
 
@@ -314,14 +313,27 @@ def _year_ratio(totals: Floats, origin: int) -> Floats:
 
 
 def year_factors_of(totals: Floats, origin: int) -> Floats:
-    """Return how much the season moves each target from today's level: [28].
+    """Return how much the season moved each target a year before: [28].
 
-    What the store did a year before, damped; 1 where there is no such year.
+    From the level of the days before, within bounds; 1 where there is no such year.
     """
     ratio = np.nan_to_num(_year_ratio(totals, origin), nan=1.0)
-    return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST) ** _YEAR_DAMPING
+    return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST)
 
 
-def year_factors(demand: Demand, origin: int) -> Floats:
-    """Return the same for the store whose demand this is: [28]."""
-    return year_factors_of(store_totals(demand.until(origin)), origin)
+def believed(season: Floats, doubt: float) -> Floats:
+    """Return a `season` as far as it is believed: large moves wholly, small ones hardly.
+
+    A move as large as `doubt` (as a logarithm) is believed by half. Most small ones are
+    chance; Christmas is none.
+    """
+    moves = np.log(np.maximum(season, 1e-9))
+    if doubt <= 0:
+        return season
+    return np.asarray(np.exp(moves * moves**2 / (moves**2 + doubt**2)))
+
+
+def year_factors(demand: Demand, origin: int, doubt: float) -> Floats:
+    """Return how the season moves the store whose demand this is, as far as believed."""
+    totals = store_totals(demand.until(origin))
+    return believed(year_factors_of(totals, origin), doubt)

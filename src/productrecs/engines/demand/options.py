@@ -12,6 +12,10 @@ QUANTILES: Final = (0.1, 0.5, 0.9)
 
 WEEK: Final = 7
 
+USUAL_DOUBT: Final = 0.2
+"""By how much a season must have moved a store to be half believed, as a logarithm, where
+the past does not say: chosen on invented shops with and without seasons."""
+
 
 @dataclass(frozen=True, slots=True)
 class DemandOptions:

@@ -22,7 +22,12 @@ from productrecs.engines.demand.features import (
     year_factors,
 )
 from productrecs.engines.demand.huge import added, caps, growth, ordinary
-from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
+from productrecs.engines.demand.options import (
+    HORIZON,
+    QUANTILES,
+    USUAL_DOUBT,
+    DemandOptions,
+)
 from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.series import Demand, weekdays
 
@@ -68,15 +73,20 @@ def standing(demand: Demand, origin: int, options: DemandOptions) -> Standing:
     return Standing(regular, young, obsolete)
 
 
-def expect(demand: Demand, origin: int, options: DemandOptions) -> Paths:
-    """Return what each item sells on the HORIZON days after `origin`, by the ladder."""
+def expect(
+    demand: Demand, origin: int, options: DemandOptions, doubt: float = USUAL_DOUBT
+) -> Paths:
+    """Return what each item sells on the HORIZON days after `origin`, by the ladder.
+
+    `doubt` says how large a move of the store's season must be to be believed.
+    """
     ahead = demand.ordinals(origin, HORIZON)
     rungs = standing(demand, origin, options)
     profile = store_profile(demand, origin)
     most = caps(demand, origin)
     usual = ordinary(demand, origin, most)
     levels, grown = _levels(usual, added(demand, origin, most), profile, rungs)
-    shape = profile[weekdays(ahead)] * year_factors(demand, origin)
+    shape = profile[weekdays(ahead)] * year_factors(demand, origin, doubt)
     quantiles = _by_own_days(usual, demand, levels[:, None] * shape)
     mean = ((levels * grown)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)

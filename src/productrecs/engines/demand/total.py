@@ -1,7 +1,7 @@
 """What does the whole store sell? Forecast by itself: sums of quantiles mean nothing.
 
-The mean of three simple levels times the store's weekdays and season; the band is what such
-forecasts missed by in the past.
+The mean of three simple levels times the store's weekdays and season, which is believed as
+far as it told of past weeks; the band is what such forecasts missed by in the past.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.engines.demand.calendar import closed_ahead, closed_days
-from productrecs.engines.demand.features import weekday_factors, year_factors_of
-from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
+from productrecs.engines.demand.features import (
+    YEAR,
+    believed,
+    weekday_factors,
+    year_factors_of,
+)
+from productrecs.engines.demand.options import HORIZON, QUANTILES, USUAL_DOUBT, WEEK
 from productrecs.engines.demand.series import weekdays
 
 if TYPE_CHECKING:
@@ -25,6 +30,7 @@ _SMOOTHING, _TREND, _DAMPING = 0.3, 0.1, 0.9
 _WEEKS: Final = 12
 _MOST_ORIGINS: Final = 26
 _FEWEST_ORIGINS: Final = 4
+_DOUBTS: Final = (USUAL_DOUBT, 0.1, 0.0)  # of a season; of equals the usual one
 FIRST_ORIGIN: Final = 5 * WEEK
 """Days of history before a store's total is forecast at all by its past errors."""
 
@@ -55,8 +61,59 @@ class TotalPast:
         return len(self.forecast)
 
 
-def total_mean(totals: Floats, first_day: int) -> tuple[Floats, Bools]:
-    """Return the expected totals of the HORIZON days after, and which are closed."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """The HORIZON days after some day, before it is said how far the season counts."""
+
+    level: Floats  # of each day, with its weekday
+    season: Floats  # how the store moved a year before; 1 where there is none
+    closed: Bools
+
+    def mean(self, doubt: float) -> Floats:
+        """Return the expected totals; without `doubt` all of last year's season counts."""
+        expected = np.maximum(self.level * believed(self.season, doubt), 0.0)
+        return np.where(self.closed, 0.0, expected)
+
+
+class Seasons:
+    """How far did last year's season tell of the weeks ahead, in a store's past?"""
+
+    def __init__(self, totals: Floats, first_day: int) -> None:
+        """Look at `totals` [days]; what is asked of a day reads nothing later."""
+        self._totals, self._first_day = totals, first_day
+        self._outlooks: dict[int, Outlook] = {}
+
+    def outlook(self, day: int) -> Outlook:
+        """Return what is to be expected when `day` days are known."""
+        if day not in self._outlooks:
+            self._outlooks[day] = _outlook(self._totals[:day], self._first_day)
+        return self._outlooks[day]
+
+    def mean(self, day: int) -> Floats:
+        """Return the expected totals of the days after the first `day`."""
+        return self.outlook(day).mean(self.doubt(day))
+
+    def doubt(self, day: int) -> float:
+        """Return what would have missed least from the origins that were over by `day`.
+
+        Where fewer than four of them had a year before them, the usual one.
+        """
+        origins = range(day - HORIZON, YEAR + HORIZON - 1, -WEEK)[:_MOST_ORIGINS]
+        if len(origins) < _FEWEST_ORIGINS:
+            return USUAL_DOUBT
+        return min(_DOUBTS, key=lambda one: self._missed(origins, one))
+
+    def _missed(self, origins: range, doubt: float) -> float:
+        return sum(
+            float(np.abs(self._came(one) - self.outlook(one).mean(doubt)).sum())
+            for one in origins
+        )
+
+    def _came(self, origin: int) -> Floats:
+        return self._totals[origin : origin + HORIZON]
+
+
+def _outlook(totals: Floats, first_day: int) -> Outlook:
     days = len(totals)
     ordinals = first_day + np.arange(days, dtype=np.int64)
     ahead = first_day + days + np.arange(HORIZON, dtype=np.int64)
@@ -69,19 +126,18 @@ def total_mean(totals: Floats, first_day: int) -> tuple[Floats, Bools]:
         for half_life in _HALF_LIVES
     ]
     levels.append(_damped(totals, closed, profile, ordinals))
-    season = year_factors_of(totals, days)
-    mean = np.mean(levels, axis=0) * profile[weekdays(ahead)] * season
-    return np.where(shut, 0.0, np.maximum(mean, 0.0)), shut
+    level = np.mean(levels, axis=0) * profile[weekdays(ahead)]
+    return Outlook(level, year_factors_of(totals, days), shut)
 
 
 def past_totals(totals: Floats, first_day: int) -> TotalPast:
     """Return what was to be expected a horizon ago, a week before that, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
-    chosen = list(origins)[:_MOST_ORIGINS]
+    chosen, seasons = list(origins)[:_MOST_ORIGINS], Seasons(totals, first_day)
     forecast, actual, naive, moving = (np.zeros((len(chosen), HORIZON)) for _ in range(4))
     for row, origin in enumerate(chosen):
         known = totals[:origin]
-        forecast[row] = total_mean(known, first_day)[0]
+        forecast[row] = seasons.mean(origin)
         actual[row] = totals[origin : origin + HORIZON]
         naive[row] = np.tile(known[-WEEK:], HORIZON // WEEK)
         moving[row] = known[-HORIZON:].mean()
@@ -90,7 +146,8 @@ def past_totals(totals: Floats, first_day: int) -> TotalPast:
 
 def forecast_total(totals: Floats, first_day: int, past: TotalPast) -> TotalForecast:
     """Return the store's forecast by whatever did best in `past`, which tells its band."""
-    mean, shut = total_mean(totals, first_day)
+    seasons, days = Seasons(totals, first_day), len(totals)
+    mean, shut = seasons.mean(days), seasons.outlook(days).closed
     if past.origins < _FEWEST_ORIGINS:
         return _uncertain(totals, mean, shut)
     served, ahead = past.forecast, mean

@@ -1,0 +1,92 @@
+"""Is last year's season believed where it was told by more than chance, and only there?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from productrecs.engines.demand.features import believed
+from productrecs.engines.demand.options import HORIZON, USUAL_DOUBT
+from productrecs.engines.demand.total import Seasons
+
+MONDAY = 734_138
+DAYS = np.arange(728)
+WEEK = np.array([0.9, 0.9, 1.0, 1.1, 1.3, 1.2, 0.6])[DAYS % 7]
+
+
+def totals(season: np.ndarray, level: float, spread: float = 0.0) -> np.ndarray:
+    """Return two years of a shop whose days scatter by chance and by `spread` more."""
+    rng = np.random.default_rng(3)
+    wanted = level * WEEK * season
+    if spread:
+        wanted = wanted * rng.gamma(1 / spread, spread, len(DAYS))
+    return rng.poisson(wanted).astype(np.float64)
+
+
+def missed(sold: np.ndarray, origin: int) -> tuple[float, float]:
+    """Return how far the forecast from `origin` lay off, and how far without a season."""
+    seasons = Seasons(sold, MONDAY)
+    came = sold[origin : origin + HORIZON]
+    plain = seasons.outlook(origin).level
+    told = seasons.mean(origin)
+    return tuple(float(np.abs(came - one).sum() / came.sum()) for one in (told, plain))  # type: ignore[return-value]  # two of them
+
+
+def test_large_moves_are_believed_and_small_ones_hardly() -> None:
+    moves = believed(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), USUAL_DOUBT)
+
+    assert moves == pytest.approx([0.4, 1.0, 1.0, 1.0, 2.5], rel=0.06)
+    assert moves[0] > 0.4
+    assert moves[-1] < 2.5
+    assert believed(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
+
+
+def test_a_season_that_always_told_is_believed_to_the_end() -> None:
+    sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
+
+    assert Seasons(sold, MONDAY).doubt(700) == 0.0
+    with_season, without = missed(sold, 680)
+    assert with_season < 0.4 * without
+
+
+def test_christmas_is_believed_though_the_weeks_before_told_nothing_of_it() -> None:
+    christmas = 1 + 1.5 * np.exp(-(((DAYS % 364 - 345) / 12.0) ** 2))
+    sold = totals(christmas, 500.0, spread=0.05)
+
+    with_season, without = missed(sold, 690)
+    assert with_season < 0.7 * without
+
+
+def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
+    sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)
+
+    seasons = Seasons(sold, MONDAY)
+    assert seasons.doubt(700) == USUAL_DOUBT
+    missed_by = {"told": 0.0, "all of it": 0.0, "none": 0.0}
+    for origin in range(460, 701, 12):
+        outlook, came = seasons.outlook(origin), sold[origin : origin + HORIZON]
+        for name, told in (
+            ("told", seasons.mean(origin)),
+            ("all of it", outlook.mean(0.0)),
+            ("none", outlook.level),
+        ):
+            missed_by[name] += float(np.abs(came - told).sum())
+    assert missed_by["told"] < missed_by["all of it"]
+    assert missed_by["told"] < 1.08 * missed_by["none"]
+
+
+def test_the_past_alone_decides() -> None:
+    sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
+    other = sold.copy()
+    other[600:] *= 7
+
+    assert Seasons(sold, MONDAY).doubt(600) == Seasons(other, MONDAY).doubt(600)
+    assert Seasons(sold, MONDAY).mean(600).tolist() == (
+        Seasons(other, MONDAY).mean(600).tolist()
+    )
+
+
+def test_a_first_year_is_believed_as_usual() -> None:
+    sold = totals(np.ones(len(DAYS)), 200.0)[:400]
+
+    assert Seasons(sold, MONDAY).doubt(400) == USUAL_DOUBT
