@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,27 +11,33 @@ from productrecs.engines.demand.features import believed
 from productrecs.engines.demand.options import HORIZON, USUAL_DOUBT
 from productrecs.engines.demand.total import Seasons
 
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Floats
+
 MONDAY = 734_138
 DAYS = np.arange(728)
 WEEK = np.array([0.9, 0.9, 1.0, 1.1, 1.3, 1.2, 0.6])[DAYS % 7]
 
 
-def totals(season: np.ndarray, level: float, spread: float = 0.0) -> np.ndarray:
+def totals(season: Floats, level: float, spread: float = 0.0) -> Floats:
     """Return two years of a shop whose days scatter by chance and by `spread` more."""
     rng = np.random.default_rng(3)
     wanted = level * WEEK * season
     if spread:
         wanted = wanted * rng.gamma(1 / spread, spread, len(DAYS))
-    return rng.poisson(wanted).astype(np.float64)
+    return np.asarray(rng.poisson(wanted), np.float64)
 
 
-def missed(sold: np.ndarray, origin: int) -> tuple[float, float]:
+def missed(sold: Floats, origin: int) -> tuple[float, float]:
     """Return how far the forecast from `origin` lay off, and how far without a season."""
     seasons = Seasons(sold, MONDAY)
     came = sold[origin : origin + HORIZON]
     plain = seasons.outlook(origin).level
-    told = seasons.mean(origin)
-    return tuple(float(np.abs(came - one).sum() / came.sum()) for one in (told, plain))  # type: ignore[return-value]  # two of them
+    with_season, without = (
+        float(np.abs(came - one).sum() / came.sum())
+        for one in (seasons.mean(origin), plain)
+    )
+    return with_season, without
 
 
 def test_large_moves_are_believed_and_small_ones_hardly() -> None:
