@@ -5,6 +5,7 @@ clicks are the `search-click` events with their words, and what followed them is
 attribution found in the log. What cannot be told is None, which is not 0.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,7 +82,6 @@ class SearchInsights:
 _NO_COUNT: Final = Count("", 0, 0)
 _NO_CLICKS: Final = Clicks("", 0, 0, 0, 0)
 _NO_CREDITS: Final = Credits(0, 0, 0, 0.0)
-_NOTHING: Final = QueryInsight("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
 
 
 def search_insights(
@@ -150,19 +150,17 @@ def _insight(intent: str, count: Count, clicks: Clicks, credited: Credits) -> Qu
 
 
 def _sum(insights: Iterable[QueryInsight]) -> QueryInsight:
-    total = _NOTHING
-    for one in insights:
-        total = QueryInsight(
-            "",
-            total.searches + one.searches,
-            total.empty + one.empty,
-            total.clicks + one.clicks,
-            total.clicked + one.clicked,
-            total.positions + one.positions,
-            total.position_sum + one.position_sum,
-            total.carts + one.carts,
-            total.sales + one.sales,
-            total.units + one.units,
-            total.revenue + one.revenue,
-        )
-    return total
+    every = list(insights)
+    return QueryInsight(
+        "",
+        searches=sum(one.searches for one in every),
+        empty=sum(one.empty for one in every),
+        clicks=sum(one.clicks for one in every),
+        clicked=sum(one.clicked for one in every),
+        positions=sum(one.positions for one in every),
+        position_sum=sum(one.position_sum for one in every),
+        carts=sum(one.carts for one in every),
+        sales=sum(one.sales for one in every),
+        units=sum(one.units for one in every),
+        revenue=math.fsum(one.revenue for one in every),
+    )
