@@ -53,7 +53,7 @@ START_SECONDS: Final = 60.0
 _PROGRAM: Final = (sys.executable, "-m", "productrecs")
 # A test run that is killed leaves no service behind (util-linux; elsewhere it may).
 _DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
-STOP_SECONDS: Final = 40.0
+STOP_SECONDS: Final = 60.0  # after 45 the supervisor kills, and says whom
 # Below the ports that the system gives to outgoing connections; each process of a test run
 # looks in a stretch of its own, and runs in other checkouts look elsewhere.
 _STRETCH: Final = (

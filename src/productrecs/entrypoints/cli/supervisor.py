@@ -210,6 +210,8 @@ class Supervisor:
             self._wait(deadline)
             self._reap()
         for child in self._children:
+            facts = {"role": child.role.name, "pid": child.process.pid}
+            _log.warning("a process did not end in time and is killed", extra=facts)
             child.process.kill()
             child.process.wait()
         return 1 if self._children else 0
