@@ -183,7 +183,7 @@ def test_an_older_answer_never_covers_a_newer_one(page: Page) -> None:
 
 def test_fast_typing_is_one_question(page: Page, front: Storefront) -> None:
     page.locator(BOX).focus()
-    # By the page itself: between keys that come from outside, a slow machine may think long.
+    # By the page itself: between keys from outside a slow machine may think long.
     page.evaluate(
         """box => {
           const input = document.querySelector(box);
