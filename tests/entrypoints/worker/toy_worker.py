@@ -7,7 +7,6 @@ FORGETFUL `yes` is the broken variant: the job leaves the queue before it is don
 """
 
 import random
-import signal
 import sys
 import time
 from datetime import timedelta
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import system_ms
+from productrecs.entrypoints.cli.lifeline import stop_at_signals
 from productrecs.entrypoints.worker.loop import JobInterruptedError, Progress, Worker
 from productrecs.entrypoints.worker.schedule import Duty, Schedule
 from productrecs.storage.database import Database
@@ -48,7 +48,7 @@ def main(folder: Path, url: str, *, forgetful: bool) -> None:
     duties = (Duty("tick", every=timedelta(hours=1)),)
     schedule = Schedule(DutyTurns(database, queue, system_ms), duties)
     worker = Worker(queue, {"slow": slow, "tick": lambda _job, _progress: None}, schedule)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
+    stop_at_signals(worker.stop)
     worker.run()
 
 

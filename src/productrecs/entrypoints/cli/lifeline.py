@@ -5,9 +5,11 @@ is ready; the supervisor says `.` when the whole service stops.
 """
 
 import contextlib
+import signal
 import socket
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any, Final
 
 import click
@@ -30,6 +32,24 @@ def place_option(command: Callable[..., Any]) -> Callable[..., Any]:
         return Place(Board(int(board)), int(place))
 
     return click.option("--place", callback=opened, hidden=True)(command)
+
+
+def stop_at_signals(stop: Callable[[], None]) -> None:
+    """Call `stop`, from a thread, at every SIGTERM and SIGINT.
+
+    A handler comes between any two steps of the main thread, which may be holding the very
+    lock that `stop` waits for: as every wait for an event does when it begins and ends.
+    """
+    told: SimpleQueue[None] = SimpleQueue()  # whose `put` never waits, not even for itself
+
+    def wait() -> None:
+        while True:
+            told.get()
+            stop()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: told.put(None))
 
 
 class Lifeline:

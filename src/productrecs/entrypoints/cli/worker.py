@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from productrecs.entrypoints.board import UNCOUNTED, Place
-from productrecs.entrypoints.cli.lifeline import Lifeline, place_option
+from productrecs.entrypoints.cli.lifeline import Lifeline, place_option, stop_at_signals
 from productrecs.entrypoints.cli.listening import settings_of
 from productrecs.entrypoints.cli.serve import supervise_background
 from productrecs.entrypoints.cli.session import data_option, opened
@@ -63,8 +63,7 @@ def worker(
     with opened(data) as services:
         configure_logging(services.settings.log_format)
         working = _build(lane, services, fd)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda _number, _frame: working.stop())
+        stop_at_signals(working.stop)
         if lifeline is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
             line = Lifeline(lifeline)

@@ -96,7 +96,7 @@ class Working(Protocol):
         """Work until `stop` is called."""
 
     def stop(self) -> None:
-        """Let `run` return; safe from signal handlers and threads."""
+        """Let `run` return; safe from threads."""
 
 
 class Together:

@@ -50,7 +50,7 @@ class Indexing:
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def stop(self) -> None:
-        """Let `run` return after the batch in hand; safe from signal handlers."""
+        """Let `run` return after the batch in hand; safe from threads."""
         self._stopping.set()
 
     def _work(self) -> None:

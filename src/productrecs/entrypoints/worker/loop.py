@@ -94,7 +94,7 @@ class Worker:
         _log.info("the worker stops")
 
     def stop(self) -> None:
-        """Let `run` return after the job in hand; safe from signal handlers and threads."""
+        """Let `run` return after the job in hand; safe from threads only."""
         self._stopping.set()
 
     def run_one(self) -> bool:

@@ -143,7 +143,7 @@ class Office:
             runner.run(self._serve())
 
     def stop(self) -> None:
-        """End once nobody is connected; safe from signal handlers and threads."""
+        """End once nobody is connected; safe from threads."""
         self._told = True
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it has ended already
