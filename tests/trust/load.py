@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ITEMS: Final = 40
 LINES: Final = 3  # of each order: two of the same item, and one of everybody's
 REFUSED: Final = 503
+UNSURE: Final = b"perhaps this is stored"  # who writes was killed a moment before who answers
+_PATIENCE: Final = 10  # times that what was cut off is sent again
 Body = dict[str, object]
 
 
@@ -63,6 +65,7 @@ class Shopper:
     duplicates: dict[str, bool] = field(default_factory=dict)
     count: int = 0
     last_trouble: str = ""
+    refused: list[str] = field(default_factory=list)  # of what was sent again
 
     def go_on(self, until: threading.Event) -> None:
         """Send until told to stop, or nobody answers."""
@@ -78,6 +81,16 @@ class Shopper:
         outcome = self._outcome(sending)
         self.history.note(Operation(key, outcome, sending.rows) for key in sending.keys)
         return outcome
+
+    def insist(self, sending: Sending) -> None:
+        """Send one request until it is acknowledged, as often as honest refusals allow."""
+        for _ in range(_PATIENCE):
+            outcome = self.send(sending)
+            if outcome is not Outcome.FAILED:
+                break
+            self.refused.append(self.last_trouble)
+            time.sleep(1)
+        assert outcome is Outcome.OK, self.last_trouble
 
     def _outcome(self, sending: Sending) -> Outcome:
         target = f"{sending.path}?key={self.merchant.account.publishable}"
@@ -97,7 +110,7 @@ class Shopper:
         if reply.status == REFUSED:
             self.last_trouble = repr(reply.body)
             assert reply.header("retry-after"), reply.headers
-            return Outcome.FAILED
+            return Outcome.INFO if UNSURE in reply.body else Outcome.FAILED
         assert reply.status == http.HTTPStatus.OK, (reply.status, reply.body)
         if sending.rows == LINES:
             self.duplicates[sending.keys[0]] = reply.json["duplicate"]
@@ -162,12 +175,16 @@ class Crowd:
                 thread.join()
 
     def send_again(self) -> dict[str, bool]:
-        """Repeat what was cut off and may be repeated; return each order's `duplicate`."""
+        """Repeat what was cut off and may be repeated; return each order's `duplicate`.
+
+        Who is refused honestly waits and asks once more, as a shop does: on a busy machine
+        those that were killed may hold the database's lock for seconds after a start.
+        """
         told: dict[str, bool] = {}
         for shopper in self.shoppers:
             for sending in shopper.unanswered:
                 if sending.may_be_sent_again:
-                    assert shopper.send(sending) is Outcome.OK, shopper.last_trouble
+                    shopper.insist(sending)
             told |= {
                 key: shopper.duplicates[key]
                 for sending in shopper.unanswered

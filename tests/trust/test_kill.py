@@ -148,7 +148,8 @@ def check_kills(service: Service, kills: int, seed: int) -> list[float]:
     print(  # noqa: T201 - the figures of the run
         f"{kills} kills: {len(told.having(Outcome.OK))} acknowledged, "
         f"{ordeal.cut_off} cut off, ready again in {sum(ordeal.restarts) / kills:.2f} s, "
-        f"at most {max(ordeal.restarts):.2f} s"
+        f"at most {max(ordeal.restarts):.2f} s; sent again and refused: "
+        f"{[words for one in ordeal.crowd.shoppers for words in one.refused]}"
     )
     assert len(told.having(Outcome.OK)) >= AT_LEAST // 2 * kills
     assert ordeal.cut_off >= kills  # it was busy when it was struck
@@ -174,8 +175,11 @@ def test_kills_beside_postgresql_lose_nothing_and_double_nothing(
 
 
 @pytest.mark.trust
-def test_five_hundred_kills_lose_nothing_and_double_nothing(service: Service) -> None:
-    restarts = check_kills(service, kills=500, seed=3)
+@pytest.mark.parametrize("seed", range(3, 8))
+def test_five_times_a_hundred_kills_lose_nothing_and_double_nothing(
+    service: Service, seed: int
+) -> None:
+    restarts = check_kills(service, kills=100, seed=seed)
 
     assert max(restarts) <= READY_SECONDS
 
