@@ -6,13 +6,17 @@ them, and what is not there is skipped aloud:
     .venv/bin/pip install implicit pandas
     .venv/bin/pip install --no-deps recommenders   # its SAR needs pandas alone
 
+One set at a time: `libraries-orders`, `libraries-retailrocket`, `libraries-bol`.
+
 `lenskit` does not fit: from 2025 on it wants torch with its three gigabytes of libraries,
 before that numba 0.58 and numpy 1, which our engines do not run with.
 
 The questions are those of `bought_together` (one anchor), `basket_completion` (3 to 50) and
 `next_item`. Libraries of users and items take an order or a visit for a user; a product's
 list is that of the nearest items, a cart's or visit's the library's own way of answering
-for a user it has not met. ALS and BPR have 64 factors; the rest is as the library has it.
+for a user it has not met. ALS and BPR have 64 factors; the rest is as the library has it,
+but for SAR's Jaccard: its own divides whole matrices of items by items (RetailRocket: 11 GB
+each), here the same numbers are worked out where two items met at all.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions, warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.quality.datasets import Split
     from benchmarks.report import Report
@@ -46,16 +50,24 @@ SEED: Final = 11
 CART: Final = 10
 
 
-def measure(report: Report) -> None:
-    """Add each library's figures beside ours, also where it wins."""
+def measure_orders(report: Report) -> None:
+    """Add each library's figures on Online Retail beside ours, also where it wins."""
     warm_up()
     _orders(report)
-    for name, split in (("RetailRocket", retailrocket()), ("serenade_bol", serenade_bol())):
-        _visits(report, name, split)
 
 
-def implicit_lists(groups: Ints, items: Items, n_items: int) -> dict[str, Lists]:
-    """Return the lists of implicit's item neighbours, ALS and BPR.
+def measure_retailrocket(report: Report) -> None:
+    """Add each library's figures on RetailRocket beside ours."""
+    _visits(report, "RetailRocket", retailrocket())
+
+
+def measure_bol(report: Report) -> None:
+    """Add each library's figures on serenade_bol beside ours."""
+    _visits(report, "serenade_bol", serenade_bol())
+
+
+def implicit_lists(groups: Ints, items: Items, n_items: int) -> Iterator[tuple[str, Lists]]:
+    """Give the lists of implicit's item neighbours, ALS and BPR, each learned when asked.
 
     Raises:
         ImportError: when it is not installed.
@@ -70,11 +82,9 @@ def implicit_lists(groups: Ints, items: Items, n_items: int) -> dict[str, Lists]
         "implicit, BPR": bpr(factors=FACTORS, random_state=SEED),
     }
     matrix = _matrix(groups, items, n_items)
-    lists: dict[str, Lists] = {}
     for name, model in models.items():
         model.fit(matrix, show_progress=False)
-        lists[name] = _of_factors(model) if name.endswith("BPR") else _implicit(model)
-    return lists
+        yield name, _of_factors(model) if name.endswith("BPR") else _implicit(model)
 
 
 def _implicit(model: Any) -> Lists:
@@ -109,14 +119,18 @@ def _of_factors(model: Any) -> Lists:
     return lists
 
 
-def sar_lists(groups: Ints, items: Items, times: Ints, n_items: int) -> dict[str, Lists]:
-    """Return the lists of recommenders' SAR, by its own item similarity (Jaccard).
+def sar_lists(
+    groups: Ints, items: Items, times: Ints, n_items: int
+) -> Iterator[tuple[str, Lists]]:
+    """Give the lists of recommenders' SAR, by its own item similarity (Jaccard).
 
     Raises:
         ImportError: when it is not installed.
     """
     pandas = importlib.import_module("pandas")
-    model = importlib.import_module("recommenders.models.sar").SAR(
+    sar = importlib.import_module("recommenders.models.sar")
+    importlib.import_module("recommenders.models.sar.sar_singlenode").jaccard = _jaccard
+    model = sar.SAR(
         col_user="user",
         col_item="item",
         col_rating="rating",
@@ -144,7 +158,15 @@ def sar_lists(groups: Ints, items: Items, times: Ints, n_items: int) -> dict[str
         best = np.lexsort((names[found], -scores))[: SHOWN + len(given)]
         return names[found[best]].astype(np.int32)
 
-    return {"recommenders, SAR": lists}
+    yield "recommenders, SAR", lists
+
+
+def _jaccard(together: Any) -> sparse.csr_array:
+    """Return what SAR's own function returns, without its zeros."""
+    pairs = sparse.coo_array(together)
+    held = together.diagonal()
+    either = held[pairs.row] + held[pairs.col] - pairs.data
+    return sparse.csr_array((pairs.data / either, (pairs.row, pairs.col)), pairs.shape)
 
 
 def _without(items: Items, given: Sequence[int], most: int) -> Items:
@@ -153,19 +175,17 @@ def _without(items: Items, given: Sequence[int], most: int) -> Items:
 
 def _others(
     report: Report, what: str, groups: Ints, items: Items, times: Ints, n_items: int
-) -> dict[str, Lists]:
-    found: dict[str, Lists] = {}
+) -> Iterator[tuple[str, Lists]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, make in (
-            ("implicit", lambda: implicit_lists(groups, items, n_items)),
-            ("recommenders", lambda: sar_lists(groups, items, times, n_items)),
+        for name, found in (
+            ("implicit", implicit_lists(groups, items, n_items)),
+            ("recommenders", sar_lists(groups, items, times, n_items)),
         ):
             try:
-                found |= make()
+                yield from found
             except ImportError as error:
                 report.skip(f"{name} on {what}", f"not installed: {error}")
-    return found
 
 
 def _orders(report: Report) -> None:
@@ -179,7 +199,7 @@ def _orders(report: Report) -> None:
         0
     ]
     groups = np.repeat(np.arange(len(test.asked)), [len(order) for order in test.asked])
-    for name, lists in others.items():
+    for name, lists in others:
         found = bought_together.ask(
             test, lambda anchor, of=lists: _without(of([anchor]), [anchor], CART)
         )
@@ -198,7 +218,7 @@ def _visits(report: Report, name: str, split: Split) -> None:
     sessions, items, times = split.train.events()
     others = _others(report, name, sessions, items, times, split.n_items)
     mine = next_item.ask(split, next_item.ours(split, SessionOptions()))
-    for other, lists in others.items():
+    for other, lists in others:
         found = next_item.ask(
             split, lambda visit, _, of=lists: _without(of(visit[-9:]), visit[-1:], SHOWN)
         )

@@ -32,7 +32,9 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "own-constants": own_constants.measure,
-    "libraries": libraries.measure,
+    "libraries-orders": libraries.measure_orders,
+    "libraries-retailrocket": libraries.measure_retailrocket,
+    "libraries-bol": libraries.measure_bol,
     "search": search.measure,
     "pictures": pictures.measure,
     "holdout": holdout.measure,
@@ -41,7 +43,13 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "demand-earlier": demand.measure_earlier,
     "constants": constants.measure,
 }
-ON_REQUEST = {"constants", "demand-earlier", "libraries"}
+ON_REQUEST = {
+    "constants",
+    "demand-earlier",
+    "libraries-orders",
+    "libraries-retailrocket",
+    "libraries-bol",
+}
 
 
 def measure(report: Report, names: Sequence[str] = ()) -> None:

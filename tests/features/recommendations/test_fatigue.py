@@ -102,8 +102,10 @@ def test_what_fills_a_list_sinks_too() -> None:
 
 
 def test_nothing_is_lost_from_a_list_by_sinking() -> None:
-    assert sorted(rested(iter(NAMES_AND_AGAIN), {3: 0.1, 0: 0.2}, 3)) == NAMES_AND_AGAIN
-    assert list(rested(iter([5, 6, 7]), {}, 1)) == [5, 6, 7]
+    factors = {3: 0.1, 0: 0.2}
+    sunk = rested(iter(NAMES_AND_AGAIN), lambda item: factors.get(item, 1.0), 3)
+    assert sorted(sunk) == NAMES_AND_AGAIN
+    assert list(rested(iter([5, 6, 7]), None, 1)) == [5, 6, 7]
 
 
 NAMES_AND_AGAIN = list(range(12))

@@ -20,7 +20,7 @@ from productrecs.engines.copurchase import twin
 from productrecs.engines.copurchase.layout import Companions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _evaluators: list[Any] = [twin]  # the last one answers: the compiled one, once warm
 _NOT_KEPT: Final = "layout"
@@ -101,6 +101,13 @@ class CopurchaseModel:
         begin, end = self.offsets[anchor : anchor + 2].tolist()
         found = np.flatnonzero(self.companions[begin:end] == item)
         return int(self.support[begin + found[0]]) if len(found) else 0
+
+    def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
+        """Give an item's companions, best first, each with the number of common baskets."""
+        if 0 <= anchor < self.n_items:
+            begin, end = self.offsets[anchor : anchor + 2].tolist()
+            items, baskets = self.companions[begin:end], self.support[begin:end]
+            yield from zip(items.tolist(), baskets.tolist(), strict=True)
 
     def complete(self, basket: Sequence[int], limit: int) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.

@@ -156,6 +156,8 @@ def _reasons(product: Product) -> Iterator[str]:
         yield f"new: tried here by {product.tried:.2%} of such lists"
     if product.tired is not None:
         yield f"x{product.tired:.2f}, shown again and again and never taken up"
+    if product.rests is not None:
+        yield f"x{product.rests:.2f}, of a category of which they have just bought"
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 

@@ -12,10 +12,10 @@ from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.fill import narrowest_categories
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.resting import RESTING, filling_anchors
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.situation import (
     basket_of,
-    fill_anchors,
     visit_of,
 )
 from productrecs.features.recommendations.trending import PLACE, trend
@@ -30,6 +30,7 @@ class Refused(StrEnum):
     ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
     BOUGHT = "bought"  # and not to be shown again (yet)
     EXCLUDED = "excluded"  # by a rule
+    RESTING = "resting"  # of a category of which they just bought
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Product:
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
     tired: float | None = None  # what its score is multiplied by, shown so often
+    rests: float | None = None  # what its place counts, of what they just bought
     tried: float | None = None  # a new product: the chance of seeing it here today
 
 
@@ -183,6 +185,7 @@ class _Looking:
         self._shop = shop
         self._decision = decision
         self._now_ms = now_ms
+        self._shown = {pick.item for pick in decision.picks}
         self._places = Place(decision.situation.placement), Place(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
@@ -212,6 +215,7 @@ class _Looking:
             rules=_applied(about),
             pinned_by=_pinned_by(about),
             tired=self._decision.situation.tired.get(pick.item),
+            rests=self._rests(pick.item),
             tried=tried.chance if tried is not None and tried.pick == pick else None,
         )
 
@@ -230,7 +234,9 @@ class _Looking:
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
         decision = self._decision
-        return item not in decision.refused and decision.shelf.shows(item)
+        if item in decision.refused or not decision.shelf.shows(item):
+            return False
+        return item in self._shown or self._rests(item) is None
 
     def _why_not(self, item: int) -> Refused | Hidden | None:
         if self.may_show(item):
@@ -242,6 +248,8 @@ class _Looking:
         hidden = self._shop.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
         )
+        if hidden is None and self._decision.shelf.shows(item):
+            return Refused.RESTING
         return hidden or Refused.EXCLUDED
 
     def _about(self, item: int) -> list[Rule]:
@@ -277,11 +285,19 @@ class _Looking:
         ]
         return tuple(sorted(found, key=lambda one: -one.baskets))
 
+    def _rests(self, item: int) -> float | None:
+        resting = self._decision.situation.resting
+        if not resting or self._decision.shelf.narrowest_category(item) not in resting:
+            return None
+        return RESTING
+
     def _category(self, pick: Pick) -> str | None:
         if pick.engine is not Engine.CATEGORY:
             return None
         shelf = self._decision.shelf
-        for name in narrowest_categories(shelf, fill_anchors(self._decision.situation)):
+        for name in narrowest_categories(
+            shelf, filling_anchors(self._decision.situation, shelf)
+        ):
             if name in shelf.catalog.categories[pick.item]:
                 return name
         return None

@@ -1,6 +1,6 @@
 """What has this shopper been shown often enough? It sinks until they take it up."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -33,18 +33,20 @@ def tired_of(untaken: Mapping[int, float]) -> Mapping[int, float]:
     }
 
 
-def rested(items: Iterator[int], tired: Mapping[int, float], wanted: int) -> Iterator[int]:
-    """Give items as they stand, of about the first `wanted` the tiring ones further down.
+def rested(
+    items: Iterator[int], sinking: Callable[[int], float] | None, wanted: int
+) -> Iterator[int]:
+    """Give items as they stand, of about the first `wanted` the sinking ones further down.
 
     An order without scores is weighed by its places, as ranks are in a blend.
     """
-    if not tired:
+    if sinking is None:
         yield from items
         return
-    order = dict.fromkeys(islice(items, 2 * wanted + 2 * len(tired)))
+    order = dict.fromkeys(islice(items, 2 * wanted + 2))
     head = sorted(
         enumerate(order),
-        key=lambda placed: -tired.get(placed[1], 1.0) / (RANK_OFFSET + placed[0]),
+        key=lambda placed: -sinking(placed[1]) / (RANK_OFFSET + placed[0]),
     )
     yield from (item for _, item in head)
     yield from items

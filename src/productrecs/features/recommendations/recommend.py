@@ -1,7 +1,7 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -23,6 +23,12 @@ from productrecs.features.recommendations.likeness import answered_source, looks
 from productrecs.features.recommendations.ordering import Asked, learned_order
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.resting import (
+    awake,
+    filling_anchors,
+    resting_categories,
+    sinking_of,
+)
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.signs import with_signs
@@ -30,7 +36,6 @@ from productrecs.features.recommendations.situation import (
     CANDIDATES,
     Situation,
     basket_of,
-    fill_anchors,
     understand,
     visit_of,
 )
@@ -91,13 +96,7 @@ def decide(
 ) -> Decision:
     """Return what `recommend` returns, with all that led to it."""
     recipe = recipe_of(answered_source(shop, request), shop.settings)
-    situation = understand(shop, request, histories, now_ms)
-    if recipe.tires and (untaken := untaken_by(histories, now_ms)):
-        situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
-    if recipe.remembers and situation.placement is Placement.SHOPPER:
-        bought = tuple(dict.fromkeys(situation.purchases))
-        situation = replace(situation, remembered=bought)
-    shelf = shop.shelf(now_ms, situation.placement, request.source)
+    situation, shelf = _understood(shop, request, recipe, histories, now_ms)
     refused = situation.bought.union(situation.anchors)
     weights = recipe.blend[situation.placement]
     is_alone = len(weights) == 1  # nobody else has better to say than what comes later
@@ -131,6 +130,28 @@ def decide(
         tried,
         is_learned=ordered is not None,
     )
+
+
+def _understood(
+    shop: Shop,
+    request: RecommendationRequest,
+    recipe: Recipe,
+    histories: Sequence[History],
+    now_ms: int,
+) -> tuple[Situation, Shelf]:
+    """Return what a call is about, as far as its recipe asks, and what may be shown."""
+    situation = understand(shop, request, histories, now_ms)
+    if recipe.tires and (untaken := untaken_by(histories, now_ms)):
+        situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
+    if recipe.remembers and situation.placement is Placement.SHOPPER:
+        bought = tuple(dict.fromkeys(situation.purchases))
+        situation = replace(situation, remembered=bought)
+    shelf = shop.shelf(now_ms, situation.placement, request.source)
+    if recipe.rests and (
+        resting := resting_categories(shelf, histories, situation.anchors, now_ms)
+    ):
+        situation = replace(situation, resting=resting)
+    return situation, shelf
 
 
 def mark_of(shop: Shop, request: RecommendationRequest) -> tuple[int, ...] | None:
@@ -217,11 +238,13 @@ def _shown(
     """Return the first that may be shown; `wanted`: how many, and whether of all kinds."""
     (num, is_varied), visible = wanted, shelf.visible
     known = len(visible)
-    places = (
+    places: Iterable[tuple[int, int]] = (
         (place, item)
         for place, item in enumerate(ranking.items.tolist())
         if item not in refused and item < known and visible[item]
     )
+    if situation.resting:
+        places = awake(places, situation.resting, shelf)
     if is_varied:
         chosen = varied(places, shelf, num, situation.anchors)
     else:
@@ -287,14 +310,15 @@ def _filled(
 ) -> list[Pick]:
     """Return what completes a list; `open_list` is what is refused, kept, and wanted."""
     refused, kept, wanted = open_list
-    anchors = fill_anchors(situation)
+    anchors, sinking = filling_anchors(situation, shelf), sinking_of(situation, shelf)
     taken = set(refused)
     taken.update([pick.item for pick in kept])
     score = min([FILL_SCORE] + [pick.score for pick in kept])
     added: list[Pick] = []
     for engine in recipe.fill:
         filler = FILLERS[engine](shelf, anchors)
-        for item in rested(filler, situation.tired, wanted + len(taken)):
+        head = wanted + len(taken) + len(situation.tired)
+        for item in rested(filler, sinking, head):
             if len(kept) + len(added) == wanted:
                 return added
             if item not in taken:
@@ -316,7 +340,7 @@ def _tried(
     percent = shop.settings.explore_percent
     if len(picks) < num or not day_of_tries(shop, now_ms):
         return None
-    anchors, catalog = fill_anchors(situation), shop.catalog
+    anchors, catalog = filling_anchors(situation, shelf), shop.catalog
     draw = draw_of(catalog.store_id, situation.person, situation.anchors, now_ms)
     tried = try_of(shelf, draw, percent, anchors, (picks, refused))
     pins = shelf.rules.pins if shelf.rules is not None else ()

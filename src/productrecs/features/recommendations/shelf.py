@@ -18,6 +18,8 @@ _ENOUGH: Final = 200
 _CHUNK: Final = 256
 _NEWCOMERS: Final = 200
 _HEAD: Final = 4_096  # how far down an order a boost reaches
+_MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
+_SEVERAL: Final = 0.05  # of what is bought with them: if more is of their own category
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +38,7 @@ class Shelf:
     _head: list[int] | None = None
     _narrowest: dict[int, str] = field(default_factory=dict)
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    _severally: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
@@ -57,6 +60,13 @@ class Shelf:
             name = min(names, key=lambda one: (len(members[one]), one), default="")
             self._narrowest[item] = name
         return name
+
+    def goes_with_itself(self, category: str) -> bool:
+        """Return whether its products are bought together with others of it."""
+        told = self._severally.get(category)
+        if told is None:
+            told = self._severally[category] = self._own_share(category) > _SEVERAL
+        return told
 
     def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
         """Return up to 200 visible items that were hardly shown yet, and their promise.
@@ -107,6 +117,16 @@ class Shelf:
                 chunk = ordered[start : start + _CHUNK]
                 chunk = chunk[chunk < len(shown)]
                 yield from chunk[shown[chunk]].tolist()
+
+    def _own_share(self, category: str) -> float:
+        """Return how much of what is bought with the best of a category is of it, too."""
+        own, met, known = 0, 0, len(self.catalog)
+        for item in self.best_of_category(category)[:_MEMBERS]:
+            for other, baskets in self.models.copurchase.baskets_with(item):
+                met += baskets
+                if other < known and self.narrowest_category(other) == category:
+                    own += baskets
+        return own / met if met else 0.0
 
     def _rank_category(self, name: str) -> list[int]:
         members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)

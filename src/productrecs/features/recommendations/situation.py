@@ -38,6 +38,7 @@ class Situation:
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
     untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often
     tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
+    resting: frozenset[str] = frozenset()  # categories of which they just bought
 
 
 def understand(

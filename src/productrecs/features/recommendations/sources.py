@@ -30,6 +30,7 @@ class Recipe:
     explores: bool = False  # a share of lists tries a new product
     remembers: bool = False  # what a shopper bought counts beside their visit
     tires: bool = False  # what a shopper was shown often and never took up sinks
+    rests: bool = False  # and so does the category of what they just bought
 
 
 # What looks alike comes before what merely is of a category: interface 4.1, rule 5.
@@ -63,11 +64,18 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             remembers=True,
             explores=True,
             tires=True,
+            rests=True,
         ),
         # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
         Source.MIX: Recipe(
-            blend=_MIX, fill=_FILL, is_varied=True, learns=True, explores=True, tires=True
+            _MIX,
+            _FILL,
+            is_varied=True,
+            learns=True,
+            explores=True,
+            tires=True,
+            rests=True,
         ),
     }
 )

@@ -1,0 +1,104 @@
+"""Of what has this shopper just bought? Who has a new kettle is not shown ten kettles.
+
+From the end of that visit on its category rests for two weeks, for them alone: nothing of
+it is shown before all else that may be. Unless they looked at more of it since, or it is a
+kind of which they, or others, buy several. In the visit itself people look on for minutes
+(measured in docs/measured.md), so that it goes on as it would have.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.engines.repurchase import HALF_A_DAY_MS
+from productrecs.features.recommendations.shelf import Shelf
+from productrecs.features.recommendations.situation import Situation, fill_anchors
+from productrecs.records.orders.history import History
+
+RESTS_MS: Final = 14 * DAY_MS
+_VISIT_MS: Final = 30 * MINUTE_MS
+RESTING: Final = 0.3  # what a resting category counts where lists are filled up
+_OLDEST_MS: Final = 365 * DAY_MS  # purchases that tell what this shopper buys again
+_LINES: Final = 200
+
+
+def resting_categories(
+    shelf: Shelf, histories: Sequence[History], anchors: Sequence[int], now_ms: int
+) -> frozenset[str]:
+    """Return the narrowest categories that rest for a shopper; that of `anchors` does not.
+
+    What is anchored is what the page or the cart is about.
+    """
+    found: set[str] = set()
+    for history in histories:
+        ago = now_ms - history.bought_at[-1] if history.bought_at else RESTS_MS
+        if _VISIT_MS <= ago < RESTS_MS:
+            found |= _of(shelf, history, now_ms)
+    if not found:
+        return frozenset()
+    known = len(shelf.catalog)
+    found -= {shelf.narrowest_category(item) for item in anchors if item < known}
+    return frozenset(name for name in found if name and not shelf.goes_with_itself(name))
+
+
+def awake(
+    places: Iterable[tuple[int, int]], resting: frozenset[str], shelf: Shelf
+) -> Iterator[tuple[int, int]]:
+    """Give of (place, item) those whose category does not rest."""
+    for place, item in places:
+        if shelf.narrowest_category(item) not in resting:
+            yield place, item
+
+
+def sinking_of(situation: Situation, shelf: Shelf) -> Callable[[int], float] | None:
+    """Return what an item's place counts where a list is filled up; None: all fully."""
+    tired, resting = situation.tired, situation.resting
+    if not resting:
+        return (lambda item: tired.get(item, 1.0)) if tired else None
+
+    def factor(item: int) -> float:
+        rests = shelf.narrowest_category(item) in resting
+        return tired.get(item, 1.0) * (RESTING if rests else 1.0)
+
+    return factor
+
+
+def filling_anchors(situation: Situation, shelf: Shelf) -> tuple[int, ...]:
+    """Return the items whose categories fill a list: none of what rests."""
+    anchors, known = fill_anchors(situation), len(shelf.catalog)
+    if not situation.resting:
+        return anchors
+    return tuple(
+        item
+        for item in anchors
+        if item >= known or shelf.narrowest_category(item) not in situation.resting
+    )
+
+
+def _of(shelf: Shelf, history: History, now_ms: int) -> set[str]:
+    """Return of what one history just bought, once in a while and looked at no more."""
+    known, since_ms = len(shelf.catalog), now_ms - RESTS_MS
+    lately = {item for item in history.bought_since(since_ms) if item < known}
+    found = {shelf.narrowest_category(item) for item in lately}
+    met: set[str] = set()
+    for item in reversed(history.recent):
+        category = shelf.narrowest_category(item) if item < known else ""
+        if item in lately:
+            met.add(category)
+        elif category not in met:
+            found.discard(category)
+    return found - _bought_before(shelf, history, since_ms)
+
+
+def _bought_before(shelf: Shelf, history: History, since_ms: int) -> set[str]:
+    """Return of what a shopper bought on another day of the last year, too."""
+    known, found, last = len(shelf.catalog), set[str](), dict[str, int]()
+    lines = zip(history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True)
+    for item, at in lines:
+        if item >= known or at < since_ms - _OLDEST_MS:
+            continue
+        category = shelf.narrowest_category(item)
+        if at - last.setdefault(category, at) > HALF_A_DAY_MS:
+            found.add(category)
+        last[category] = at
+    return found
