@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
@@ -67,3 +69,45 @@ def test_scores_fall_whoever_waited() -> None:
 
     scores = [pick.score for pick in picks]
     assert scores == sorted(scores, reverse=True)
+
+
+def filled(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:
+    """Return the list for nobody of whom anything is known, where the earlier trends."""
+    rows = Rows()
+    for title, category in names.items():
+        rows.add(title, [category, "all"])
+    shop = small_shop(rows, [], [], range(len(names)))
+    picks = recommend(shop, RecommendationRequest(source, num), [], NOW)
+    return [list(names)[pick.item] for pick in picks]
+
+
+@pytest.mark.parametrize("source", [Source.MIX, Source.BROWSE])
+def test_what_trends_fills_no_list_with_one_category(source: Source) -> None:
+    season = {f"scarf {n}": "scarves" for n in range(6)}
+    others = {"hat": "hats", "belt": "belts", "sock": "socks"}
+
+    shown = filled({**season, **others}, 5, source)
+
+    assert shown == ["scarf 0", "scarf 1", "hat", "belt", "sock"]
+    assert filled(season, 5, source) == list(season)[:5]  # there is nothing else
+
+
+def test_what_trends_fills_no_list_with_variants() -> None:
+    sizes = {f"shirt {size}": f"of size {size}" for size in ("s", "m", "l", "xl")}
+    others = {"hat": "hats", "belt": "belts"}
+
+    assert filled({**sizes, **others}, 3) == ["shirt s", "hat", "belt"]
+    assert filled({**sizes, **others}, 6) == ["shirt s", "hat", "belt", *list(sizes)[1:]]
+
+
+def test_a_category_fills_no_list_with_the_pages_own_variants() -> None:
+    rows = Rows()
+    for title in ("shirt red", "shirt blue", "shirt green", "blouse", "top"):
+        rows.add(title, ["tops"])
+    shop = small_shop(rows, [], [], range(5))
+    request = RecommendationRequest(Source.MIX, 4, item_id="shirt red")
+
+    picks = recommend(shop, request, [], NOW)
+
+    assert [pick.item for pick in picks] == [3, 4, 1, 2]
+    assert [pick.engine for pick in picks] == ["category"] * 2 + ["trending"] * 2

@@ -1,7 +1,7 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -40,7 +40,7 @@ from productrecs.features.recommendations.situation import (
     visit_of,
 )
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
-from productrecs.features.recommendations.variety import varied
+from productrecs.features.recommendations.variety import Variety, filling, varied
 from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
 
@@ -246,7 +246,7 @@ def _shown(
     if situation.resting:
         places = awake(places, situation.resting, shelf)
     if is_varied:
-        chosen = varied(places, shelf, num, situation.anchors)
+        chosen = varied(places, Variety(shelf, num, situation.anchors), num)
     else:
         chosen = [place for place, _ in islice(places, num)]
     kept: list[Pick] = []
@@ -314,11 +314,18 @@ def _filled(
     taken = set(refused)
     taken.update([pick.item for pick in kept])
     score = min([FILL_SCORE] + [pick.score for pick in kept])
+    variety = Variety(shelf, wanted, situation.anchors)
+    for pick in kept:
+        variety.admits(pick.item, of_any=True)
     added: list[Pick] = []
     for engine in recipe.fill:
-        filler = FILLERS[engine](shelf, anchors)
         head = wanted + len(taken) + len(situation.tired)
-        for item in rested(filler, sinking, head):
+        proposed = rested(FILLERS[engine](shelf, anchors), sinking, head)
+        filler: Iterator[int] = (item for item in proposed if item not in taken)
+        if recipe.is_varied:
+            of_any = engine is not Engine.TRENDING
+            filler = filling(filler, variety, of_any=of_any)
+        for item in filler:
             if len(kept) + len(added) == wanted:
                 return added
             if item not in taken:

@@ -5,39 +5,79 @@ proposed, before anything fills the list up.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from productrecs.features.recommendations.shelf import Shelf
 
 ABOUT_AN_ITEM: Final = 0.75  # of a list may be of one category, where a page has an item,
 ABOUT_NOBODY: Final = 0.4  # and where it has none
+_HEAD: Final = 100  # of what fills a list up: further down nothing waits any more
 
 
-def varied(
-    places: Iterable[tuple[int, int]], shelf: Shelf, num: int, anchors: tuple[int, ...]
-) -> list[int]:
+class Variety:
+    """What one list holds so far: which variants, and how much of each category."""
+
+    def __init__(self, shelf: Shelf, num: int, anchors: Sequence[int]) -> None:
+        """Begin a list of `num`; variants of its anchors are in it already."""
+        share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
+        self._most = max(2, math.ceil(num * share))
+        self._shelf = shelf
+        variants = shelf.catalog.variants
+        known = len(variants)
+        self._variants = variants
+        self._met = {variants[anchor] for anchor in anchors if anchor < known}
+        self._shares: dict[str, int] = {}
+
+    def admits(self, item: int, *, of_any: bool = False) -> bool:
+        """Return whether an item need not wait its turn; then it is in the list.
+
+        With `of_any` its category may fill the list, and only variants wait.
+        """
+        variant, category = self._variants[item], self._shelf.narrowest_category(item)
+        share = self._shares.get(category, 0) + 1
+        if variant and variant in self._met:
+            return False
+        if category and share > self._most and not of_any:
+            return False
+        self._met.add(variant)
+        self._shares[category] = share
+        return True
+
+
+def varied(places: Iterable[tuple[int, int]], variety: Variety, num: int) -> list[int]:
     """Return up to `num` of the places of (place, item), those that have to wait last.
 
     One of a product's variants goes first, the anchors' own variants wait, and of the
     narrowest category of an item at most a share of the list.
     """
-    most = max(2, math.ceil(num * (ABOUT_AN_ITEM if anchors else ABOUT_NOBODY)))
-    variants = shelf.catalog.variants
-    known = len(variants)
-    met = {variants[anchor] for anchor in anchors if anchor < known}
-    shares: dict[str, int] = {}
     chosen: list[int] = []
     waiting: list[int] = []
     for place, item in places:
-        variant, category = variants[item], shelf.narrowest_category(item)
-        share = shares.get(category, 0) + 1
-        if (variant and variant in met) or (category and share > most):
+        if not variety.admits(item):
             waiting.append(place)
             continue
-        met.add(variant)
-        shares[category] = share
         chosen.append(place)
         if len(chosen) == num:
             return chosen
     return chosen + waiting[: num - len(chosen)]
+
+
+def filling(items: Iterator[int], variety: Variety, *, of_any: bool) -> Iterator[int]:
+    """Give what fills a list up, without what has to wait.
+
+    With `of_any` only variants wait, and are left to what fills next. Else, of the first
+    hundred, what has to wait comes after the others, then the rest as it stands.
+    """
+    if of_any:
+        yield from (item for item in items if variety.admits(item, of_any=True))
+        return
+    waiting = []
+    for item in islice(items, _HEAD):
+        if variety.admits(item):
+            yield item
+        else:
+            waiting.append(item)
+    yield from waiting
+    yield from items
