@@ -92,6 +92,18 @@ class Inside:
         assert exchange.headers is not None, "nothing was answered"
         return Reply(exchange.status, exchange.headers, exchange.sent)
 
+    def express(self, target: str, headers: Mapping[str, str]) -> Reply | None:
+        """Return what a GET is answered the short way; None where that is closed to it."""
+        named = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
+
+        async def answer() -> bytes | None:
+            assert isinstance(self.application, Gate)
+            return self.application.express.answer(target.encode(), named)
+
+        answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
+        sent = answering.result(_SECONDS)
+        return None if sent is None else _read(sent)
+
     def __enter__(self) -> Self:
         """Start the application and wait until it is ready."""
         self._thread.start()
@@ -132,6 +144,14 @@ class Inside:
         except Exception:
             if exchange.headers is None:  # else a server would send what came before it
                 raise
+
+
+def _read(sent: bytes) -> Reply:
+    """Return a reply as it went over the wire."""
+    head, _, body = sent.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = [line.split(": ", 1) for line in lines]
+    return Reply(int(first.split()[1]), [(name, value) for name, value in pairs], body)
 
 
 def of_our_own(services: Services) -> Gate:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     import pytest
 
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REQUEST = b"GET / HTTP/1.1\r\nhost: shop\r\n\r\n"
 REQUESTS = 50
 
 
 async def application(scope: Any, _receive: Any, _send: Any) -> None:
-    assert answer_whole(scope, HEAD, b"ok")
+    assert answer_whole(scope, WHOLE)
 
 
 async def left_behind() -> tuple[int, int]:
@@ -48,9 +48,7 @@ async def left_behind() -> tuple[int, int]:
             connection.data_received(REQUEST)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        answered = sum(
-            call.args == (HEAD + b"ok",) for call in transport.write.call_args_list
-        )
+        answered = sum(call.args == (WHOLE,) for call in transport.write.call_args_list)
         return answered, gc.collect()
     finally:
         gc.enable()

@@ -92,6 +92,7 @@ def _serve(
         service = create_application(
             services, state.draining, place, state.admission, office
         )
+        state.at_once = service.express.answer
         return _with_storefront(service, services, storefront) if storefront else service
 
     with opened(settings.data) as services:

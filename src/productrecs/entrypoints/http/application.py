@@ -27,7 +27,7 @@ from productrecs.entrypoints.http.errors import (
     answer_to,
 )
 from productrecs.entrypoints.http.exploring import Exploring
-from productrecs.entrypoints.http.gate import Application, Gate
+from productrecs.entrypoints.http.gate import Gate
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.integration import (
     connection,
@@ -92,7 +92,7 @@ def create_application(
     place: Place | None = None,
     admission: Admission | None = None,
     office: Path | None = None,
-) -> Application:
+) -> Gate:
     """Return the ASGI application of one process.
 
     `draining` becomes true when the process is about to stop; it counts in `place`, also

@@ -7,7 +7,7 @@ idle ones too, for which uvicorn would set a timer after each reply.
 """
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 from weakref import ref
@@ -34,14 +34,15 @@ from productrecs.entrypoints.http.errors import (
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 WHOLE: Final = "productrecs.whole"
 
+AtOnce = Callable[[bytes, Sequence[tuple[bytes, bytes]]], bytes | None]
 
-def answer_whole(scope: MutableMapping[str, Any], head: bytes, body: bytes) -> bool:
+
+def answer_whole(scope: MutableMapping[str, Any], reply: bytes) -> bool:
     """Send a complete reply in one write; return whether that was possible.
 
-    `head` is the status line and the headers, which say the body's length, with the empty
-    line. uvicorn's own way checks each header again and writes twice: a third of the time
-    that a kept reply takes. Where anything is out of the ordinary (HEAD, the last reply of
-    a connection, a client that does not read, another server) nothing is sent.
+    uvicorn's own way checks each header again and writes twice: a third of the time that a
+    kept reply takes. Where anything is out of the ordinary (HEAD, the last reply of a
+    connection, a client that does not read, another server) nothing is sent.
     """
     found: ref[RequestResponseCycle] | None = scope.get(WHOLE)
     cycle = None if found is None else found()
@@ -56,7 +57,7 @@ def answer_whole(scope: MutableMapping[str, Any], head: bytes, body: bytes) -> b
         return False
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    cycle.transport.write(head + body)
+    cycle.transport.write(reply)
     cycle.message_event.set()
     cycle.on_response()
     return True
@@ -78,14 +79,23 @@ class Draining:
         return self._begun
 
 
+def _never(_target: bytes, _headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+    return None
+
+
 class State(ServerState):
-    """What the connections of one process share."""
+    """What the connections of one process share.
+
+    `at_once` may return the whole reply to a GET of a target with headers; None leaves the
+    request to the application.
+    """
 
     def __init__(self, draining: Draining, limits: Limits | None = None) -> None:
         """Begin without connections."""
         super().__init__()
         self.draining = draining
         self.admission = Admission(limits)
+        self.at_once: AtOnce = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +128,11 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         """Be ready for the transport."""
         super().__init__(config, server_state, app_state, _loop)
+        self._state = server_state
         self._draining = server_state.draining
         self._admission = server_state.admission
         self._requests = 0
+        self._may_answer_at_once = False
         self._is_in_head = False
         self._head_bytes = 0
         self._body_bytes = 0
@@ -130,7 +142,7 @@ class Connection(HttpToolsProtocol):
     @property
     def is_answering(self) -> bool:
         """Whether a request has come whose answer is not complete."""
-        return self._requests > 0 and not self.cycle.response_complete
+        return self.cycle is not None and not self.cycle.response_complete
 
     @property
     def is_fresh(self) -> bool:
@@ -162,6 +174,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came; a head without end is refused."""
         went_on = self._is_in_head or self.is_fresh
+        self._may_answer_at_once = True
         super().data_received(data)
         if not self._is_in_head:
             self._head_bytes = 0
@@ -179,17 +192,53 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start to answer; the last request of a connection when the process stops."""
+        if self._is_answered_at_once():
+            self._came()
+            return
         super().on_headers_complete()
         # A plain reference would make a circle, for the cycle holds the scope: what every
         # request left behind then stopped all others for 20 ms whenever it was collected.
         cast("dict[str, Any]", self.scope)[WHOLE] = ref(self.cycle)
+        self._came()
+        if self._draining:
+            self.part()
+
+    def on_message_complete(self) -> None:
+        """Note that the body is whole, where the application waits for it."""
+        if self.cycle is not None:
+            super().on_message_complete()
+
+    def _came(self) -> None:
         if self._requests == 0:
             self._admission.heard(self)
         self._requests += 1
         self._is_in_head = False
         self._body_bytes = 0
-        if self._draining:
-            self.part()
+
+    def _is_answered_at_once(self) -> bool:
+        """Answer where nothing has to be waited for; return whether that was done.
+
+        One request of those that came together at most: the event loop has others.
+        """
+        parser = self.parser
+        if (
+            not self._may_answer_at_once
+            or self.is_answering
+            or self._draining
+            or self.flow.write_paused
+            or self.transport.is_closing()
+            or parser.get_method() != b"GET"
+            or parser.get_http_version() != "1.1"
+            or not parser.should_keep_alive()
+        ):
+            return False
+        reply = self._state.at_once(self.url, self.headers)
+        if reply is None:
+            return False
+        self._may_answer_at_once = False
+        self.transport.write(reply)
+        self._state.total_requests += 1
+        return True
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
@@ -207,7 +256,7 @@ class Connection(HttpToolsProtocol):
 
     def part(self) -> None:
         """Let the connection end with the answer in hand, which says so."""
-        if self._requests:
+        if self.cycle is not None:
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:

@@ -37,6 +37,7 @@ from productrecs.entrypoints.http.errors import (
     answer_to,
     retry_after,
 )
+from productrecs.entrypoints.http.express import Express
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.paths import base_by
@@ -88,10 +89,12 @@ class Gate:
         self._prefix = secrets.token_hex(6).encode()
         self._count = itertools.count()
         self.pressure = Pressure()
+        self.express = Express(self.pressure, traffic, self.new_request_id)
 
     def open(self, context: Context) -> None:
         """Begin to let requests in."""
         self._context = context
+        self.express.open(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the process's start and end on."""

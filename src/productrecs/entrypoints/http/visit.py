@@ -52,6 +52,18 @@ def _lines(headers: Iterable[Header]) -> bytes:
 _OPEN_LINES: Final = _lines(OPEN)
 
 
+def whole_reply(body: bytes, request_id: bytes, own: Iterable[Header]) -> bytes:
+    """Return a success with a JSON body as it goes over the wire; `own` are its headers."""
+    lines = _OPEN_LINES if own is OPEN else _lines(own)
+    return _HEAD % (len(body), request_id, lines) + body
+
+
+def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """Return the id that a request came with, if it is one."""
+    given = headers.get(b"x-request-id")
+    return given if given and _REQUEST_ID.fullmatch(given) else None
+
+
 class Door(Protocol):
     """What a request asks of the gate that it came through."""
 
@@ -99,9 +111,7 @@ class Visit:
         self.scope = scope
         self.headers = headers
         self.query = plain_query(scope["query_string"])
-        given = headers.get(b"x-request-id")
-        valid = given is not None and _REQUEST_ID.fullmatch(given)
-        self._request_id: bytes = given if given and valid else gate.new_request_id()
+        self._request_id = valid_request_id(headers) or gate.new_request_id()
         self.caller: Caller | None = None
         self.cors: Sequence[Header] = OPEN
         self.billing: Sequence[Header] = ()
@@ -166,9 +176,7 @@ class Visit:
         if self._gate.is_draining:
             return False
         own = (*self.cors, *self.billing, *extra) if self.billing or extra else self.cors
-        lines = b"".join([b"%b: %b\r\n" % header for header in own])
-        head = _HEAD % (len(body), self._request_id, lines)
-        return answer_whole(self.scope, head, body)
+        return answer_whole(self.scope, whole_reply(body, self._request_id, own))
 
     async def refuse(self, why: Answer, detail: str) -> None:
         """Answer with an error's body."""

@@ -150,6 +150,22 @@ def plain_num(query: Mapping[str, str], default_num: int) -> int | None:
     return _NUMS.get(query["num"]) if "num" in query else default_num
 
 
+def answer_at_once(
+    context: Context, opened: OpenShop, asked: RecommendationRequest
+) -> bytes | None:
+    """Return the body of a reply that need not be waited for; None for any other.
+
+    Raises:
+        StorageError: when the database could not answer.
+    """
+    if not asked.identities:
+        return _for_anybody(context, opened, asked)
+    if context.reading is not None or opened.shop.settings.holdout_percent:
+        return None
+    histories = [opened.histories.of(name, context.reader) for name in asked.identities]
+    return _personal(context, opened, asked, histories)
+
+
 async def answer(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     """Return the body of a reply; one that names no shopper may be a moment old."""
     if not asked.identities:

@@ -1,0 +1,123 @@
+"""Is a list that is answered at once the one that the gate answers, headers and all?
+
+Each call goes over a socket twice: as it is, and with a header that closes the short way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from tests.support.service import Merchant, Reply, Service
+
+SLOW = {"content-length": "0"}
+ITEMS = [
+    {"id": f"i{n}", "title": f"Item {n}", "price": n, "categories": ["c"]} for n in range(9)
+]
+
+
+@pytest.fixture
+def shop(merchant: Merchant) -> Merchant:
+    """Return a store whose lists are not empty."""
+    assert merchant.push(*ITEMS).status == 200
+    eventually(lambda: merchant.recommend(item_id="i1").ids)
+    return merchant
+
+
+def both_ways(
+    merchant: Merchant, target: str, headers: dict[str, str]
+) -> tuple[Reply, Reply]:
+    """Return the replies of the short way and of the gate."""
+    client = merchant.client
+    return client.ask("GET", target, None, headers), client.ask(
+        "GET", target, None, {**headers, **SLOW}
+    )
+
+
+def parts(reply: Reply) -> tuple[int, list[tuple[str, str]], bytes]:
+    """Return all of a reply that two requests share."""
+    return (
+        reply.status,
+        [(k, v if k != "x-request-id" else "") for k, v in reply.headers],
+        reply.body if reply.status == 200 else b"",
+    )
+
+
+HEADERS = [
+    {},
+    {"x-request-id": "mine-1"},
+    {"x-request-id": "not valid!"},
+    {"origin": "https://shop.example"},
+    {"origin": "null"},
+    {"connection": "keep-alive"},
+    {"x-pub-key": "pk_of_nobody"},
+    {"x-api-key": "sk_of_nobody"},
+    {"authorization": "Bearer sk_of_nobody"},
+    {"accept": "application/problem+json"},
+    {"transfer-encoding": "identity"},
+]
+
+
+@pytest.mark.parametrize("headers", HEADERS, ids=str)
+def test_headers_make_no_difference(shop: Merchant, headers: dict[str, str]) -> None:
+    target = shop.target("/v1/recommendations", item_id="i1", num=4)
+
+    short, gate = both_ways(shop, target, headers)
+
+    if "transfer-encoding" not in headers:  # beside a length it is no request at all
+        assert parts(short) == parts(gate)
+    if headers.get("x-request-id") == "mine-1":
+        assert short.header("x-request-id") == gate.header("x-request-id") == "mine-1"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/v1/recommendations",
+        "/v1/recommendations?",
+        "/v1/recommendations?item_id=i1",
+        "/v1/recommendations?key=pk_of_nobody&item_id=i1",
+        "/v1/recommendations?key=KEY&item_id=i1&item_id=i2",
+        "/v1/recommendations?key=KEY&num=21",
+        "/v1/recommendations?key=KEY&source=similar",
+        "/v1/recommendations?key=KEY&item_id=%ff",
+        "/v1/recommendations?key=KEY&item_id=i1#num=2",
+        "/v1/recommendations?key=KEY&num=2?num=3",
+        "/v1/recommendations/?key=KEY",
+        "/v1/recommendations%3Fkey=KEY",
+        "http://elsewhere/v1/recommendations?key=KEY&num=3",
+    ],
+)
+def test_addresses_make_no_difference(shop: Merchant, target: str) -> None:
+    key = shop.account.publishable
+
+    short, gate = both_ways(shop, target.replace("KEY", key), {})
+
+    assert parts(short) == parts(gate)
+
+
+def test_a_key_in_a_header_will_do(shop: Merchant) -> None:
+    headers = {"x-pub-key": shop.account.publishable}
+
+    short, gate = both_ways(shop, "/v1/recommendations?item_id=i1", headers)
+
+    assert short.ids
+    assert parts(short) == parts(gate)
+
+
+def test_a_store_with_a_list_of_origins_says_so(shop: Merchant, service: Service) -> None:
+    service.run("origins", shop.account.domain, "--add", "https://shop.example")
+    target = shop.target("/v1/recommendations", item_id="i1")
+    origin = {"origin": "https://shop.example"}
+    eventually(
+        lambda: parts(shop.client.ask("GET", target, None, {}))[1].count(("vary", "Origin"))
+    )
+
+    for headers in ({}, origin, {"origin": "https://other.example"}):
+        short, gate = both_ways(shop, target, headers)
+        assert parts(short) == parts(gate)
+        assert short.header("vary") == "Origin"

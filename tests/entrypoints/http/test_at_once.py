@@ -1,0 +1,163 @@
+"""Which requests may be answered before the application is asked, and in what order?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+from uvicorn.config import Config
+
+from productrecs.entrypoints.http.connections import Connection, Draining, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHORT = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nshort"
+
+
+def get(path: str = "/short", more: str = "", version: str = "1.1") -> bytes:
+    return f"GET {path} HTTP/{version}\r\nhost: shop\r\n{more}\r\n".encode()
+
+
+async def application(scope: Any, _receive: Any, send: Any) -> None:
+    """Say which address was asked for, a moment later."""
+    await asyncio.sleep(0)
+    body = scope["path"].encode()
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@dataclass
+class Line:
+    """One connection and what was written to it."""
+
+    draining: Draining = field(default_factory=Draining)
+    asked: list[bytes] = field(default_factory=list)
+    written: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Open the connection."""
+        self.transport = mock.Mock(spec=asyncio.Transport)
+        self.transport.is_closing.return_value = False
+        self.transport.get_extra_info.return_value = None
+        self.transport.write.side_effect = self._write
+        config = Config(application, log_config=None, access_log=False, lifespan="off")
+        config.load()
+        state = State(self.draining)
+        state.at_once = self._answer
+        self.connection = Connection(config, state, {}, asyncio.get_running_loop())
+        self.connection.connection_made(self.transport)
+
+    def _answer(
+        self, target: bytes, _headers: Sequence[tuple[bytes, bytes]]
+    ) -> bytes | None:
+        self.asked.append(target)
+        return SHORT if target.startswith(b"/short") else None
+
+    def _write(self, data: bytes) -> None:
+        self.written += data
+
+    async def send(self, data: bytes) -> list[bytes]:
+        """Let bytes come in; return the bodies that went out, in order."""
+        self.connection.data_received(data)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        parts = self.written.split(b"HTTP/1.1 200 OK")[1:]
+        return [part.partition(b"\r\n\r\n")[2] for part in parts]
+
+
+async def bodies_of(*sent: bytes) -> list[bytes]:
+    line = Line()
+    for part in sent:
+        bodies = await line.send(part)
+    return bodies
+
+
+def test_a_request_is_answered_before_the_application_is_asked() -> None:
+    assert asyncio.run(bodies_of(get(), get("/long"), get())) == [
+        b"short",
+        b"/long",
+        b"short",
+    ]
+
+
+def test_requests_that_come_together_are_answered_in_their_order() -> None:
+    together = get("/short") + get("/long") + get("/short/2") + get("/short/3")
+
+    assert asyncio.run(bodies_of(together)) == [
+        b"short",
+        b"/long",
+        b"/short/2",
+        b"/short/3",
+    ]
+
+
+def test_one_of_those_that_come_together_is_answered_at_once() -> None:
+    """The others wait their turn, so that nobody holds the loop with a list of requests."""
+    assert asyncio.run(bodies_of(get() * 3)) == [b"short", b"/short", b"/short"]
+
+
+def test_a_request_in_two_parts_is_answered_at_once() -> None:
+    request = get()
+
+    assert asyncio.run(bodies_of(request[:20], request[20:])) == [b"short"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        get(more="connection: close\r\n"),
+        get(version="1.0"),
+        get(version="1.0", more="connection: keep-alive\r\n"),
+        get().replace(b"GET", b"HEAD"),
+        get().replace(b"GET", b"POST"),
+        get().replace(b"GET", b"OPTIONS"),
+    ],
+)
+def test_what_is_no_plain_get_is_left_to_the_application(request_: bytes) -> None:
+    async def asked() -> list[bytes]:
+        line = Line()
+        await line.send(request_)
+        return line.asked
+
+    assert asyncio.run(asked()) == []
+
+
+def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None:
+    async def after_the_end() -> tuple[list[bytes], bool]:
+        line = Line()
+        await line.send(get())
+        line.draining.begin()
+        line.connection.part()
+        await line.send(get())
+        return line.asked, line.transport.close.called
+
+    asked, is_closed = asyncio.run(after_the_end())
+
+    assert asked == [b"/short"]
+    assert is_closed
+
+
+def test_who_does_not_read_is_not_written_to() -> None:
+    async def unread() -> list[bytes]:
+        line = Line()
+        await line.send(get())
+        line.connection.pause_writing()
+        await line.send(get())
+        line.connection.resume_writing()
+        return line.asked
+
+    assert asyncio.run(unread()) == [b"/short"]
+
+
+def test_an_idle_connection_is_idle_after_it_too() -> None:
+    async def states() -> tuple[bool, bool]:
+        line = Line()
+        await line.send(get())
+        return line.connection.is_answering, line.connection.is_fresh
+
+    assert asyncio.run(states()) == (False, False)
