@@ -80,20 +80,18 @@ def recent_sessions(
     asked = len(question.items)
     heads, ends = np.empty(asked, dtype=np.int64), np.empty(asked, dtype=np.int64)
     newest = np.empty(asked, dtype=np.int64)  # the session at each head; -1 at the end
+    slot = -1
     for place in range(asked):
         head = layout.posting_offsets[question.items[place]]
         ends[place] = layout.posting_offsets[question.items[place] + 1]
         newest[place] = layout.postings[head] if head < ends[place] else -1
         heads[place] = head
+        slot = max(slot, newest[place])
     kept, own = 0, len(question.own) - 1
-    while kept < question.recent_sessions:
-        slot = -1
-        for place in range(asked):
-            slot = max(slot, newest[place])
-        if slot < 0:
-            break
+    while slot >= 0 and kept < question.recent_sessions:
         similar = 0.0
         matched = -1
+        following = -1
         for place in range(asked):
             if newest[place] == slot:
                 similar += weights.match[place]
@@ -101,12 +99,14 @@ def recent_sessions(
                 head = heads[place] + 1
                 newest[place] = layout.postings[head] if head < ends[place] else -1
                 heads[place] = head
+            following = max(following, newest[place])
         own = newest_until(question.own, own, slot)
         if own < 0 or question.own[own] != slot:
             work.slots[kept] = slot
             work.similar[kept] = similar * layout.freshness[slot]
             work.matched[kept] = matched
             kept += 1
+        slot = following
     return kept
 
 
@@ -206,17 +206,20 @@ def take_best(
         work.votes[item] = 0.0
         if item == question.current:
             continue
-        at = taken
+        last = taken - 1
+        if taken == len(items):
+            if scores[last] > score or (scores[last] == score and items[last] < item):
+                continue
+            at = last  # whose item leaves
+        else:
+            at = taken
+            taken += 1
         while at > 0 and (
             scores[at - 1] < score or (scores[at - 1] == score and items[at - 1] > item)
         ):
+            scores[at] = scores[at - 1]
+            items[at] = items[at - 1]
             at -= 1
-        if at == len(items):
-            continue
-        taken = min(taken + 1, len(items))
-        for later in range(taken - 1, at, -1):
-            scores[later] = scores[later - 1]
-            items[later] = items[later - 1]
         scores[at] = score
         items[at] = item
     return taken

@@ -142,7 +142,8 @@ class Connection(HttpToolsProtocol):
     @property
     def is_answering(self) -> bool:
         """Whether a request has come whose answer is not complete."""
-        return self.cycle is not None and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first
+        return cycle is not None and not cycle.response_complete
 
     @property
     def is_fresh(self) -> bool:
