@@ -98,7 +98,7 @@ class Inside:
 
         async def answer() -> bytes | None:
             assert isinstance(self.application, Gate)
-            return self.application.express.answer(target.encode(), named)
+            return self.application.express.answer(target.encode(), named, "127.0.0.1")
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)

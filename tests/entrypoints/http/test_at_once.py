@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
 from uvicorn.config import Config
 
 from productrecs.entrypoints.http.connections import Connection, Draining, State
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHORT = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nshort"
 
@@ -52,9 +49,7 @@ class Line:
         self.connection = Connection(config, state, {}, asyncio.get_running_loop())
         self.connection.connection_made(self.transport)
 
-    def _answer(
-        self, target: bytes, _headers: Sequence[tuple[bytes, bytes]]
-    ) -> bytes | None:
+    def _answer(self, target: bytes, _headers: object, _address: str) -> bytes | None:
         self.asked.append(target)
         return SHORT if target.startswith(b"/short") else None
 

@@ -34,7 +34,7 @@ from productrecs.entrypoints.http.errors import (
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 WHOLE: Final = "productrecs.whole"
 
-AtOnce = Callable[[bytes, Sequence[tuple[bytes, bytes]]], bytes | None]
+AtOnce = Callable[[bytes, Sequence[tuple[bytes, bytes]], str], bytes | None]
 
 
 def answer_whole(scope: MutableMapping[str, Any], reply: bytes) -> bool:
@@ -79,15 +79,15 @@ class Draining:
         return self._begun
 
 
-def _never(_target: bytes, _headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+def _never(*_: object) -> bytes | None:
     return None
 
 
 class State(ServerState):
     """What the connections of one process share.
 
-    `at_once` may return the whole reply to a GET of a target with headers; None leaves the
-    request to the application.
+    `at_once` may return the whole reply to a GET of a target with headers, from an address;
+    None leaves the request to the application.
     """
 
     def __init__(self, draining: Draining, limits: Limits | None = None) -> None:
@@ -233,7 +233,7 @@ class Connection(HttpToolsProtocol):
             or not parser.should_keep_alive()
         ):
             return False
-        reply = self._state.at_once(self.url, self.headers)
+        reply = self._state.at_once(self.url, self.headers, self._address)
         if reply is None:
             return False
         self._may_answer_at_once = False

@@ -1,4 +1,4 @@
-"""Lists that need not be waited for, answered in the very step that parsed the request.
+"""Lists that need not be waited for, answered in the step that parsed the request.
 
 For every request uvicorn makes a scope, a cycle and a task, and the gate a visit; for a
 list that lies ready they cost more than all else. Here a well-formed call for a list goes
@@ -7,8 +7,8 @@ for, is left to the gate, which gives the reference behaviour; both call the sam
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import (
     ROUTES,
@@ -20,16 +20,24 @@ from productrecs.entrypoints.http.context import Context
 from productrecs.entrypoints.http.origins import cors_headers
 from productrecs.entrypoints.http.paths import plain_query
 from productrecs.entrypoints.http.pressure import Pressure
+from productrecs.entrypoints.http.searches import who_asks
+from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.visit import Header, valid_request_id, whole_reply
 from productrecs.entrypoints.http.widget.recommendations import (
     answer_at_once,
     plain_request,
 )
+from productrecs.entrypoints.http.widget.search import (
+    SearchReply,
+    kept_search,
+    plain_search,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.meter import Meter
 
-_PATH: Final = "/v1/recommendations"
-_ROUTE: Final = ROUTES[_PATH]
-_BEGINS: Final = _PATH.encode() + b"?"
+_RECOMMENDATIONS, _SEARCH = "/v1/recommendations", "/v1/search"
+_PATHS: Final = {path.encode(): path for path in (_RECOMMENDATIONS, _SEARCH)}
 _UNUSUAL: Final = frozenset(
     (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
 )
@@ -52,26 +60,45 @@ class Express:
         """Begin to answer."""
         self._context = context
 
-    def answer(self, target: bytes, headers: Sequence[Header]) -> bytes | None:
+    def answer(
+        self, target: bytes, headers: Sequence[Header], address: str
+    ) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the gate.
 
-        Header names are in lower case.
+        Header names are in lower case; `address` is the client's.
         """
+        began = time.monotonic()
         context = self._context
-        if context is None or self._pressure.is_behind or not target.startswith(_BEGINS):
+        raw_path, _, query_string = target.partition(b"?")
+        path = _PATHS.get(raw_path)
+        if context is None or path is None or self._pressure.is_behind:
             return None
         named = dict(headers)
         if not _UNUSUAL.isdisjoint(named) or b"#" in target:
             return None
         try:
-            return self._reply(context, target[len(_BEGINS) :], named)
+            came = self._let_in(context, query_string, named)
+            if came is None:
+                return None
+            if path == _SEARCH:
+                found = _searched(context, came, who_asks(address, headers))
+            else:
+                found = _recommended(context, came)
         except Exception:
             return None  # the gate meets it again, and says what it is
+        if found is None:
+            return None
+        request_id = valid_request_id(named) or self._new_request_id()
+        cors = cors_headers(came.store, named.get(b"origin"))
+        own = (*cors, *found.headers) if found.headers else cors
+        came.meter.count()
+        self._traffic.answered(ROUTES[path], "GET", 200, began)
+        return whole_reply(found.body, request_id, own)
 
-    def _reply(
-        self, context: Context, query_string: bytes, headers: Mapping[bytes, bytes]
-    ) -> bytes | None:
-        began = time.monotonic()
+    @staticmethod
+    def _let_in(
+        context: Context, query_string: bytes, headers: Mapping[bytes, bytes]
+    ) -> "_Came | None":
         query = plain_query(query_string)
         if query is None:
             return None
@@ -83,12 +110,24 @@ class Express:
             return None
         if meter.ask(store.subscription, context.clock()) is not None:
             return None  # the plan has something to say
-        asked = plain_request(query, opened.shop.settings.rec_num)
-        body = None if asked is None else answer_at_once(context, opened, asked)
-        if body is None:
-            return None
-        request_id = valid_request_id(headers) or self._new_request_id()
-        reply = whole_reply(body, request_id, cors_headers(store, headers.get(b"origin")))
-        meter.count()
-        self._traffic.answered(_ROUTE, "GET", 200, began)
-        return reply
+        return _Came(query, store, meter, opened)
+
+
+class _Came(NamedTuple):
+    """A call that was let in."""
+
+    query: Mapping[str, str]
+    store: Store
+    meter: Meter
+    opened: OpenShop
+
+
+def _recommended(context: Context, came: _Came) -> SearchReply | None:
+    asked = plain_request(came.query, came.opened.shop.settings.rec_num)
+    body = None if asked is None else answer_at_once(context, came.opened, asked)
+    return None if body is None else SearchReply(body)
+
+
+def _searched(context: Context, came: _Came, who: Hashable) -> SearchReply | None:
+    asked = plain_search(came.query)
+    return None if asked is None else kept_search(context, came.opened, asked, who)

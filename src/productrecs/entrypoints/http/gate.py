@@ -43,7 +43,7 @@ from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.paths import base_by
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
-from productrecs.entrypoints.http.searches import who_asks
+from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.visit import Header, Message, Scope, Send, Visit
 from productrecs.entrypoints.http.widget.config import answer_config
@@ -258,7 +258,7 @@ async def _search_fast(context: Context, store: Store, visit: Visit) -> SearchRe
     asked = None if query is None or opened is None else plain_search(query)
     if opened is None or asked is None:
         return None
-    return await answer_search(context, opened, asked, who_asks(visit.scope))
+    return await answer_search(context, opened, asked, who_is(visit.scope))
 
 
 async def _read_fast(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Hashable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Hashable, Iterable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -98,8 +98,12 @@ class Searches:
             SearchCountRepository(transaction, store.store_id).add(day, by_intent)
 
 
-def who_asks(scope: MutableMapping[str, Any]) -> Hashable:
+def who_asks(address: str | None, headers: Iterable[tuple[bytes, bytes]]) -> Hashable:
     """Return what tells who types from others for a few seconds; kept nowhere."""
+    return (address or None, *(value for name, value in headers if name in _TOLD_BY))
+
+
+def who_is(scope: MutableMapping[str, Any]) -> Hashable:
+    """Return the same of a request's scope."""
     client = scope.get("client")
-    told = [value for name, value in scope["headers"] if name in _TOLD_BY]
-    return (client[0] if client else None, *told)
+    return who_asks(client[0] if client else None, scope["headers"])

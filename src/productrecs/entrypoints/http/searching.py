@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 Moment = tuple[object, ...]
 """What a search is made from; each is replaced whole when it changes."""
 
-LIMIT_BYTES: Final = 8 << 20
+LIMIT_BYTES: Final = 40 << 20
 _BYTES_OF_AN_ENTRY: Final = 400
 _THREADS: Final = 2
 _MOST_WAITING: Final = 200

@@ -13,7 +13,7 @@ from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, search_reply
-from productrecs.entrypoints.http.searches import who_asks
+from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
@@ -114,7 +114,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         suggest=suggest,
     )
     opened = await exchange.context.shops.open(exchange.known_caller.store)
-    who = who_asks(request.scope)
+    who = who_is(request.scope)
     reply = await answer_search(exchange.context, opened, listing or asked, who)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
@@ -131,6 +131,18 @@ def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
     return SearchRequest(cut(query.get("q", "")), num, in_stock)
 
 
+def kept_search(
+    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Hashable
+) -> SearchReply | None:
+    """Return what was found a moment ago, and count the search as `who`'s; else None."""
+    kept = opened.searches.get(_moment(opened, context.clock()), asked)
+    if kept is None:
+        return None
+    reply = _unpacked(kept)
+    _note(context, opened, asked, reply, who)
+    return reply
+
+
 async def answer_search(
     context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Hashable
 ) -> SearchReply:
@@ -140,13 +152,11 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
+    kept = kept_search(context, opened, asked, who)
+    if kept is not None:
+        return kept
     now_ms = context.clock()
     moment = _moment(opened, now_ms)
-    kept = opened.searches.get(moment, asked)
-    if kept is not None:
-        reply = _unpacked(kept)
-        _note(context, opened, asked, reply, who)
-        return reply
     if isinstance(asked, Listing):
         reply = await _browsed(context, opened, asked, now_ms)
     elif not asked.query.strip():
