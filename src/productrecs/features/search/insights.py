@@ -6,9 +6,10 @@ attribution found in the log. What cannot be told is None, which is not 0.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from heapq import nsmallest
 from typing import Final
 
 from productrecs.features.search.repository import Clicks, Credits, SearchClickRepository
@@ -101,36 +102,81 @@ def search_insights(
         clicks, behind = repository.clicks(*days), repository.behind()
         credited = repository.credits(*days, store.settings.currency)
     image_clicks = clicks.pop(PICTURES, _NO_CLICKS).clicks
-    by_intent = {
-        intent: _insight(
-            intent,
-            counts.get(intent, _NO_COUNT),
-            clicks.get(intent, _NO_CLICKS),
-            credited.get(intent, _NO_CREDITS),
-        )
-        for intent in counts.keys() | clicks.keys() | credited.keys()
-    }
-    listed = [one for intent, one in by_intent.items() if intent != OTHERS]
-    chosen = sorted(
-        (one for one in listed if _is_wanted(one, which)),
-        key=lambda one: (-one.searches, -one.clicks, one.text),
-    )
+    found = _Found(counts, clicks, credited)
+    listed = found.intents() - {OTHERS}
+    chosen = [intent for intent in listed if found.is_wanted(intent, which)]
     return SearchInsights(
-        total=_sum(by_intent.values()),
+        total=found.total(),
         intents=len(listed),
         image_clicks=image_clicks,
-        queries=chosen[:limit],
+        queries=[found.of(one) for one in nsmallest(limit, chosen, key=found.rank)],
         more=max(0, len(chosen) - limit),
         behind=behind,
     )
 
 
-def _is_wanted(one: QueryInsight, which: Which) -> bool:
-    if which is Which.NO_RESULTS:
-        return one.empty > 0
-    if which is Which.NO_CLICKS:
-        return one.searches > one.empty and not one.clicks
-    return True
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known by intent, of which there are tens of thousands."""
+
+    counts: Mapping[str, Count]
+    clicks: Mapping[str, Clicks]
+    credited: Mapping[str, Credits]
+
+    def intents(self) -> set[str]:
+        """Return all of which anything is known."""
+        return self.counts.keys() | self.clicks.keys() | self.credited.keys()
+
+    def is_wanted(self, intent: str, which: Which) -> bool:
+        """Return whether an intent belongs on a list."""
+        if which is Which.ALL:
+            return True
+        count = self.counts.get(intent, _NO_COUNT)
+        if which is Which.NO_RESULTS:
+            return count.empty > 0
+        return count.searches > count.empty and not self._clicked(intent).clicks
+
+    def rank(self, intent: str) -> tuple[int, int, str]:
+        """Return by what a list is in order."""
+        count, clicked = self.counts.get(intent, _NO_COUNT), self._clicked(intent)
+        text = count.text or clicked.text or intent
+        return -count.searches, -clicked.clicks, text
+
+    def of(self, intent: str) -> QueryInsight:
+        """Return all of one intent."""
+        return _insight(
+            intent,
+            self.counts.get(intent, _NO_COUNT),
+            self._clicked(intent),
+            self.credited.get(intent, _NO_CREDITS),
+        )
+
+    def total(self) -> QueryInsight:
+        """Return everything together."""
+        counts, clicks = self.counts.values(), self.clicks.values()
+        credited = self.credited.values()
+        return _insight(
+            "",
+            Count(
+                "", sum(one.searches for one in counts), sum(one.empty for one in counts)
+            ),
+            Clicks(
+                "",
+                sum(one.clicks for one in clicks),
+                sum(one.shoppers for one in clicks),
+                sum(one.positions for one in clicks),
+                sum(one.position_sum for one in clicks),
+            ),
+            Credits(
+                sum(one.carts for one in credited),
+                sum(one.lines for one in credited),
+                sum(one.units for one in credited),
+                math.fsum(one.revenue for one in credited),
+            ),
+        )
+
+    def _clicked(self, intent: str) -> Clicks:
+        return self.clicks.get(intent, _NO_CLICKS)
 
 
 def _insight(intent: str, count: Count, clicks: Clicks, credited: Credits) -> QueryInsight:
@@ -146,21 +192,4 @@ def _insight(intent: str, count: Count, clicks: Clicks, credited: Credits) -> Qu
         sales=credited.lines,
         units=credited.units,
         revenue=credited.revenue,
-    )
-
-
-def _sum(insights: Iterable[QueryInsight]) -> QueryInsight:
-    every = list(insights)
-    return QueryInsight(
-        "",
-        searches=sum(one.searches for one in every),
-        empty=sum(one.empty for one in every),
-        clicks=sum(one.clicks for one in every),
-        clicked=sum(one.clicked for one in every),
-        positions=sum(one.positions for one in every),
-        position_sum=sum(one.position_sum for one in every),
-        carts=sum(one.carts for one in every),
-        sales=sum(one.sales for one in every),
-        units=sum(one.units for one in every),
-        revenue=math.fsum(one.revenue for one in every),
     )

@@ -8,12 +8,11 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.search.rules import Action, SearchRule, Synonym
+from productrecs.storage.bare import bare
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.store_log import next_of
 from productrecs.storage.tables import (
     attribution_marks,
-    search_credit_days,
-    search_days,
     search_rules,
     store_heads,
     synonyms,
@@ -28,6 +27,17 @@ _RULES_SQL: Final = (
 )
 _DESCRIPTIONS_SQL: Final = (
     "SELECT number, description FROM items WHERE store_id = ? AND number IN ({})"
+)
+# Tens of thousands of rows for a report: without a library's row around each of them.
+_CLICKS: Final = (
+    "SELECT intent, max(day || text), sum(clicks), sum(shoppers), sum(positions), "
+    "sum(position_sum) FROM search_days "
+    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
+)
+_CREDITS: Final = (
+    "SELECT intent, sum(carts), sum(lines), sum(units), sum(revenue) "
+    "FROM search_credit_days WHERE store_id = ? AND day >= ? AND day <= ? "
+    "AND currency IN ('', ?) GROUP BY intent"
 )
 
 
@@ -85,32 +95,13 @@ class SearchClickRepository:
 
     def clicks(self, first: str, last: str) -> dict[str, Clicks]:
         """Return the clicks of days by intent, those on what pictures found included."""
-        kept = search_days.c
-        newest = sa.func.max(kept.day + kept.text)  # a day has ten letters
-        counts = (kept.clicks, kept.shoppers, kept.positions, kept.position_sum)
-        query = (
-            sa.select(kept.intent, newest, *map(sa.func.sum, counts))
-            .where(kept.store_id == self._store_id, kept.day >= first, kept.day <= last)
-            .group_by(kept.intent)
-        )
-        rows = self._transaction.execute(query)
+        rows = bare(self._transaction).all(_CLICKS, (self._store_id, first, last))
         return {row[0]: Clicks(row[1][10:], *map(int, row[2:])) for row in rows}
 
     def credits(self, first: str, last: str, currency: str) -> dict[str, Credits]:
         """Return what followed those clicks, by intent, in the store's own currency."""
-        kept = search_credit_days.c
-        sums = (kept.carts, kept.lines, kept.units, kept.revenue)
-        query = (
-            sa.select(kept.intent, *map(sa.func.sum, sums))
-            .where(
-                kept.store_id == self._store_id,
-                kept.day >= first,
-                kept.day <= last,
-                kept.currency.in_(("", currency)),
-            )
-            .group_by(kept.intent)
-        )
-        rows = self._transaction.execute(query)
+        asked = (self._store_id, first, last, currency)
+        rows = bare(self._transaction).all(_CREDITS, asked)
         return {
             row[0]: Credits(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
             for row in rows

@@ -31,6 +31,11 @@ _ADD: Final = (
     "text = excluded.text, searches = search_counts.searches + excluded.searches, "
     "empty = search_counts.empty + excluded.empty"
 )
+# Tens of thousands of rows for a report: without a library's row around each of them.
+_OF_DAYS: Final = (
+    "SELECT intent, max(day || text), sum(searches), sum(empty) FROM search_counts "
+    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
+)
 
 
 class Count(NamedTuple):
@@ -65,15 +70,7 @@ class SearchCountRepository:
 
     def of_days(self, first: str, last: str) -> dict[str, Count]:
         """Return the counts by intent of days together, both included."""
-        kept = search_counts.c
-        newest = sa.func.max(kept.day + kept.text)  # a day has ten letters
-        sums = (sa.func.sum(kept.searches), sa.func.sum(kept.empty))
-        query = (
-            sa.select(kept.intent, newest, *sums)
-            .where(kept.store_id == self._store_id, kept.day >= first, kept.day <= last)
-            .group_by(kept.intent)
-        )
-        rows = self._transaction.execute(query)
+        rows = bare(self._transaction).all(_OF_DAYS, (self._store_id, first, last))
         return {row[0]: Count(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def forget(self, before: str) -> int:
