@@ -60,6 +60,11 @@ def size_of(crowd: bytes) -> int:
 
 
 def _packed(codes: Codes) -> bytes:
+    if len(codes) > _PARTS:
+        # So many that finding the different ones takes long; mostly there is no need to.
+        parts = _parts(codes)
+        if np.count_nonzero(parts) > _MOST_TOLD:
+            return parts.tobytes() + b"\1"
     different = np.unique(codes)
     if len(different) <= _MOST_TOLD:
         return different.astype("<u4").tobytes()
