@@ -1,0 +1,32 @@
+"""A service that writes before it shows a list, once a file `broken` is beside its data."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import apsw
+
+from productrecs.entrypoints.http.gate import Gate
+
+if TYPE_CHECKING:
+    from starlette.types import Receive
+
+    from productrecs.entrypoints.http.visit import Visit
+
+_PATIENCE_MS = 1_500
+_let_in = Gate._let_in
+
+
+async def _writing(self: Gate, visit: Visit, receive: Receive) -> None:
+    assert self._context is not None
+    file = self._context.services.settings.database_file
+    if file.with_name("broken").exists():
+        with contextlib.closing(apsw.Connection(str(file))) as own:
+            own.set_busy_timeout(_PATIENCE_MS)
+            own.execute("BEGIN IMMEDIATE").fetchall()
+            own.execute("ROLLBACK").fetchall()
+    await _let_in(self, visit, receive)
+
+
+Gate._let_in = _writing  # type: ignore[method-assign]  # the fault itself
