@@ -42,9 +42,9 @@ LINES: Final = ("tent", "tent", "stove")
 
 @dataclass(frozen=True)
 class Way:
-    """How a process hands in its orders: over HTTP by `port` and `key`, else directly."""
+    """How processes hand in their orders: over HTTP by `ports` in turn, else directly."""
 
-    port: int = 0
+    ports: tuple[int, ...] = ()
     key: str = ""
     database_url: str | None = None
     folder: str = ""
@@ -100,15 +100,18 @@ def _run() -> None:
     copies = multiprocessing.get_context("fork")
     line = copies.Barrier(asked["processes"])
     ends = [copies.Pipe(duplex=False) for _ in range(asked["processes"])]
-    for _, told in ends:
-        copies.Process(target=_race, args=(way, order_ids, line, told)).start()
+    for number, (_, told) in enumerate(ends):
+        here = (way, number, order_ids, line, told)
+        copies.Process(target=_race, args=here).start()
         told.close()
     json.dump([hears.recv() for hears, _ in ends], sys.stdout)
 
 
-def _race(way: Way, order_ids: Sequence[str], line: Barrier, told: Connection) -> None:
+def _race(
+    way: Way, number: int, order_ids: Sequence[str], line: Barrier, told: Connection
+) -> None:
     """Be one of the processes."""
-    with _receiving(way) as receive:
+    with _receiving(way, number) as receive:
         line.wait(60)
         told.send([_attempt(receive, order_id) for order_id in order_ids])
 
@@ -123,9 +126,9 @@ def _attempt(
 
 
 @contextlib.contextmanager
-def _receiving(way: Way) -> Iterator[Callable[[str], bool]]:
-    if way.port:
-        client = Client(way.port)
+def _receiving(way: Way, number: int) -> Iterator[Callable[[str], bool]]:
+    if way.ports:
+        client = Client(way.ports[number % len(way.ports)])
         yield lambda order_id: _over_http(client, way, order_id)
         client.close()
         return

@@ -146,7 +146,7 @@ def test_every_earlier_schema_comes_to_the_present_one_with_all_it_holds(
 def dies_at(
     url: str | None, folder: Path, place: int, work: Callable[[Database], object]
 ) -> int:
-    """Let a process do `work` and be killed at its statement `place`; return how it ended."""
+    """Let a process do `work` and be killed at its statement `place`; return its end."""
 
     def die() -> int:
         seen = 0
@@ -212,7 +212,7 @@ def test_control_a_row_that_is_lost_or_altered_is_seen(data_folder: Path) -> Non
     database, before = opened(None, data_folder, KNOWN[-2])
     migrate(database)
     with database.transaction() as transaction:
-        transaction.exec_driver_sql("UPDATE items SET title = 'x' WHERE store_id = 'store-1'")
+        transaction.exec_driver_sql("UPDATE items SET title = 'x' WHERE number = 1")
 
     with pytest.raises(AssertionError):
         check_migrated(database, before)

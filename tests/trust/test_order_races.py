@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ def directly(service: Service, merchant: Merchant, now_ms: int = NOON) -> Way:
 
 def over_http(service: Service, merchant: Merchant) -> Way:
     """Return how processes send the merchant's orders to the running service."""
-    return Way(port=service.port, key=merchant.account.publishable)
+    return Way((service.port,), merchant.account.publishable)
 
 
 def lines_stored(service: Service, merchant: Merchant) -> dict[str, int]:
@@ -122,6 +123,26 @@ def test_the_week_is_exact_to_the_millisecond_and_repeats_do_not_prolong_it(
 
         assert told.wrong(fresh=expected.get(after_ms, 0)) == [], after_ms
         service.kill()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "orders", [FEW[:60], pytest.param(MANY, marks=pytest.mark.trust)], ids=["few", "many"]
+)
+def test_of_three_machines_beside_one_postgresql_one_brings_an_order_in(
+    tmp_path: Path, postgres_url: str, orders: list[str]
+) -> None:
+    replicas = [
+        Service(tmp_path / f"machine-{number}", postgres_url, command="api", now=iso(NOON))
+        for number in range(3)
+    ]
+    merchant = replicas[0].prepare().register()
+    with contextlib.ExitStack() as running:
+        for one in replicas:
+            running.enter_context(one)
+        way = Way(tuple(one.port for one in replicas), merchant.account.publishable)
+
+        check_each_ingested_once(replicas[0], merchant, way, orders)
 
 
 @pytest.mark.trust
