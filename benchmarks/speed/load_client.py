@@ -8,7 +8,8 @@ so that it costs about as little as a load generator in C. Two modes:
   read never waits for one; when all of those are busy, the next read's connection takes it.
 - paced: requests leave at times drawn beforehand (Poisson arrivals), whether or not earlier
   ones were answered; a request's latency counts from its scheduled time, so that a stall
-  is felt by all requests that should have left in it.
+  is felt by all requests that should have left in it. `--impatient` lets a read go that
+  finds no connection free, as a proxy does that has so many and no more; events wait.
 
 Each request in the file begins with one letter, its class; requests end with a NUL byte.
 """
@@ -55,6 +56,7 @@ class Tally:
     refused: Counter[str] = field(default_factory=Counter)  # by class: no 200
     body_bytes: int = 0
     empty: int = 0
+    unsent: int = 0
 
     def note(self, letter: str, latency: float, reply: bytes) -> None:
         """Count one whole reply."""
@@ -121,21 +123,27 @@ class Load:
         self._ask(connection, now)
         return asked
 
-    def paced(self, connections: int, seconds: float, rate: float) -> float:
+    def paced(
+        self, connections: int, seconds: float, rate: float, *, impatient: bool = False
+    ) -> float:
         """Ask at drawn times, `rate` a second; return the seconds until the last reply."""
         rng = random.Random(1)
         idle = deque(self.connect(connections))
-        due: deque[float] = deque()
+        due: deque[tuple[float, str, bytes]] = deque()
         began = time.perf_counter()
         leaves, last = began, began
         sent = answered = 0
         while leaves < began + seconds or answered < sent or due:
             now = time.perf_counter()
             while leaves <= now and leaves < began + seconds:
-                due.append(leaves)
+                letter, request = self._draw()
+                if impatient and letter == "r" and len(due) >= len(idle):
+                    self.tally.unsent += 1
+                else:
+                    due.append((leaves, letter, request))
                 leaves += rng.expovariate(rate)
             while due and idle:
-                self._ask(idle.popleft(), due.popleft())
+                self._send(idle.popleft(), *due.popleft())
                 sent += 1
             pause = leaves - time.perf_counter() if leaves < began + seconds else 0.5
             for connection in self._answered(max(0.0, pause)):
@@ -147,8 +155,15 @@ class Load:
         return last - began
 
     def _ask(self, connection: Connection, began: float) -> None:
-        letter, request = self._requests[self._next % len(self._requests)]
+        self._send(connection, began, *self._draw())
+
+    def _draw(self) -> tuple[str, bytes]:
         self._next += 1
+        return self._requests[(self._next - 1) % len(self._requests)]
+
+    def _send(
+        self, connection: Connection, began: float, letter: str, request: bytes
+    ) -> None:
         connection.letter, connection.began = letter, began
         if connection.socket.send(request) != len(request):
             raise LoadError("the server stopped reading")
@@ -210,6 +225,7 @@ def summary(tally: Tally, seconds: float, cpu: float) -> dict[str, object]:
         "client_cpu": cpu / seconds,
         "statuses": dict(tally.statuses),
         "empty": tally.empty,
+        "unsent": tally.unsent,
         "mean_bytes": tally.body_bytes / max(1, total),
         "classes": classes,
     }
@@ -230,6 +246,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rate", type=float, help="requests a second; absent: closed loop")
+    parser.add_argument("--impatient", action="store_true", help="reads wait for nobody")
     chosen = parser.parse_args(arguments)
     load = Load(("127.0.0.1", chosen.port), read_requests(chosen.requests))
     gc.collect()
@@ -238,7 +255,9 @@ def main(arguments: list[str]) -> int:
     if chosen.rate is None:
         seconds = load.closed(chosen.connections, chosen.seconds)
     else:
-        seconds = load.paced(chosen.connections, chosen.seconds, chosen.rate)
+        seconds = load.paced(
+            chosen.connections, chosen.seconds, chosen.rate, impatient=chosen.impatient
+        )
     print(json.dumps(summary(load.tally, seconds, time.process_time() - cpu)))
     return 0
 

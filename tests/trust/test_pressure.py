@@ -1,17 +1,19 @@
 """Does the service keep its word when twice too much is asked, and for hours on end?
 
 Open-loop load: requests leave when they are due, whether or not the ones before were
-answered, through a client of its own process. Lists may be refused honestly then; what
-shops tell never is.
+answered, through a client of its own process. It has so many connections as a proxy in
+front allows: a list for which none is free is not asked for, an event waits. Lists may be
+refused honestly; what shops tell never is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENT: Final = ROOT / "benchmarks" / "speed" / "load_client.py"
 ITEMS: Final = 30
-CONNECTIONS: Final = 1_000
 HOUR: Final = 3_600.0
 
 
@@ -46,19 +47,39 @@ class Asking:
         merchant.push(*({"id": f"i{n}", "price": n} for n in range(ITEMS)))
         for n in range(40):
             merchant.order(f"o{n}", f"i{n % ITEMS}", f"i{(n * 7) % ITEMS}")
-        file = service.folder / "requests"
+        file = service.folder / f"requests-{merchant.account.store_id}"
         file.write_bytes(b"\0".join(_requests(merchant)))
         return cls(service, merchant, file)
 
     def load(self, connections: int, seconds: float, rate: float | None) -> dict[str, Any]:
         """Return what a client was told; without a rate it asks as it is answered."""
+        with self.loading(connections, seconds, rate) as client:
+            return told_by(client)
+
+    @contextlib.contextmanager
+    def loading(
+        self, connections: int, seconds: float, rate: float | None
+    ) -> Iterator[subprocess.Popen[str]]:
+        """Give the client, at work."""
         words = [sys.executable, str(CLIENT), "--port", str(self.service.port)]
         words += ["--requests", str(self.file), "--connections", str(connections)]
-        words += ["--seconds", str(seconds), *(["--rate", str(rate)] if rate else [])]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-2_000:]
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
+        words += ["--seconds", str(seconds)]
+        words += ["--rate", str(rate), "--impatient"] if rate else []
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        client: subprocess.Popen[str] = subprocess.Popen(words, **pipes)  # type: ignore[call-overload]
+        try:
+            yield client
+        finally:
+            client.kill()
+            client.communicate()
+
+
+def told_by(client: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what a client was told, once it has ended."""
+    said, errors = client.communicate()
+    assert client.returncode == 0, errors[-2_000:]
+    told: dict[str, Any] = json.loads(said)
+    return told
 
 
 def _requests(merchant: Merchant) -> Iterator[bytes]:
@@ -84,16 +105,29 @@ def good(told: dict[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class Promise:
-    """What must hold at twice the peak: shares of the peak and of events, milliseconds."""
+    """What must hold at twice the peak: shares of the peak and of events, milliseconds.
+
+    Other tests run beside the short one: of some attempts one has to keep it.
+    """
 
     seconds: float
+    connections: int
     goodput: float
-    events: float
     p99_ms: float
+    attempts: int = 1
+
+    def broken(self, peak: dict[str, Any], told: dict[str, Any]) -> list[str]:
+        """Return in what it was not kept."""
+        slowest = max(one["p99_ms"] for one in told["classes"].values())
+        kept = {
+            "goodput": good(told) >= self.goodput * good(peak) > 0,
+            "p99": slowest <= self.p99_ms,
+        }
+        return [what for what, is_kept in kept.items() if not is_kept]
 
 
-SHORT: Final = Promise(seconds=1.5, goodput=0.4, events=0.9999, p99_ms=15_000)
-LONG: Final = Promise(seconds=300.0, goodput=0.9, events=0.9999, p99_ms=500)
+SHORT: Final = Promise(1.5, connections=100, goodput=0.7, p99_ms=2_000, attempts=4)
+LONG: Final = Promise(300.0, connections=1_000, goodput=0.9, p99_ms=500)
 
 
 @pytest.fixture(scope="module")
@@ -103,17 +137,16 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 
 
 def check_overload(asking: Asking, promise: Promise) -> None:
-    peak = asking.load(16, min(promise.seconds, 10) / 2, None)
-    told = asking.load(CONNECTIONS, promise.seconds, 2 * sum(_rates(peak)))
-
-    assert set(told["statuses"]) <= {"200", "503"}, told
-    assert good(peak) > 0, peak
-    assert good(told) >= promise.goodput * good(peak), (peak, told)
-    events = told["classes"]["e"]
-    assert events["refused"] <= (1 - promise.events) * events["count"], told
-    assert max(one["p99_ms"] for one in told["classes"].values()) <= promise.p99_ms, told
+    attempts: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = []
+    while len(attempts) < promise.attempts and (not attempts or attempts[-1][0]):
+        peak = asking.load(16, min(promise.seconds, 10) / 2, None)
+        told = asking.load(promise.connections, promise.seconds, 2 * sum(_rates(peak)))
+        assert set(told["statuses"]) <= {"200", "503"}, told
+        assert told["classes"]["e"]["refused"] == 0, told
+        attempts.append((promise.broken(peak, told), peak, told))
+    assert attempts[-1][0] == [], attempts
     recovered = eventually(lambda: _answers_at_once(asking), 10)
-    print(f"peak {sum(_rates(peak)):.0f}/s; at twice that {told}; {recovered:.1f} s after")  # noqa: T201 - the figures
+    print(f"{attempts[-1]}; {recovered:.1f} s after")  # noqa: T201 - the figures
 
 
 def _rates(told: dict[str, Any]) -> list[float]:
@@ -134,13 +167,56 @@ def test_at_twice_the_peak_events_are_taken_and_most_lists_given(
     check_overload(asking, promise)
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """For how long one store asks twenty times as much as another, and what that costs."""
+
+    seconds: float
+    slower: float  # times
+    least_ms: float  # what is quick anyway, on a machine that does other things
+    attempts: int = 1
+
+
+BESIDE: Final = Neighbours(1.5, slower=2, least_ms=2_000, attempts=4)
+LONG_BESIDE: Final = Neighbours(60.0, slower=2, least_ms=5)
+QUIET, TIMES = 20.0, 20
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [BESIDE, pytest.param(LONG_BESIDE, marks=pytest.mark.trust)],
+    ids=["short", "long"],
+)
+def test_a_store_that_asks_twenty_times_as_much_costs_its_neighbour_little(
+    asking: Asking, promise: Neighbours
+) -> None:
+    check_neighbours(asking, Asking.prepare(asking.service), promise)
+
+
+def check_neighbours(loud: Asking, quiet: Asking, promise: Neighbours) -> None:
+    wrong: list[object] = []
+    for _ in range(promise.attempts):
+        alone = quiet.load(8, promise.seconds, QUIET)
+        with loud.loading(64, promise.seconds + 1, TIMES * QUIET) as client:
+            beside = quiet.load(8, promise.seconds, QUIET)
+            told = told_by(client)
+        times = [one["classes"]["r"]["p99_ms"] for one in (alone, beside)]
+        print(f"p99 of lists alone and beside: {times} ms")  # noqa: T201 - the figures
+        is_quick = times[1] <= max(promise.slower * times[0], promise.least_ms)
+        if is_quick and set(beside["statuses"]) == set(told["statuses"]) == {"200"}:
+            return
+        wrong.append((times, beside, told))
+    raise AssertionError(wrong)
+
+
 def test_control_a_service_that_lets_everybody_go_is_seen(data_folder: Path) -> None:
     broken = BROKEN / "refuses_everybody"
-    with (
-        Service(data_folder, command="api", broken=broken).prepare() as service,
-        pytest.raises((AssertionError, KeyError)),
-    ):
-        check_overload(Asking.prepare(service), SHORT)
+    with Service(data_folder, command="api", broken=broken).prepare() as service:
+        loud, quiet = Asking.prepare(service), Asking.prepare(service)
+        with pytest.raises((AssertionError, KeyError)):
+            check_overload(loud, replace(SHORT, attempts=1))
+        with pytest.raises(AssertionError):
+            check_neighbours(loud, quiet, replace(BESIDE, attempts=1))
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ import shutil
 import signal
 import struct
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.entrypoints.cli.children import Forked
 from productrecs.entrypoints.http.writing.facts import Fact, writings_of
 from productrecs.entrypoints.services import build_services
@@ -35,6 +33,9 @@ from tests.records.orders.past import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
 
 GIVERS: Final = 16
 ACKNOWLEDGED: Final = 40  # events at least, before it may be killed
@@ -44,7 +45,7 @@ _KEY: Final = struct.Struct("=I")
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[Database]:
-    """Give the database; no writer may begin meanwhile, for it is a copy of this process."""
+    """Give the database; no writer may begin meanwhile: it is a copy of this process."""
     database = Database.open(None, folder)
     yield database
     database.close()
@@ -117,7 +118,7 @@ def stored_since(folder: Path, store: StoreId, seq: int) -> tuple[list[str], int
 
 
 def lost_in(migrated: Path, folder: Path, kills: int, seed: int, *, early: bool) -> int:
-    """Return how many acknowledged events were not there after some kills; none is twice."""
+    """Return how many acknowledged events some kills took; none may be there twice."""
     shutil.copytree(migrated, folder, dirs_exist_ok=True)
     with opened(folder) as database:
         store = new_store(database)

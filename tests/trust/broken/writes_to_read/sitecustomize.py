@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.visit import Visit
 
 _PATIENCE_MS = 1_500
-_let_in = Gate._let_in
+_let_in = Gate._let_in  # noqa: SLF001 - the fault itself
 
 
 async def _writing(self: Gate, visit: Visit, receive: Receive) -> None:
@@ -29,4 +29,4 @@ async def _writing(self: Gate, visit: Visit, receive: Receive) -> None:
     await _let_in(self, visit, receive)
 
 
-Gate._let_in = _writing  # type: ignore[method-assign]  # the fault itself
+setattr(Gate, "_let_in", _writing)  # noqa: B010 - the fault itself
