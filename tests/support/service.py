@@ -320,16 +320,20 @@ class Service:
         """
         assert self._process is not None
         probe = Client(self.port, seconds=2)
+        said = b"nobody answered"
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if probe.ask("GET", "/health/ready").status == http.HTTPStatus.OK:
+                reply = probe.ask("GET", "/health/ready")
+                if reply.status == http.HTTPStatus.OK:
                     probe.close()
                     return
+                said = reply.body
             if self._process.poll() is not None:
                 message = f"the service ended with {self._process.returncode}:\n"
                 raise ServiceError(message + self.log)
             if time.monotonic() > until:
-                raise ServiceError("the service did not become ready:\n" + self.log)
+                message = f"the service did not become ready: {said!r}\n"
+                raise ServiceError(message + self._notable_log)
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -389,6 +393,12 @@ class Service:
     def log(self) -> str:
         """The end of what it wrote."""
         return self.log_path.read_text("utf-8", "replace")[-4_000:]
+
+    @property
+    def _notable_log(self) -> str:
+        """The end of what it wrote, without the refusals of who asks again and again."""
+        lines = self.log_path.read_text("utf-8", "replace").splitlines()
+        return "\n".join([one for one in lines if "was refused" not in one][-40:])
 
     def client(self, seconds: float = 30.0) -> Client:
         """Return a new connection to it."""

@@ -23,7 +23,7 @@ from productrecs.storage.tables import events, order_receipts, purchase_lines
 from tests.trust.history import History, Operation, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from productrecs.storage.database import Database
     from tests.support.service import Merchant, Service
@@ -147,6 +147,24 @@ class Shopper:
         return f"{kind}-{self.name}-{self.count}"
 
 
+@contextlib.contextmanager
+def at_once(*works: Callable[[threading.Event], object]) -> Iterator[None]:
+    """Let all work, each in a thread, until the event that they are given is set.
+
+    It is at the end of the block, which waits for them.
+    """
+    until = threading.Event()
+    threads = [threading.Thread(target=work, args=(until,)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        until.set()
+        for thread in threads:
+            thread.join()
+
+
 class Crowd:
     """Some shoppers of one store, through as many connections."""
 
@@ -160,19 +178,8 @@ class Crowd:
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
         """Send from all at once while the block runs; then wait until each has stopped."""
-        until = threading.Event()
-        threads = [
-            threading.Thread(target=shopper.go_on, args=(until,))
-            for shopper in self.shoppers
-        ]
-        for thread in threads:
-            thread.start()
-        try:
+        with at_once(*(shopper.go_on for shopper in self.shoppers)):
             yield
-        finally:
-            until.set()
-            for thread in threads:
-                thread.join()
 
     def send_again(self) -> dict[str, bool]:
         """Repeat what was cut off and may be repeated; return each order's `duplicate`.

@@ -14,6 +14,7 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ from productrecs.storage.tables import jobs, store_heads
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import folder_of
 from tests.support.service import Merchant, Reply, Service, eventually
+from tests.trust.load import at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,19 +63,8 @@ class Shoppers:
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
         """Let all of them ask while the block runs."""
-        until = threading.Event()
-        threads = [
-            threading.Thread(target=self._ask, args=(merchant, until))
-            for merchant in self.merchants
-        ]
-        for thread in threads:
-            thread.start()
-        try:
+        with at_once(*(partial(self._ask, merchant) for merchant in self.merchants)):
             yield
-        finally:
-            until.set()
-            for thread in threads:
-                thread.join()
 
     def _ask(self, merchant: Merchant, until: threading.Event) -> None:
         for item in itertools.cycle(ASKED):
