@@ -24,7 +24,7 @@ ITEMS = [
 def shop(merchant: Merchant) -> Merchant:
     """Return a store whose lists are not empty."""
     assert merchant.push(*ITEMS).status == 200
-    eventually(lambda: merchant.recommend(item_id="i1").ids)
+    eventually(lambda: merchant.recommend(item_id="i1").ids, 30)
     return merchant
 
 
