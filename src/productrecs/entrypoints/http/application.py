@@ -27,6 +27,7 @@ from productrecs.entrypoints.http.errors import (
     answer_to,
 )
 from productrecs.entrypoints.http.exploring import Exploring
+from productrecs.entrypoints.http.fitness import Fitness, Surroundings
 from productrecs.entrypoints.http.gate import Gate
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.integration import (
@@ -171,7 +172,7 @@ class _Process:
         admission.meet(traffic)
         self._context: Context | None = None
         self._preloaded = False
-        self.gate = Gate(declared_routes(self._life), self._reasons, draining, traffic)
+        self.gate = Gate(declared_routes(self._life), self._fitness, draining, traffic)
 
     @contextlib.asynccontextmanager
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
@@ -199,6 +200,7 @@ class _Process:
             searching=Searching(),
             searches=Searches(database, accounts, services.clock),
             seeing=Seeing(services.settings.image_detector, services.settings.image_model),
+            surroundings=Surroundings(database),
         )
         context.shops.start()
         context.metering.start()
@@ -206,7 +208,11 @@ class _Process:
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
-        looking = asyncio.gather(self._look_at_itself(context), self.gate.pressure.watch())
+        looking = asyncio.gather(
+            self._look_at_itself(context),
+            self.gate.pressure.watch(),
+            context.surroundings.watch(),
+        )
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             async with _storing(context):
@@ -253,13 +259,13 @@ class _Process:
             self._traffic.settle()
             refused = self._admission.take_refused()
             self._traffic.add(Count.CONNECTIONS_REFUSED, refused)
-            self._traffic.set(Gauge.READY, not self._reasons())
+            self._traffic.set(Gauge.READY, not self._fitness().reasons)
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _reasons(self) -> list[str]:
+    def _fitness(self) -> Fitness:
         if self._context is None:
-            return ["still starting"]
-        return health.reasons_against(
+            return Fitness({"process": "still starting"})
+        return health.fitness_of(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
 
@@ -275,7 +281,7 @@ async def _storing(context: Context) -> AsyncIterator[None]:
         yield
 
 
-async def _end(task: asyncio.Future[tuple[None, None]]) -> None:
+async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
     """Cancel what goes on beside, and hear that it ended: else that is logged."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -11,6 +11,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.authentication import Caller
 from productrecs.entrypoints.http.exploring import Exploring
+from productrecs.entrypoints.http.fitness import Fitness, Surroundings
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.metering import Metering
 from productrecs.entrypoints.http.searches import Searches
@@ -49,6 +50,7 @@ class Context:
     searching: Searching
     searches: Searches
     seeing: Seeing
+    surroundings: Surroundings
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.
@@ -87,7 +89,7 @@ class Exchange:
     context: Context
     caller: Caller | None
     request_id: str
-    readiness: Callable[[], list[str]]
+    fitness: Callable[[], Fitness]
 
     @property
     def known_caller(self) -> Caller:

@@ -38,6 +38,7 @@ from productrecs.entrypoints.http.errors import (
     retry_after,
 )
 from productrecs.entrypoints.http.express import Express
+from productrecs.entrypoints.http.fitness import Fitness
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
 from productrecs.entrypoints.http.paths import base_by
@@ -75,14 +76,14 @@ class Gate:
     def __init__(
         self,
         declared: Application,
-        readiness: Callable[[], list[str]],
+        fitness: Callable[[], Fitness],
         draining: object,
         traffic: Traffic,
     ) -> None:
         """Stand before the `declared` routes; `draining` is true while shutting down."""
         self._declared = declared
         self._traffic = traffic
-        self._readiness = readiness
+        self._fitness = fitness
         self._draining = draining
         self._context: Context | None = None
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -149,7 +150,7 @@ class Gate:
             await visit.reply(200, route.empty)
             return
         if not await self._fast_lane(visit, receive, context):
-            exchange = Exchange(context, visit.caller, visit.request_id, self._readiness)
+            exchange = Exchange(context, visit.caller, visit.request_id, self._fitness)
             scope["productrecs"] = exchange
             await self._declared(scope, receive, visit.pass_on)
 

@@ -142,6 +142,11 @@ class Shops:
         return len(self._open)
 
     @property
+    def refused_models(self) -> int:
+        """How many open shops have a model that is damaged and was not taken."""
+        return sum(bool(opened.refused_model) for opened in list(self._open.values()))
+
+    @property
     def is_current(self) -> bool:
         """Whether the database was reached within the last seconds."""
         return time.monotonic() - self._looked_at < STALE_AFTER_SECONDS

@@ -1,6 +1,5 @@
 """GET /health/live and /health/ready: is anybody there, and can they answer?"""
 
-from collections.abc import Callable
 from typing import Annotated, Final
 
 import msgspec
@@ -16,6 +15,7 @@ from productrecs.entrypoints.http.documentation import (
     reply,
 )
 from productrecs.entrypoints.http.errors import Answer
+from productrecs.entrypoints.http.fitness import CHECKS, Fitness
 from productrecs.entrypoints.http.refusing import refused
 
 router = APIRouter(tags=["public"])
@@ -23,7 +23,6 @@ router = APIRouter(tags=["public"])
 _encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
 NOT_READY: Final = Answer(503, "not_ready")
-Readiness = Callable[[], list[str]]
 
 _SEEN: Final = answers(scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT) | {
     "description": "With `seen=true`: what proxies said of the request."
@@ -33,26 +32,49 @@ _LIVE: Final = {
     "required": ["ok"],
     "properties": {"ok": OK_REPLY, "seen": _SEEN},
 }
+_READY: Final = answers(
+    ok=OK_REPLY,
+    checks={
+        "type": "object",
+        "required": list(CHECKS),
+        "properties": {
+            name: {"type": "string", "description": "`ok`, or what is less than well."}
+            for name in CHECKS
+        },
+    },
+)
+_READY_EXAMPLE: Final = {**OK_EXAMPLE, "checks": dict.fromkeys(CHECKS, "ok")}
+StrictQuery = Annotated[
+    bool,
+    Query(
+        description="Answer 503 also where only the freshness of lists suffers.",
+        examples=[True],
+    ),
+]
 SeenQuery = Annotated[
     bool,
     Query(description="Tell what proxies said of the request.", examples=[True]),
 ]
 
 
-def reasons_against(context: Context, *, draining: bool, preloaded: bool) -> list[str]:
-    """Return why this process should get no requests now; none when it is ready."""
-    reasons = []
+def fitness_of(context: Context, *, draining: bool, preloaded: bool) -> Fitness:
+    """Return why this process should get no requests now, if there is a reason."""
+    seen = context.surroundings.seen()
+    reasons, warnings = dict(seen.reasons), dict(seen.warnings)
     if draining:
-        reasons.append("shutting down")
+        reasons["process"] = "shutting down"
+    elif not context.desk.is_staffed:
+        reasons["process"] = "the process that writes is not there yet"
     if not preloaded:
-        reasons.append("still reading the stores into memory")
+        reasons["models"] = "still reading the stores and their models into memory"
     if not context.shops.is_current:
-        reasons.append("the database cannot be read")
-    if not context.desk.is_staffed:
-        reasons.append("the process that writes is not there yet")
+        reasons["database"] = "the database cannot be read"
     if max(context.writer.depth, context.desk.depth) > _DEEP:
-        reasons.append("too many writes are waiting")
-    return reasons
+        reasons["writes"] = "too many writes are waiting"
+    if count := context.shops.refused_models:
+        message = f"damaged models of {count} stores were refused; the last good serve"
+        warnings["models"] = message
+    return Fitness(reasons, warnings)
 
 
 @router.get(
@@ -88,22 +110,29 @@ def _last(told: str | None) -> str | None:
     "/health/ready",
     operation_id="ready",
     summary="Tell whether requests may come",
-    responses=reply("They may.", answers(ok=OK_REPLY), OK_EXAMPLE) | errors("not_ready"),
+    responses=reply("They may.", _READY, _READY_EXAMPLE) | errors("not_ready", 422),
     response_class=Response,
 )
-async def ready(request: Request) -> Response:
-    """Answer 200 when requests may come, else 503 with the reasons.
+async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
+    """Answer 200 when requests may come, else 503 with the reasons, each by its check.
 
-    For whatever sends requests here: a proxy, a container's health check.
+    For whatever sends requests here: a proxy, a container's health check. What only makes
+    lists less fresh is told in `checks` and does not turn requests away; for a monitor,
+    `strict=true` makes it a reason too.
     """
     exchange: Exchange = request.scope["productrecs"]
-    reasons = exchange.readiness()
-    if not reasons:
-        return Response(b'{"ok":true}', media_type="application/json")
-    return not_ready(request, reasons)
+    fitness = exchange.fitness()
+    if strict:
+        fitness = Fitness({**fitness.warnings, **fitness.reasons})
+    if fitness.reasons:
+        return not_ready(request, fitness)
+    told = {"ok": True, "checks": fitness.checks()}
+    return Response(_encode(told), media_type="application/json")
 
 
-def not_ready(request: Request, reasons: list[str]) -> Response:
+def not_ready(request: Request, fitness: Fitness) -> Response:
     """Return the refusal of a process that should get no requests now."""
+    reasons = list(fitness.reasons.values())
     detail = "not ready: " + "; ".join(reasons)
-    return refused(request, NOT_READY, detail, {"reasons": reasons})
+    more = {"reasons": reasons, "checks": fitness.checks()}
+    return refused(request, NOT_READY, detail, more)

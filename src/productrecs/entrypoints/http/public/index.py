@@ -80,8 +80,8 @@ async def index(request: Request) -> Response:
     Both lead to the guides, the reference, this description and the health.
     """
     exchange: Exchange = request.scope["productrecs"]
-    if reasons := exchange.readiness():
-        return not_ready(request, reasons)
+    if (fitness := exchange.fitness()).reasons:
+        return not_ready(request, fitness)
     if wants_html(request):
         shown = page(request, "Recommendations for online stores", _CONTENT, vary="Accept")
         shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
