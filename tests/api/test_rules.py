@@ -138,7 +138,7 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: Rules) -
 
     for there in everywhere:
         found = calls(there)
-        first = found["nobody"][:4]  # the fifth waits: no more of a list are of one category
+        first = found["nobody"][:4]  # the fifth waits: no list is all of one category
         assert set(first) < set(OTHERS)
         assert set(found["trending"]) == set(before["trending"])
         assert {k: found[k] for k in ("product", "cart", "buy")} == {
