@@ -7,6 +7,7 @@ from pathlib import Path
 
 from productrecs.entrypoints.http.pressure import (
     BEHIND_SECONDS,
+    FEW,
     LATE_SECONDS,
     LOOK_SECONDS,
     Pressure,
@@ -55,10 +56,13 @@ def test_a_store_that_asks_for_much_is_refused_and_the_others_are_not() -> None:
     assert refused["small"] + refused["other"] <= 2
 
 
-def test_a_store_alone_is_refused() -> None:
+def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
     pressure = Pressure()
 
-    assert all(pressure.lets_go("only") for _ in range(10))
+    for now in (1.0, 2.0):
+        assert not any(pressure.lets_go("only") for _ in range(FEW))
+        assert all(pressure.lets_go("only") for _ in range(10))
+        pressure.note(now, LATE_SECONDS)  # the next turn
 
 
 def test_the_loop_itself_says_how_late_it_is() -> None:
@@ -82,6 +86,9 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
         shop = Merchant(account, inside)
         gate.pressure.note = lambda *_: None  # type: ignore[method-assign]  # it stays so
         gate.pressure.is_behind = True
+        assert shop.trending().status == 200  # one of the few of each turn
+        for _ in range(FEW):
+            gate.pressure.lets_go(account.store_id)
 
         refused = [shop.recommend(item_id="a"), shop.trending(), shop.search("tent")]
         kept = [

@@ -5,6 +5,9 @@ one waits for. When no turn has been quick for a second, more comes in than can 
 done, and waiting longer would only make all of it late. Then lists are refused (503), of
 those stores first that ask for more than the others; what stores tell us (events, orders,
 items) never is. One quick turn, and everybody is answered again.
+
+A turn may be late for want of a processor, too, which somebody else has. So the first few
+lists of a turn are always given: they are not what makes it late.
 """
 
 import asyncio
@@ -17,6 +20,8 @@ LOOK_SECONDS: Final = 0.05
 LATE_SECONDS: Final = 0.25
 """A look that comes so much too late is late."""
 BEHIND_SECONDS: Final = 1.0
+FEW: Final = 32
+"""So many lists of a turn are given, however late it is: some milliseconds of work."""
 
 
 class TooMuchAtOnceError(ProductRecsError):
@@ -62,4 +67,5 @@ class Pressure:
         A store that asks for less than the average of all is answered.
         """
         self._asked[store_id] += 1
-        return self._asked[store_id] * len(self._asked) >= self._asked.total()
+        asked = self._asked.total()
+        return asked > FEW and self._asked[store_id] * len(self._asked) >= asked

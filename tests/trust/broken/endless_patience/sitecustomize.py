@@ -1,0 +1,5 @@
+"""A service that waits for every client as long as it likes, however slow that is."""
+
+from productrecs.entrypoints.http.connections import Connection
+
+Connection.is_overdue = lambda *_: False  # type: ignore[method-assign]  # the fault itself
