@@ -24,7 +24,7 @@ from tests.support.service import Merchant, Service, eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SOON = 5.0  # a second, and what a busy machine adds
+SOON = 30.0  # a second, and what a busy machine adds
 FAMILY = [f"tent-{n}" for n in range(5)]
 OTHERS = [f"lamp-{n}" for n in range(5)]
 
