@@ -267,7 +267,7 @@ def test_a_wrong_key_is_refused_before_a_hundred_megabytes_are_sent(
         )
 
         assert came.startswith(b"HTTP/1.1 401 "), came
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < 5
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_a_second_signal_does_not_wait_for_anybody(service: Service) -> None:
     service.process.terminate()
 
     assert service.process.wait(10) == 1
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert service.alive() == []
     asking.join()
 

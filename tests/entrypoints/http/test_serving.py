@@ -155,7 +155,7 @@ def test_an_idle_connection_does_not_hold_up_the_stop(toy: Toy) -> None:
         toy.stop()
 
         assert toy.exit_status() == 0
-        assert time.monotonic() - began < 2.5
+        assert time.monotonic() - began < 15  # not the 30 that an answer would get
 
 
 def test_an_idle_connection_is_closed_after_a_while_but_not_at_once(toy: Toy) -> None:

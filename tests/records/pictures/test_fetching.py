@@ -134,7 +134,7 @@ def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: st
     with pytest.raises(PictureUnavailableError, match="did not come within") as caught:
         get(host, path)
 
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < 8
     assert caught.value.may_pass
 
 
