@@ -84,6 +84,25 @@ def test_only_lines_inside_the_window_are_kept() -> None:
     assert sold.between(20, 40).items.tolist() == [3, 4]
 
 
+def test_what_sold_before_the_window_follows_by_sales_that_fade() -> None:
+    day = 86_400_000
+    lately = sales((5, 90, 1, 1.0, 400 * day))
+    before = sales(
+        *((1, one, 1, 1.0, 10 * day) for one in range(3)),  # long ago
+        *((2, 10 + one, 1, 1.0, 300 * day) for one in range(2)),
+        (3, 20, -1, -1.0, 300 * day),  # only sent back
+        (4, 30, 1, 1.0, 300 * day),
+        *((5, 40 + one, 1, 1.0, 300 * day) for one in range(9)),
+    )
+    nothing = np.zeros(0, np.int32)
+
+    order = rank_trending(lately, nothing, np.array([7], np.int32), 10, "orders", before)
+    quiet = rank_trending(sales(), nothing, nothing, 10, "orders", before)
+
+    assert order.tolist() == [5, 7, 2, 4, 1]
+    assert quiet.tolist() == [5, 2, 4, 1]
+
+
 @pytest.mark.parametrize("metric", get_args(Metric))
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_order_is_what_counting_by_hand_gives(metric: Metric, seed: int) -> None:

@@ -76,6 +76,16 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return arrays, manifest["facts"]
 
 
+def facts_of(folder: Path) -> dict[str, Any]:
+    """Return a model's facts without opening its arrays; none of one that is not there."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    facts: dict[str, Any] = manifest.get("facts", {})
+    return facts
+
+
 def forget_others(
     folder: Path, keep: set[str], *, min_age_seconds: float = 30.0
 ) -> list[str]:

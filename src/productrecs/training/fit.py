@@ -37,6 +37,7 @@ from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.learned import companions_of, sessions_of
 from productrecs.training.marks import marks_of
+from productrecs.training.ranking.due import touched_of
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import Head, TrainedModel, TrainingRepository
 from productrecs.training.trained_models import folder_of
@@ -73,9 +74,9 @@ def train_store(
     progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
     with _gone_whole(workshop, store, folder):
-        model_id = publish_arrays(
-            folder, arrays, {"store_id": store.store_id, "applied_seq": head.seq}
-        )
+        facts = {"store_id": store.store_id, "applied_seq": head.seq}
+        facts |= touched_of(inputs.trials)
+        model_id = publish_arrays(folder, arrays, facts)
         model = TrainedModel(
             model_id=model_id,
             applied_seq=head.seq,
@@ -196,18 +197,19 @@ def _trending(
     bought, behaviour = inputs.purchases, inputs.behaviour
     since_ms = now_ms - settings.trending_days * DAY_MS
     standing = bought.standing
-    sales = Sales(
+    sold = Sales(
         items=bought.items[standing],
         baskets=bought.baskets[standing],
         units=bought.quantities[standing],
         revenue=bought.totals[standing],
         times=bought.times[standing],
-    ).between(since_ms, now_ms)
+    )
+    sales, before = sold.between(since_ms, now_ms), sold.between(-1, since_ms)
     lately = (behaviour.times > since_ms) & (behaviour.times <= now_ms)
     carts = behaviour.items[lately & (behaviour.kinds == EventKind.ADD_TO_CART)]
     views = behaviour.items[lately & (behaviour.kinds == EventKind.DETAIL_PAGE_VIEW)]
     metric = settings.trending_metric
-    return rank_trending(sales, carts, views, n_items, metric)
+    return rank_trending(sales, carts, views, n_items, metric, before)
 
 
 def _read_on(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from productrecs.core.clock import DAY_MS
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.receive import receive_events
+from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import touch_days
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import Registration, register
-from productrecs.training.ranking.due import ENOUGH, stores_to_order
+from productrecs.training.fit import Workshop, train_store
+from productrecs.training.inputs import TrainingInputs
+from productrecs.training.ranking import due as dues
+from productrecs.training.ranking.due import ENOUGH, Enough, stores_to_order
 from productrecs.training.ranking.repository import RankingRepository, StoredRanker
 
 if TYPE_CHECKING:
+    import pytest
+
     from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
 
@@ -38,9 +47,11 @@ def told(database: Database, domain: str, shown: int, clicked: int) -> StoreId:
     return store_id
 
 
-def due(database: Database, now_ms: int = NOW) -> list[StoreId]:
+def due(
+    database: Database, now_ms: int = NOW, models: Path = Path("none")
+) -> list[StoreId]:
     accounts = AccountDirectory(database)
-    return stores_to_order(database, accounts.all(), now_ms)
+    return stores_to_order(database, accounts.all(), now_ms, models)
 
 
 def test_a_store_with_enough_clicks_learns_its_order_once_a_day(database: Database) -> None:
@@ -57,3 +68,28 @@ def test_a_store_with_enough_clicks_learns_its_order_once_a_day(database: Databa
 
     assert first == [plenty]
     assert later == [[], [], [plenty]]
+
+
+def test_what_a_file_brought_counts_with_the_next_training(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dues, "ENOUGH", Enough(clicks=2, shown=6))
+    store, _ = register(database, Registration("moved.example"), lambda: NOW)
+    told = [
+        NewEvent(kind, item_id=f"i{item}", user_id="anna", ts_ms=NOW - DAY_MS, position=1)
+        for kind, items in ((EventKind.REC_IMPRESSION, 6), (EventKind.REC_CLICK, 2))
+        for item in range(items)
+    ]
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        receive_events(log, [[one] for one in told], NOW)
+
+    untrained = due(database, models=tmp_path)
+    workshop = Workshop(database, tmp_path, lambda: NOW)
+    train_store(workshop, store, TrainingInputs(), lambda _: None)
+
+    assert untrained == []
+    assert due(database, models=tmp_path) == [store.store_id]
+    assert due(database, models=tmp_path / "elsewhere") == []
+    monkeypatch.setattr(dues, "ENOUGH", Enough(clicks=3, shown=6))
+    assert due(database, models=tmp_path) == []

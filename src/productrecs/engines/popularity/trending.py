@@ -1,13 +1,20 @@
-"""Which items trend? By orders, units or revenue; where none sold, by carts, then views."""
+"""Which items trend? By orders, units or revenue; where none sold, by carts, then views.
+
+After them comes what sold before: a shop in a quiet season shows what it sold, not what it
+happens to have listed last.
+"""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from productrecs.engines.contract import Floats, Ints, Items
 
 Metric: TypeAlias = Literal["orders", "units", "revenue"]
+
+_HALF_LIFE_MS: Final = 90 * 24 * 60 * 60 * 1000
+_UNIT: Final = 1 << 20  # of a faded sale: whole numbers add up alike in any order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +44,20 @@ class Sales:
 
 
 def rank_trending(
-    sales: Sales, carts: Items, views: Items, n_items: int, metric: Metric
+    sales: Sales,
+    carts: Items,
+    views: Items,
+    n_items: int,
+    metric: Metric,
+    before: Sales | None = None,
 ) -> Items:
     """Return item numbers, the most trending first: what sold, was carted, or was seen.
 
     `sales`, `carts` and `views` [n] are those of the look-back window. An item's rank is by
     the metric, then by carts, views, its newest sale, and at last its number. Orders are
     distinct and do not count returns; units and revenue are net of them, and what netted
-    to nothing or less ranks with what did not sell.
+    to nothing or less ranks with what did not sell. Whatever was not touched in the window
+    follows by its lines `before` it, each worth half after 90 days.
 
     Source: requirements/algorithms.md 4.7.
     """
@@ -55,9 +68,22 @@ def rank_trending(
     np.maximum.at(newest, sales.items, sales.times)
     # What sold at an unknown price earned nothing that is known, but it did sell.
     units = np.bincount(sales.items, weights=sales.units, minlength=n_items)
-    known = np.flatnonzero((amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0))
+    touched = (amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0)
+    known = np.flatnonzero(touched)
     keys = (known, -newest[known], -viewed[known], -carted[known], -amounts[known])
-    return known[np.lexsort(keys)].astype(np.int32)
+    order = known[np.lexsort(keys)].astype(np.int32)
+    if before is None or not len(before.items):
+        return order
+    faded = np.where(touched, 0, _faded(before, n_items))
+    earlier = np.flatnonzero(faded > 0)
+    by_sales = earlier[np.lexsort((earlier, -faded[earlier]))].astype(np.int32)
+    return np.concatenate((order, by_sales))
+
+
+def _faded(before: Sales, n_items: int) -> Floats:
+    ages = (before.times.max() - before.times) / _HALF_LIFE_MS
+    worth = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
+    return np.bincount(before.items, weights=worth, minlength=n_items)
 
 
 def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:

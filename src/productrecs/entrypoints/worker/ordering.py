@@ -23,7 +23,9 @@ class OrderDuties:
         """Return the stores whose clicks say enough and were not asked for a day."""
         self._accounts.refresh()
         services = self._services
-        return stores_to_order(services.database, self._accounts.all(), services.clock())
+        return stores_to_order(
+            services.database, self._accounts.all(), services.clock(), services.models
+        )
 
     def learn_order(self, job: Job, progress: Progress) -> None:
         """Learn a store's order in a process of its own."""

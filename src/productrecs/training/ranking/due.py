@@ -1,14 +1,21 @@
-"""Whose clicks say enough to learn an order from, and were last asked a day ago?"""
+"""Whose clicks say enough to learn an order from, and were last asked a day ago?
+
+Live lists are counted as they come. What a file brought is counted with the next training,
+in the facts of its model, so that a store that moves in with its past need not wait.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.engines.trials import Trials
 from productrecs.storage.database import Database
+from productrecs.storage.model_files import facts_of
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.ranking.repository import touched, trained_at
+from productrecs.training.ranking.repository import serving, touched, trained_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +27,38 @@ class Enough:
 
 
 ENOUGH: Final = Enough()
+_SHOWN: Final = "shown"
+_CLICKED: Final = "clicked"
+
+
+def touched_of(trials: Trials) -> dict[str, int]:
+    """Return what a model tells of how often products were shown and clicked."""
+    return {_SHOWN: trials.total, _CLICKED: trials.all_clicks}
 
 
 def stores_to_order(
-    database: Database, stores: Iterable[Store], now_ms: int
+    database: Database, stores: Iterable[Store], now_ms: int, models: Path
 ) -> list[StoreId]:
-    """Return the stores whose order should be learned now: once a day, from enough on."""
+    """Return the stores whose order should be learned now: once a day, from enough on.
+
+    `models` is the folder of the stores' models.
+    """
     with database.reading() as connection:
         counts, learned = touched(connection), trained_at(connection)
+        served = serving(connection)
     found = []
     for store in stores:
-        shown, clicked = counts.get(store.store_id, (0, 0))
-        plenty = shown >= ENOUGH.shown and clicked >= ENOUGH.clicks
         since = now_ms - learned.get(store.store_id, 0)
-        if store.settings.learned_order and plenty and abs(since) >= DAY_MS:
+        if not store.settings.learned_order or abs(since) < DAY_MS:
+            continue
+        plenty = _is_plenty(*counts.get(store.store_id, (0, 0)))
+        if not plenty and (model_id := served.get(store.store_id)):
+            facts = facts_of(models / store.store_id / model_id)
+            plenty = _is_plenty(facts.get(_SHOWN, 0), facts.get(_CLICKED, 0))
+        if plenty:
             found.append(store.store_id)
     return found
+
+
+def _is_plenty(shown: int, clicks: int) -> bool:
+    return shown >= ENOUGH.shown and clicks >= ENOUGH.clicks

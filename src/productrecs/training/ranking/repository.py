@@ -67,6 +67,12 @@ def trained_at(connection: sa.Connection) -> dict[StoreId, int]:
     return {StoreId(store_id): int(at) for store_id, at in connection.execute(query)}
 
 
+def serving(connection: sa.Connection) -> dict[StoreId, str]:
+    """Return the model that serves each store."""
+    query = sa.select(store_heads.c.store_id, store_heads.c.model_id)
+    return {StoreId(store_id): model for store_id, model in connection.execute(query)}
+
+
 class RankingRepository:
     """One store's lists and trees, inside one transaction; never commits."""
 
