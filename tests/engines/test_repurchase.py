@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.repurchase import buy_again
+from productrecs.engines.repurchase import buy_again, is_habit
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Items
@@ -47,3 +47,16 @@ def test_nothing_bought_is_nothing_to_buy_again() -> None:
     none = np.zeros(0, dtype=np.int64)
 
     assert buy_again(none, none, RANKS, 10).items.tolist() == []
+
+
+def test_a_fifth_of_lines_that_came_before_are_a_habit() -> None:
+    def habit(*lines: tuple[int, int]) -> bool:
+        items, times = np.array(lines, dtype=np.int64).reshape(-1, 2).T
+        return is_habit(items, times)
+
+    assert habit((1, 0), (2, 0), (1, 3 * DAY), (3, 3 * DAY), (4, 4 * DAY))
+    assert not habit(
+        (1, 0), (2, 0), (1, 3 * DAY), *((item, 5 * DAY) for item in range(3, 7))
+    )
+    assert not habit((1, 0), (1, HOUR))  # of one basket
+    assert not habit()

@@ -12,8 +12,21 @@ if TYPE_CHECKING:
     from productrecs.engines.contract import Ints, Items
 
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
+HABIT: Final = 0.2  # of what stands in somebody's baskets, that stood there before
 FADING: Final = 0.9  # from one basket to the one before it
 _HEAD: Final = 20.0  # places of what trends that are as good as the first
+
+
+def is_habit(items: Ints, times: Ints) -> bool:
+    """Return whether a buyer buys the same again: a fifth of their lines had come before.
+
+    `items` and `times` [n] are as in `buy_again`; of one basket a line counts once.
+    """
+    if not len(items):
+        return False
+    number = _baskets(times)
+    lines = len(np.unique(np.stack((number, items)), axis=1)[0])
+    return lines - len(np.unique(items)) >= HABIT * lines
 
 
 def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
@@ -28,9 +41,7 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     """
     if not len(items):
         return NOTHING
-    begins = np.zeros(len(items), dtype=np.bool_)
-    begins[1:] = np.diff(times) > HALF_A_DAY_MS
-    number = np.cumsum(begins)
+    number = _baskets(times)
     found, where = np.unique(items, return_inverse=True)
     # Once a basket: of lines of one item in one basket the first counts.
     fresh = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
@@ -42,3 +53,10 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
     best = places_of_best(found, scores, limit)
     return Ranked(found[best].astype(np.int32), scores[best])
+
+
+def _baskets(times: Ints) -> Ints:
+    """Return of each line the number of its basket, rising."""
+    begins = np.zeros(len(times), dtype=np.int64)
+    begins[1:] = np.diff(times) > HALF_A_DAY_MS
+    return np.cumsum(begins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import (
@@ -9,6 +10,7 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.tenancy.accounts.settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 ROWS = Rows()
@@ -16,6 +18,20 @@ for _number in range(9):
     ROWS.add(f"item {_number}", [f"of {_number}"])
 SHOP = small_shop(ROWS, [[0, 1]] * 3 + [[0, 2]] * 2, [[5, 6]] * 3, [7, 8])
 REQUEST = RecommendationRequest(Source.BROWSE, 3)
+
+
+def test_mix_leads_with_what_somebody_keeps_buying_where_it_may() -> None:
+    settings = StoreSettings(allow_repeat_recommendations=True)
+    shop = small_shop(ROWS, [[0, 1]] * 3, [[3, 4, 5, 6, 7, 8]] * 3, [7, 8], settings)
+    request = RecommendationRequest(Source.MIX, 3)
+    keeper, browser = shopper("anna", [0, 3], [0, 1, 0]), shopper("ben", [0, 3], [0, 1])
+    keeper.bought_at[-1] += DAY_MS
+
+    kept = [pick.item for pick in recommend(shop, request, [keeper], NOW)]
+    browsed = [pick.item for pick in recommend(shop, request, [browser], NOW)]
+
+    assert kept[:2] == [0, 1]
+    assert set(browsed) <= {4, 5, 6, 7, 8}
 
 
 def test_browse_goes_by_what_a_shopper_bought_beside_their_visit() -> None:

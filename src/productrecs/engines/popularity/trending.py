@@ -83,7 +83,8 @@ def rank_trending(
 def _faded(before: Sales, n_items: int) -> Floats:
     ages = (before.times.max() - before.times) / _HALF_LIFE_MS
     worth = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
-    return np.bincount(before.items, weights=worth, minlength=n_items)
+    sums = np.bincount(before.items, weights=worth, minlength=n_items)
+    return sums.astype(np.float64)
 
 
 def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:

@@ -98,7 +98,7 @@ def decide(
     recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation, shelf = _understood(shop, request, recipe, histories, now_ms)
     refused = situation.bought.union(situation.anchors)
-    weights = recipe.blend[situation.placement]
+    weights = (situation.has_habits and recipe.habit) or recipe.blend[situation.placement]
     is_alone = len(weights) == 1  # nobody else has better to say than what comes later
     proposals = tuple(
         _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)

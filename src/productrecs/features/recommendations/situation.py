@@ -9,7 +9,7 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.contract import NOTHING, Ranked
-from productrecs.engines.repurchase import buy_again
+from productrecs.engines.repurchase import buy_again, is_habit
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.signs import Look
@@ -33,6 +33,7 @@ class Situation:
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
+    has_habits: bool = False  # and whether they do buy the same again
     remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
     person: str = ""  # whose list it is, as far as known
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
@@ -56,6 +57,7 @@ def understand(
     else:
         known = recent or any(history.signs for history in histories)
         placement = Placement.SHOPPER if known else Placement.NOBODY
+    regulars, has_habits = (NOTHING, False) if anchors else _regulars(shop, histories)
     return Situation(
         anchors=anchors,
         recent=recent,
@@ -63,7 +65,8 @@ def understand(
         bought=_not_again(shop.settings, histories, now_ms),
         visitor=_live_visitor(histories),
         placement=placement,
-        regulars=NOTHING if anchors else _regulars(shop, histories),
+        regulars=regulars,
+        has_habits=has_habits,
         person=histories[0].person if histories else "",
         looks=_looks(histories),
     )
@@ -125,19 +128,20 @@ def _looks(histories: Sequence[History]) -> tuple[Look, ...]:
     )
 
 
-def _regulars(shop: Shop, histories: Sequence[History]) -> Ranked:
-    """Return what the shopper buys again, if the store shows such things."""
+def _regulars(shop: Shop, histories: Sequence[History]) -> tuple[Ranked, bool]:
+    """Return what the shopper buys again, if the store shows it, and whether they do."""
     settings = shop.settings
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
-        return NOTHING
+        return NOTHING, False
     bought = max(
         (one for one in histories if one.bought_at), key=_when_bought, default=None
     )
     if bought is None:
-        return NOTHING
+        return NOTHING, False
     items = np.array(bought.bought[-_LINES:], dtype=np.int64)
     times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
-    return buy_again(items, times, shop.models.ranks, CANDIDATES)
+    again = buy_again(items, times, shop.models.ranks, CANDIDATES)
+    return again, is_habit(items, times)
 
 
 def _when_bought(history: History) -> int:

@@ -31,6 +31,7 @@ class Recipe:
     remembers: bool = False  # what a shopper bought counts beside their visit
     tires: bool = False  # what a shopper was shown often and never took up sinks
     rests: bool = False  # and so does the category of what they just bought
+    habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
 
 
 # What looks alike comes before what merely is of a category: interface 4.1, rule 5.
@@ -76,6 +77,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             explores=True,
             tires=True,
             rests=True,
+            habit=_MIX[Placement.CART],
         ),
     }
 )
