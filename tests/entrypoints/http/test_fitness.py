@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS, system_ms
-from productrecs.entrypoints.http import fitness
+from productrecs.entrypoints.http import application, fitness
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.http.fitness import CHECKS, Fitness, Surroundings
 from productrecs.entrypoints.http.public.health import fitness_of
@@ -19,7 +19,7 @@ from productrecs.settings import Settings
 from productrecs.storage.migrations import KNOWN
 from productrecs.storage.tables import jobs
 from tests.api.inside import Inside
-from tests.support.service import Service
+from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,3 +172,23 @@ def test_readiness_is_told_by_check_and_strictly_on_request(
     assert strict.json["code"] == "not_ready"
     assert strict.json["reasons"] == [strict.json["checks"]["jobs"]]
     assert strict.header("retry-after") is not None
+
+
+def test_a_process_that_is_not_ready_for_long_says_why_once(
+    services: Services,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(application, "_LOOK_SECONDS", 0.01)
+    gate = create_application(services, draining=False, office=tmp_path / "nobody")
+
+    def said() -> list[str]:
+        told = [one for one in caplog.records if one.message == "not ready for seconds"]
+        return [str(vars(one)["reasons"]) for one in told]
+
+    with Inside(gate, ready="/health/live"):
+        eventually(said)
+
+    assert len(said()) == 1
+    assert "the process that writes is not there yet" in said()[0]

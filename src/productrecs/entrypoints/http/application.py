@@ -84,6 +84,8 @@ _log = logging.getLogger(__name__)
 
 INTERFACE_VERSION: Final = "3.0.0"
 _LOOK_SECONDS: Final = 1.0
+_LONG_UNFIT: Final = 5
+"""After so many looks without being ready a process says why, once."""
 _SWITCH_SECONDS: Final = 0.0005
 
 
@@ -249,6 +251,7 @@ class _Process:
 
     async def _look_at_itself(self, context: Context) -> None:
         """Note what stands, for whichever process is asked for the figures of all."""
+        unfit = 0
         while True:
             waiting = context.writer.depth
             if self._office is not None:
@@ -259,7 +262,11 @@ class _Process:
             self._traffic.settle()
             refused = self._admission.take_refused()
             self._traffic.add(Count.CONNECTIONS_REFUSED, refused)
-            self._traffic.set(Gauge.READY, not self._fitness().reasons)
+            reasons = self._fitness().reasons
+            self._traffic.set(Gauge.READY, not reasons)
+            unfit = unfit + 1 if reasons else 0
+            if unfit == _LONG_UNFIT:
+                _log.warning("not ready for seconds", extra={"reasons": reasons})
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _fitness(self) -> Fitness:
