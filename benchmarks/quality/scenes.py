@@ -22,8 +22,9 @@ from productrecs.engines.visual.descriptor import describe_parts
 from productrecs.engines.visual.nearest import Neighbours, Pictured, floor_of
 from productrecs.engines.visual.proposals import overlap, propose
 from productrecs.engines.visual.sureness import Sureness, sureness_of
-from productrecs.features.looks.analyze import Seen, Spot, analyze
+from productrecs.features.looks.analyze import MOST_PRODUCTS, Spot, analyze
 from productrecs.records.pictures import child
+from productrecs.training.visual.eye import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,9 +164,11 @@ def look(shop: Shop, sureness: Sureness, photo: Pixels) -> list[Spot]:
     boxes = propose(photo).tolist()
     windows = [child._window(photo, box) for box in boxes]  # noqa: SLF001 - as the child does
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
-    seen = [Seen(tuple(box), vector) for box, vector in zip(boxes, vectors, strict=True)]
-    visible = np.ones(len(shop.model), np.bool_)
-    return analyze(shop.model, sureness, cast("CatalogView", shop), visible, seen)
+    alike = shop.model.like_each(vectors, MOST_PRODUCTS)
+    seen = [
+        Sight(tuple(box), "", None, found) for box, found in zip(boxes, alike, strict=True)
+    ]
+    return analyze(sureness, cast("CatalogView", shop), seen)
 
 
 def scene(

@@ -325,8 +325,8 @@ def test_control_a_child_that_is_trusted_takes_its_process_along(
 
 TRUSTING: Final = """
 import os
-from productrecs.records.pictures import viewer
-viewer.Viewer.look = lambda self, data, **how: os.abort()
+from productrecs.training.visual import lookout
+lookout.Outlook.alike = lambda self, photo, limit, visible: os.abort()
 """
 
 

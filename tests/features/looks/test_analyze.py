@@ -10,7 +10,8 @@ import pytest
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.nearest import Neighbours, Pictured
 from productrecs.engines.visual.sureness import Sureness
-from productrecs.features.looks.analyze import Seen, Spot, analyze
+from productrecs.features.looks.analyze import MOST_PRODUCTS, Spot, analyze
+from productrecs.training.visual.eye import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,10 @@ class Catalog:
 
 
 def spots(
-    *categories: tuple[str, ...], sureness: Sureness = TRUSTING, **place: object
+    *categories: tuple[str, ...],
+    sureness: Sureness = TRUSTING,
+    label: str = "",
+    confidence: float | None = None,
 ) -> list[Spot]:
     """Return what is said of one place that looks like items of these categories."""
     others = [("Everything", "Elsewhere")] * LOOKS_LIKE_NOTHING
@@ -53,8 +57,9 @@ def spots(
         Neighbours(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32)),
         0.0,
     )
-    seen = Seen((0.1, 0.1, 0.3, 0.3), np.array([1.0, 0.0]), **place)  # type: ignore[arg-type]  # as named
-    return analyze(model, sureness, catalog, np.ones(count, np.bool_), [seen])
+    alike = model.like(np.array([1.0, 0.0]), MOST_PRODUCTS)
+    seen = Sight((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
+    return analyze(sureness, catalog, [seen])
 
 
 TEE, SHIRT = ("Everything", "Tops", "Tops > Tees"), ("Everything", "Tops", "Tops > Shirts")

@@ -83,9 +83,8 @@ def _proposals(
     visible = shop.shelf(services.clock(), Place.PRODUCT).visible
     data = picture_of(looks_of, look, store.domain, settings.image_hosts)
     with Viewer(PATIENT_SECONDS, settings.image_detector, path) as viewer:
-        pictures = opened_shop.pictures
-        eye = Eye(viewer, pictures, embedding)
-        spots = spots_in(data, eye, pictures, shop.catalog, visible)
+        eye = Eye(viewer, opened_shop.pictures, embedding)
+        spots = spots_in(data, eye, shop.catalog, visible)
     return proposals_of(spots, shop.catalog, look.content.hotspots)
 
 

@@ -54,6 +54,7 @@ from productrecs.records.pictures.decoding import PictureTooLargeError
 from productrecs.storage.index_files import DamagedFilesError
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
+from productrecs.training.visual.lookout import LookoutError
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -109,6 +110,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         TooManyUploadsError: Answer(429, "too_many_uploads"),
         QueueFullError: OVERLOADED,
         TooMuchAtOnceError: OVERLOADED,
+        LookoutError: OVERLOADED,
         BrokenIndexError: Answer(503, "search_rebuilding"),
         DamagedFilesError: Answer(503, "search_rebuilding"),
         StorageBusyError: Answer(503, "storage_busy"),

@@ -1,4 +1,4 @@
-"""Where are shoppers' photos looked at? By children of this process, two at a time.
+"""Where are shoppers' photos looked at? By processes apart from this one, two at a time.
 
 Nothing of a photo is kept: its bytes live as long as the request, in memory alone.
 """
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from productrecs.core.errors import QueueFullError
-from productrecs.records.pictures.viewer import Viewer
 from productrecs.records.pictures.weights import DETECTOR, EMBEDDER, read_model_file
-from productrecs.training.visual.embedding import embedding_of
+from productrecs.training.visual.lookout import Lookout
 
 Result = TypeVar("Result")
 
@@ -23,7 +22,7 @@ _MOST_WAITING: Final = 24
 
 
 class Seeing:
-    """The threads that look at photos, each with a child that may be killed."""
+    """The threads that let photos be looked at, each with a process of its own."""
 
     def __init__(self, detector: Path | None = None, embedder: Path | None = None) -> None:
         """Start none yet; the first photos do.
@@ -31,14 +30,14 @@ class Seeing:
         Raises:
             ModelFileError: when a model of the operator's cannot be used.
         """
-        model = None if embedder is None else read_model_file(embedder, EMBEDDER)
-        self.embedding = embedding_of(model)
-        self._detector, self._embedder = detector, embedder
+        if embedder is not None:
+            read_model_file(embedder, EMBEDDER)
         if detector is not None:
             read_model_file(detector, DETECTOR)
+        self._detector, self._embedder = detector, embedder
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._own = threading.local()
-        self._viewers: list[Viewer] = []
+        self._lookouts: list[Lookout] = []
         self._waiting = 0
 
     def check_room(self) -> None:
@@ -51,7 +50,7 @@ class Seeing:
             message = "too many photos at once; send this one again"
             raise QueueFullError(message)
 
-    async def run(self, work: Callable[[Viewer], Result]) -> Result:
+    async def run(self, work: Callable[[Lookout], Result]) -> Result:
         """Return what `work` returns, once its turn has come.
 
         Raises:
@@ -61,21 +60,19 @@ class Seeing:
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, lambda: work(self._viewer()))
+            return await loop.run_in_executor(self._threads, lambda: work(self._lookout()))
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Wait for the photos in hand, and let the children go."""
+        """Wait for the photos in hand, and let the processes go."""
         self._threads.shutdown()
-        for viewer in self._viewers:
-            viewer.close()
+        for lookout in self._lookouts:
+            lookout.close()
 
-    def _viewer(self) -> Viewer:
-        found: Viewer | None = getattr(self._own, "viewer", None)
+    def _lookout(self) -> Lookout:
+        found: Lookout | None = getattr(self._own, "lookout", None)
         if found is None:
-            found = self._own.viewer = Viewer(
-                detector=self._detector, embedder=self._embedder
-            )
-            self._viewers.append(found)
+            found = self._own.lookout = Lookout(self._detector, self._embedder)
+            self._lookouts.append(found)
         return found

@@ -5,14 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from productrecs.engines.contract import Bools, Ranked
-from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.proposals import overlap
 from productrecs.engines.visual.sureness import VOTERS, Sureness
-from productrecs.engines.visual.types import Floats
 from productrecs.records.catalog.view import CatalogView
+from productrecs.training.visual.eye import Box, Sight
 
 MOST_HOTSPOTS: Final = 8
 MOST_PRODUCTS: Final = 6
@@ -28,18 +24,6 @@ _MOST_OF_IT: Final = 0.45  # of the photo
 
 _LEVEL: Final = " > "  # between the levels of a category's path: the last is its name
 
-Box = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A place in a photo: where, what a detector says it is, and what it looks like."""
-
-    box: Box
-    vector: Floats
-    label: str = ""
-    confidence: float | None = None  # the detector's
-
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -53,11 +37,7 @@ class Spot:
 
 
 def analyze(
-    model: VisualModel,
-    sureness: Sureness,
-    catalog: CatalogView,
-    visible: Bools,
-    places: Sequence[Seen],
+    sureness: Sureness, catalog: CatalogView, places: Sequence[Sight]
 ) -> list[Spot]:
     """Return up to eight spots, the surest first; none where nothing can be said.
 
@@ -66,15 +46,8 @@ def analyze(
     agree so far, are of the kind that they say, and that there is such a thing. Where
     neighbours do not agree, or are likelier wrong than right, there is no label.
     """
-    if not len(model) or not places:
-        return []
-    alike = model.like_each(
-        np.stack([one.vector for one in places]), MOST_PRODUCTS, visible
-    )
     spots = [
-        spot
-        for place, found in zip(places, alike, strict=True)
-        if (spot := _spot(sureness, catalog, place, found)) is not None
+        spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
     ]
     spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
     kept: list[Spot] = []
@@ -84,9 +57,8 @@ def analyze(
     return kept
 
 
-def _spot(
-    sureness: Sureness, catalog: CatalogView, place: Seen, found: Ranked
-) -> Spot | None:
+def _spot(sureness: Sureness, catalog: CatalogView, place: Sight) -> Spot | None:
+    found = place.alike
     if not len(found.items):
         return None
     items, scores = tuple(found.items.tolist()), tuple(found.scores.tolist())

@@ -1,17 +1,16 @@
-"""Which products look like this photo? The model proposes, the catalog strikes out."""
+"""Which products look like this photo? The catalog says which may be shown at all."""
 
-from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.types import Floats
 from productrecs.features.search.request import Hit
 from productrecs.records.catalog.view import CatalogView
 from productrecs.records.merchandising.book import ListRules
+from productrecs.training.visual.eye import Looking
 
 
 def find_alike(  # noqa: PLR0913 - what there is, what may be shown, how many
-    model: VisualModel,
+    photo: bytes,
+    looking: Looking,
     catalog: CatalogView,
     rules: ListRules | None,
-    vector: Floats | None,
     now_ms: int,
     *,
     num: int,
@@ -20,14 +19,16 @@ def find_alike(  # noqa: PLR0913 - what there is, what may be shown, how many
     """Return up to `num` products, the most alike first; scores are likenesses, 0 to 1.
 
     All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
-    bought too. Without a vector there is nothing to compare with.
+    bought too. None while the store has no pictures that are indexed.
+
+    Raises:
+        NotAPictureError: when it is no picture, or takes too long or too much to read.
+        PictureTooLargeError: when it has too many pixels.
     """
-    if vector is None:
-        return []
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
         visible = rules.shown(visible)
-    found = model.like(vector, num, visible)
+    found = looking.alike(photo, num, visible)
     return [
         Hit(*one) for one in zip(found.items.tolist(), found.scores.tolist(), strict=True)
     ]

@@ -7,7 +7,6 @@ good photo may wait for long without being at fault.
 """
 
 import io
-import os
 import resource
 import signal
 import socket
@@ -35,6 +34,7 @@ from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
+from productrecs.records.pictures.apart import answer_all, give_way
 from productrecs.records.pictures.decoding import (
     NotAPictureError,
     PictureTooLargeError,
@@ -57,7 +57,6 @@ class Embedding(Protocol):
         """Return the picture's numbers."""
 
 
-HEAD: Final = struct.Struct("<cI")
 DESCRIBE, LOOK, REGIONS, REWRITE = b"d", b"l", b"r", b"w"
 LOOK_OWN, REGIONS_OWN = b"L", b"R"
 """The same in our own way, whatever model of the operator's there is."""
@@ -84,7 +83,6 @@ _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[Detecting]] = []  # the operator's, if there is one
 _EMBEDDERS: Final[list[Embedding]] = []
 _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
-_NICENESS: Final = 5  # lists go before photos
 
 
 def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
@@ -196,15 +194,16 @@ def main() -> None:
 
     _load(*sys.argv[3:])
     seconds = float(sys.argv[2]) + (MODEL_SECONDS if _DETECTORS or _EMBEDDERS else 0.0)
-    with socket.socket(fileno=int(sys.argv[1])) as line:
-        _limit()
-        while head := _exactly(line, HEAD.size):
-            operation, length = HEAD.unpack(head)
-            data = _exactly(line, length)
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # of processor time: it ends us
-            status, content = answer(operation, data)
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            line.sendall(HEAD.pack(status, len(content)) + content)
+    give_way()
+    _limit()
+
+    def timed(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # of processor time: it ends us
+        told = answer(operation, data)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        return told
+
+    answer_all(socket.socket(fileno=int(sys.argv[1])), timed)
 
 
 def _load(detector: str = "", embedder: str = "") -> None:
@@ -220,7 +219,6 @@ def _load(detector: str = "", embedder: str = "") -> None:
 
 
 def _limit() -> None:
-    os.nice(_NICENESS)
     used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) if _HAS_PROC else 0
     room = used * resource.getpagesize() + ROOM_BYTES
     room += MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
@@ -229,17 +227,6 @@ def _limit() -> None:
 
 
 _HAS_PROC: Final = Path("/proc/self/statm").exists()
-
-
-def _exactly(line: socket.socket, length: int) -> bytes:
-    """Return so many bytes; fewer when the other side hung up."""
-    data = bytearray()
-    while len(data) < length:
-        part = line.recv(min(length - len(data), 1 << 20))
-        if not part:
-            return b""
-        data += part
-    return bytes(data)
 
 
 if __name__ == "__main__":

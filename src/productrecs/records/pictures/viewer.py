@@ -1,11 +1,5 @@
 """Who looks at strangers' pictures? A child process, killed when one takes too long."""
 
-import contextlib
-import os
-import socket
-import subprocess
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -13,9 +7,9 @@ from typing import Final, Self
 import numpy as np
 
 from productrecs.engines.visual.types import Descriptor
+from productrecs.records.pictures.apart import Apart, Patience
 from productrecs.records.pictures.child import (
     DESCRIBE,
-    HEAD,
     LOOK,
     LOOK_OWN,
     NO_PICTURE,
@@ -38,9 +32,7 @@ PATIENT_SECONDS: Final = 15.0
 WAIT_SECONDS: Final = 30.0
 """By the clock on the wall, whatever else the machine does meanwhile."""
 
-_START_SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
-_ENVIRONMENT: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LANG", "SYSTEMROOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +59,9 @@ class Viewer:
 
         The models are the operator's.
         """
-        self._seconds, self._wait_seconds = seconds, wait_seconds
-        self._models = (str(detector or ""), str(embedder or ""))
-        self._process: subprocess.Popen[bytes] | None = None
-        self._line: socket.socket | None = None
+        models = (str(detector or ""), str(embedder or ""))
+        arguments = (str(seconds), *models)
+        self._child = Apart(child_module(), arguments, Patience(wait_seconds))
         self._answers = 0
 
     def describe(self, data: bytes) -> Descriptor:
@@ -137,17 +128,11 @@ class Viewer:
     @property
     def pid(self) -> int | None:
         """The child's id, while there is one."""
-        return self._process.pid if self._process else None
+        return self._child.pid
 
     def close(self) -> None:
         """Let the child go."""
-        process, line = self._process, self._line
-        self._process = self._line = None
-        if line is not None:
-            line.close()
-        if process is not None:
-            process.kill()
-            process.wait()
+        self._child.close()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -158,15 +143,15 @@ class Viewer:
         self.close()
 
     def _ask(self, operation: bytes, data: bytes) -> bytes:
-        line = self._started()
         try:
-            status, content = _exchange(line, operation, data, self._wait_seconds)
+            status, content = self._child.ask(operation, data)
         except OSError as error:  # it died of it, or takes too long: both are its end
-            self.close()
+            self._answers = 0
             message = "the picture takes too long or too much memory to read"
             raise NotAPictureError(message) from error
         self._answers += 1
         if self._answers >= _MOST_ANSWERS:
+            self._answers = 0
             self.close()
         if status == SEEN:
             return content
@@ -176,57 +161,7 @@ class Viewer:
         assert status == NO_PICTURE, status  # noqa: S101 - our own child says no other
         raise NotAPictureError(words)
 
-    def _started(self) -> socket.socket:
-        """Return the line to a child that lives and has finished starting."""
-        if self._line is not None and self._process is not None:
-            if self._process.poll() is None:
-                return self._line
-            self.close()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            # Nothing of the service's environment: there may be secrets in it.
-            environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
-            environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            told = (str(theirs.fileno()), str(self._seconds), *self._models)
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", child_module(), *told],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env=environment,
-            )
-        self._line, self._answers = ours, 0
-        # The first question waits for its start; no picture is to be blamed for that.
-        with contextlib.suppress(OSError):
-            _exchange(ours, DESCRIBE, b"", _START_SECONDS)
-        return ours
-
 
 def child_module() -> str:
     """Return the module that the child runs."""
     return "productrecs.records.pictures.child"
-
-
-def _exchange(
-    line: socket.socket, operation: bytes, data: bytes, seconds: float
-) -> tuple[bytes, bytes]:
-    until = time.monotonic() + seconds
-    line.settimeout(seconds)
-    line.sendall(HEAD.pack(operation, len(data)))
-    line.sendall(data)
-    status, length = HEAD.unpack(_exactly(line, HEAD.size, until))
-    return status, _exactly(line, length, until)
-
-
-def _exactly(line: socket.socket, length: int, until: float) -> bytes:
-    data = bytearray()
-    while len(data) < length:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        line.settimeout(left)
-        part = line.recv(length - len(data))
-        if not part:
-            message = "the child is gone"
-            raise ConnectionError(message)
-        data += part
-    return bytes(data)

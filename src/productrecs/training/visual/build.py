@@ -37,6 +37,7 @@ from productrecs.storage.model_files import (
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.visual.coviews import viewed_together
 from productrecs.training.visual.embedding import Embedding, Lessons
+from productrecs.training.visual.served import folder_of_pictures
 
 _GROWN: Final = 2  # times as many pictures, and the space is learned again
 _PAGE: Final = 1_000
@@ -54,11 +55,6 @@ class _Before:
 
     arrays: Arrays
     facts: Mapping[str, Any]
-
-
-def folder_of_pictures(root: Path, store_id: StoreId) -> Path:
-    """Return the folder of one store's visual models below `root`."""
-    return root / store_id
 
 
 def build_visual(

@@ -11,10 +11,14 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.sureness import Sureness, sureness_of
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.training.visual.build import folder_of_pictures
 from productrecs.training.visual.embedding import Descriptors, Embedding
 
 _log = logging.getLogger(__name__)
+
+
+def folder_of_pictures(root: Path, store_id: StoreId) -> Path:
+    """Return the folder of one store's visual models below `root`."""
+    return root / store_id
 
 
 class ServedPictures:
@@ -22,7 +26,7 @@ class ServedPictures:
 
     def __init__(self, root: Path, store_id: StoreId) -> None:
         """Begin without one; `follow` opens it."""
-        self._folder = folder_of_pictures(root, store_id)
+        self.folder = folder_of_pictures(root, store_id)
         self._refused = ""
         self.visual_id = ""
         self.model = VisualModel.empty()
@@ -38,7 +42,7 @@ class ServedPictures:
         if not visual_id or visual_id in {self.visual_id, self._refused}:
             return False
         try:
-            arrays, facts = open_arrays(self._folder / visual_id)
+            arrays, facts = open_arrays(self.folder / visual_id)
             self.model = VisualModel.from_arrays(arrays)
             self._space = {n: a for n, a in arrays.items() if n.startswith("space_")}
             self.embedder = str(facts["embedder"])

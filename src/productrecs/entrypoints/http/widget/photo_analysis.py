@@ -22,8 +22,7 @@ from productrecs.features.looks.spots import spots_in
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import Place
 from productrecs.records.pictures.decoding import NotAPictureError
-from productrecs.records.pictures.viewer import Viewer
-from productrecs.training.visual.eye import Eye
+from productrecs.training.visual.lookout import Lookout
 
 router = APIRouter(tags=["widget"])
 
@@ -51,17 +50,18 @@ async def declared_analysis(request: Request) -> Response:
     context.seeing.check_room()
     data = await read_body(request.receive, request.scope["headers"], PHOTO_LIMIT)
     opened = await context.shops.open(exchange.known_caller.store)
-    content = await context.seeing.run(lambda viewer: _told(context, opened, data, viewer))
+    content = await context.seeing.run(
+        lambda lookout: _told(context, opened, data, lookout)
+    )
     return Response(content, media_type="application/json")
 
 
-def _told(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> bytes:
+def _told(context: Context, opened: OpenShop, data: bytes, lookout: Lookout) -> bytes:
     photo = parse_bare_photo(parse_json(data))
     try:
-        shop, pictures = opened.shop, opened.pictures
-        eye = Eye(viewer, pictures, context.seeing.embedding)
+        shop = opened.shop
         visible = shop.shelf(context.clock(), Place.PRODUCT).visible
-        spots = spots_in(photo, eye, pictures, shop.catalog, visible)
+        spots = spots_in(photo, lookout.over(opened.pictures), shop.catalog, visible)
     except NotAPictureError as error:
         raise unseeable(error) from error
     return _encode({"hotspots": [_spot(one, opened) for one in spots]})

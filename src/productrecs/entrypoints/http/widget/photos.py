@@ -18,8 +18,7 @@ from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.search.by_photo import find_alike
 from productrecs.records.merchandising.rule import Place
 from productrecs.records.pictures.decoding import NotAPictureError
-from productrecs.records.pictures.viewer import Viewer
-from productrecs.training.visual.eye import Eye
+from productrecs.training.visual.lookout import Lookout
 
 router = APIRouter(tags=["widget"])
 
@@ -51,25 +50,25 @@ async def declared_photo_search(request: Request) -> Response:
     context.seeing.check_room()
     data = await read_body(request.receive, request.scope["headers"], PHOTO_LIMIT)
     opened = await context.shops.open(exchange.known_caller.store)
-    content = await context.seeing.run(lambda viewer: _found(context, opened, data, viewer))
+    content = await context.seeing.run(
+        lambda lookout: _found(context, opened, data, lookout)
+    )
     return Response(content, media_type="application/json")
 
 
-def _found(context: Context, opened: OpenShop, data: bytes, viewer: Viewer) -> bytes:
+def _found(context: Context, opened: OpenShop, data: bytes, lookout: Lookout) -> bytes:
     photo = parse_photo(parse_json(data))
-    shop, pictures = opened.shop, opened.pictures
+    shop, book = opened.shop, opened.shop.book
     try:
-        vector = Eye(viewer, pictures, context.seeing.embedding).place(photo.data)
+        hits = find_alike(
+            photo.data,
+            lookout.over(opened.pictures),
+            shop.catalog,
+            None if book is None else book.of(Place.SEARCH),
+            context.clock(),
+            num=photo.num,
+            in_stock=photo.in_stock,
+        )
     except NotAPictureError as error:
         raise unseeable(error) from error
-    book = shop.book
-    hits = find_alike(
-        pictures.model,
-        shop.catalog,
-        None if book is None else book.of(Place.SEARCH),
-        vector,
-        context.clock(),
-        num=photo.num,
-        in_stock=photo.in_stock,
-    )
     return alike_body(hits, shop.catalog.cards)
