@@ -65,6 +65,7 @@ def bombs() -> dict[str, bytes]:
     """Return forty files that take far more than they weigh, or claim to."""
     packed = zlib.compress(bytes(64 << 20), 9)
     green = Image.new("RGB", (4_900, 5_000), "green")
+    wide = Image.new("RGB", (3_999, 4_000), "green")
     small = encoded(drawn("red", "ball"), "PNG")
     found: dict[str, bytes] = {}
     for size in ((65_535, 65_535), (20_000, 20_000), (10_001, 8), (5_001, 5_000)):
@@ -89,8 +90,9 @@ def bombs() -> dict[str, bytes]:
         "jpeg of 24 megapixels, progressive": encoded(green, progressive=True),
         "webp of 24 megapixels": encoded(green, "WEBP", quality=20),
         "webp of 24 megapixels, lossless": encoded(green, "WEBP", lossless=True, method=0),
+        "webp of 16 megapixels": encoded(wide, "WEBP", quality=20, method=0),
+        "avif of 16 megapixels": encoded(wide, "AVIF", speed=10, quality=20),
         "jpeg with a long comment": encoded(drawn("red", "ball"), comment=bytes(60_000)),
-        "avif of 4 megapixels": encoded(Image.new("RGB", (2_000, 2_000)), "AVIF", speed=10),
         "webp claims 16383x16383": _webp_head(16_383, 16_383),
         "jpeg claims 65535x65535": _jpeg_head(65_535, 65_535),
         "jpeg claims 24 megapixels": _jpeg_head(4_900, 5_000),
@@ -253,7 +255,7 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
     (tmp_path / "trusting_child.py").write_text(
         "import resource\n"
         "from productrecs.records.pictures import child, decoding\n"
-        "decoding._check_size = lambda width, height: None\n"
+        "decoding._check_size = lambda width, height, most: None\n"
         "child._limit = lambda: None\n"
         "child.main()\n"
     )

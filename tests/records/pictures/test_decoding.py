@@ -103,6 +103,17 @@ def header_of_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + content
 
 
+@pytest.mark.parametrize("kind", ["WEBP", "AVIF"])
+def test_what_is_only_read_whole_may_be_smaller(kind: str) -> None:
+    picture = drawn("red", "ball")
+    count = picture.width * picture.height
+
+    assert decode(encoded(picture, kind), 64, most_whole=count).shape[0] == 64
+    with pytest.raises(PictureTooLargeError, match="a JPEG may have 25"):
+        decode(encoded(picture, kind), 64, most_whole=count - 1)
+    assert decode(encoded(picture), 64, most_whole=count - 1).shape[0] == 64
+
+
 @pytest.mark.parametrize("size", [(65_535, 65_535), (10_001, 10), (5_001, 5_000)])
 def test_too_many_pixels_are_refused_by_the_header_alone(size: tuple[int, int]) -> None:
     with pytest.raises(PictureTooLargeError, match="25 megapixels"):

@@ -13,7 +13,7 @@ from productrecs.records.pictures.repository import PictureRepository, stores_wi
 from productrecs.storage.model_files import open_arrays
 from productrecs.storage.tables import events, store_heads
 from productrecs.tenancy.accounts.registration import Registration, register
-from productrecs.training.visual.build import build_visual, folder_of_pictures
+from productrecs.training.visual.build import build_visual
 from productrecs.training.visual.coviews import pairs_of_visits
 from productrecs.training.visual.embedding import OwnEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
+from productrecs.training.visual.served import folder_of_pictures
 
 
 def pairs(*rows: tuple[int, int, int]) -> list[list[int]]:

@@ -36,6 +36,7 @@ from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
 from productrecs.records.pictures.apart import answer_all, give_way
 from productrecs.records.pictures.decoding import (
+    MOST_WHOLE_PIXELS,
     NotAPictureError,
     PictureTooLargeError,
     decode,
@@ -99,7 +100,7 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 
 def _views(data: bytes, *, own: bool = False) -> bytes:
     """Return how many descriptors there are of a photo, and those: it, and its front."""
-    pixels = decode(data, _VIEW_SIDE)
+    pixels = decode(data, _VIEW_SIDE, most_whole=MOST_WHOLE_PIXELS)
     if own or not _EMBEDDERS:
         views = [one.tobytes() for one in describe_photo(pixels)]
     else:
@@ -134,7 +135,8 @@ def _side() -> int:
 
 def _regions(data: bytes, *, own: bool = False) -> bytes:
     """Return the places of a photo where something could be, each with its descriptor."""
-    pixels = decode(data, _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE)
+    side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
+    pixels = decode(data, side, most_whole=MOST_WHOLE_PIXELS)
     if _DETECTORS:
         found = _DETECTORS[0].detect(pixels)
     else:

@@ -17,6 +17,10 @@ from productrecs.core.errors import ProductRecsError
 
 MOST_BYTES: Final = 10 << 20
 MOST_PIXELS: Final = 25_000_000
+
+MOST_WHOLE_PIXELS: Final = 16_000_000
+"""Of a shopper's photo that is only read whole: some fifteen milliseconds a million."""
+
 MOST_SIDE: Final = 10_000
 LEAST_SIDE: Final = 8
 
@@ -27,6 +31,7 @@ _GREY: Final = (205, 205, 205, 255)
 _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
 _FEW: Final = 32
 _FAR_TOO_LARGE: Final = 8
+_WHOLE: Final = frozenset({"WEBP", "AVIF"})  # whose libraries know no smaller reading
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -72,11 +77,13 @@ def format_of(data: bytes) -> str | None:
     return None
 
 
-def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
+def decode(
+    data: bytes, side: int, *, most_whole: int = MOST_PIXELS
+) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
     Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
-    would be gone otherwise.
+    would be gone otherwise. WebP and AVIF may have `most_whole` pixels.
 
     Raises:
         NotAPictureError: when it is none that can be read.
@@ -88,7 +95,7 @@ def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         raise NotAPictureError(message)
     try:
         with Image.open(io.BytesIO(data), formats=(kind,)) as picture:
-            _check_size(*picture.size)
+            _check_size(*picture.size, most_whole if kind in _WHOLE else MOST_PIXELS)
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))
             ImageOps.exif_transpose(picture, in_place=True)
@@ -98,9 +105,11 @@ def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         raise NotAPictureError(message) from error
 
 
-def _check_size(width: int, height: int) -> None:
-    if width * height > MOST_PIXELS or max(width, height) > MOST_SIDE:
-        message = f"the picture has {width} x {height} pixels; 25 megapixels are the most"
+def _check_size(width: int, height: int, most: int) -> None:
+    if width * height > most or max(width, height) > MOST_SIDE:
+        told = f"{most // 1_000_000} megapixels are the most"
+        told += "" if most == MOST_PIXELS else " of its kind; a JPEG may have 25"
+        message = f"the picture has {width} x {height} pixels; {told}"
         raise PictureTooLargeError(message)
     if min(width, height) < LEAST_SIDE:
         message = f"the picture has {width} x {height} pixels, too few to see anything"

@@ -27,7 +27,10 @@ _SHORTEST: Final = 16
 
 
 class PhotoBody(BaseModel):
-    """A photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels."""
+    """A photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels.
+
+    A WebP or AVIF may have 16.
+    """
 
     model_config = ConfigDict(title="Photo", extra="ignore")
 
