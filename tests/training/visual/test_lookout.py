@@ -14,6 +14,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel, describe, fit_space
 from productrecs.engines.visual.nearest import Neighbours, Pictured
+from productrecs.records.pictures.apart import Apart
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 from productrecs.records.pictures.viewer import Viewer
 from productrecs.storage.model_files import publish_arrays
@@ -148,24 +149,24 @@ def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
 
 
 def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
-    pictures: ServedPictures,
+    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lookout = Lookout(calm_seconds=20.0)
-    there = lookout.over(pictures)
-    there.alike(PHOTO, 1, VISIBLE)
-    calm = lookout.pid
-    assert calm is not None
-    assert {os.sched_getscheduler(one) for one in (calm, _child_of(calm))} == {
-        os.SCHED_IDLE
-    }
-    lookout.close()
-
     starved = Lookout(calm_seconds=0.001)
+    policies = []
+
+    def sees(process: Apart, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+        process.start()
+        assert process.pid is not None
+        both = process.pid, _child_of(process.pid)
+        policies.append([os.sched_getscheduler(pid) for pid in both])
+        return ask(process, operation, data)
+
+    ask = Apart.ask
+    monkeypatch.setattr(Apart, "ask", sees)
     told = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
 
     assert len(told.items) == 1
-    assert starved.pid is not None
-    assert os.sched_getscheduler(starved.pid) == os.SCHED_OTHER
+    assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
     starved.close()
 
 

@@ -49,6 +49,14 @@ class Apart:
         """The process's id, while there is one."""
         return self._process.pid if self._process else None
 
+    def start(self) -> None:
+        """Start it before it is asked.
+
+        Raises:
+            OSError: when it does not start.
+        """
+        self._started()
+
     def ask(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
         """Return the status and the bytes that answer a question.
 
@@ -101,17 +109,20 @@ class Apart:
         return ours
 
 
-def give_way(*, wholly: bool = False) -> None:
-    """Let others go first, and end with the line only: a stop is not this process's.
-
-    What gives way `wholly`, and all that it starts, has a processor only where nobody else
-    wants one, and is interrupted at once when somebody does. It cannot take that back.
-    """
+def give_way() -> None:
+    """Let others go first, and end with the line only: a stop is not this process's."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(max(0, _NICENESS - os.getpriority(os.PRIO_PROCESS, 0)))
-    if wholly and hasattr(os, "SCHED_IDLE"):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def give_way_wholly(pid: int = 0) -> None:
+    """Let a process, and all that it starts, have what nobody else wants of a processor.
+
+    It is interrupted at once when somebody does. It cannot take that back.
+    """
+    if hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
 
 def answer_all(

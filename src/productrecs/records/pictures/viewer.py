@@ -130,6 +130,14 @@ class Viewer:
         """The child's id, while there is one."""
         return self._child.pid
 
+    def start(self) -> None:
+        """Start the child before it is asked.
+
+        Raises:
+            OSError: when it does not start.
+        """
+        self._child.start()
+
     def close(self) -> None:
         """Let the child go."""
         self._child.close()

@@ -4,7 +4,6 @@ It reads photos through a child of its own and compares them with the store's pi
 which it maps as the process that answers does. No reply waits for the interpreter.
 """
 
-import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -29,8 +28,8 @@ SEEN, NO_PICTURE, TOO_LARGE, OTHER_MODEL = b"+", b"-", b">", b"!"
 CALM, PRESSED = "calm", "pressed"
 """How it looks: when nobody else wants the processor, or like others, a little behind."""
 
-CALM_SECONDS: Final = 4.0
-"""What a photo may take calmly: thirty times enough on a machine that is not busy."""
+CALM_SECONDS: Final = 2.5
+"""What a photo may take calmly: twenty times enough on a machine that is not busy."""
 
 Row: TypeAlias = tuple[bytes, bytes]
 """Item numbers and scores, as `packed` writes them."""
@@ -138,11 +137,15 @@ class Lookout:
         raise NotAPictureError(words)
 
     def _asked(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-        if not self._is_pressed():
-            with contextlib.suppress(OSError):
-                return self._process.ask(operation, data)
-            self._pressed_until = time.monotonic() + _PRESSED_SECONDS
-            self._process = self._starting(PRESSED)
+        was_pressed = self._is_pressed()
+        try:
+            return self._process.ask(operation, data)
+        except OSError as error:
+            if was_pressed and isinstance(error, TimeoutError):
+                raise LookoutError from error
+        # It had no time, or was killed, which is no fault of the photo's: it never reads one.
+        self._pressed_until = time.monotonic() + _PRESSED_SECONDS
+        self._process = self._starting(PRESSED)
         try:
             return self._process.ask(operation, data)
         except OSError as error:
@@ -161,7 +164,7 @@ class Lookout:
     def _starting(self, how: str) -> Apart:
         """Return a process that starts when it is asked."""
         seconds = WAIT_SECONDS + _OPENING_SECONDS if how == PRESSED else self._calm_seconds
-        patience = Patience(seconds, seconds, _LEAVE_SECONDS)
+        patience = Patience(answer=seconds, leave=_LEAVE_SECONDS)
         return Apart(LOOKOUT_MODULE, (how, *self._models), patience)
 
 

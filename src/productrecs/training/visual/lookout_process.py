@@ -15,7 +15,7 @@ import numpy as np
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.contract import Bools
-from productrecs.records.pictures.apart import answer_all, give_way
+from productrecs.records.pictures.apart import answer_all, give_way, give_way_wholly
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 from productrecs.records.pictures.viewer import Viewer
 from productrecs.records.pictures.weights import EMBEDDER, read_model_file
@@ -55,6 +55,13 @@ class LookoutProcess:
             embedder=None if model is None else model.path,
         )
         self._served = OrderedDict[str, ServedPictures]()
+
+    def start(self, *, is_calm: bool) -> None:
+        """Start the child; what is calm is so from then on, having started like others."""
+        self._viewer.start()
+        if is_calm and self._viewer.pid is not None:
+            give_way_wholly(self._viewer.pid)
+            give_way_wholly()
 
     def answer(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
         """Return the status and the bytes that answer a question."""
@@ -106,8 +113,9 @@ def _told(sights: Sights) -> bytes:
 
 def main() -> None:
     """Answer until the other side hangs up."""
-    give_way(wholly=sys.argv[2] == CALM)
+    give_way()
     process = LookoutProcess(*sys.argv[3:])
+    process.start(is_calm=sys.argv[2] == CALM)
     answer_all(socket.socket(fileno=int(sys.argv[1])), process.answer)
     process.close()
 
