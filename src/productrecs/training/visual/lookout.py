@@ -143,7 +143,7 @@ class Lookout:
         except OSError as error:
             if was_pressed and isinstance(error, TimeoutError):
                 raise LookoutError from error
-        # It had no time, or was killed, which is no fault of the photo's: it never reads one.
+        # It had no time, or was killed: no fault of the photo, which it never reads itself.
         self._pressed_until = time.monotonic() + _PRESSED_SECONDS
         self._process = self._starting(PRESSED)
         try:
