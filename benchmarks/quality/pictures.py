@@ -24,6 +24,7 @@ from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop
 from benchmarks.report import Figure
 from productrecs.engines.visual import Space, describe, fit_space
 from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe_photo
+from productrecs.engines.visual.places import describe_places
 from productrecs.records.pictures.decoding import decode
 
 if TYPE_CHECKING:
@@ -178,14 +179,22 @@ def _measure_elsewhere(
     for place, one in enumerate(catalog.tolist()):
         floor = floors[int(lot.integers(len(floors)))]
         for name, shown in _elsewhere(pictures[one], floor):
-            seen = space.vectors(np.stack(describe_photo(shown))).mean(axis=0)
-            likes = known @ seen
+            likes = _likes(space, known, shown)
             found.setdefault(name, []).append(int((likes > likes[place]).sum()))
     for name, ranks in found.items():
         value = float(np.mean([rank == 0 for rank in ranks]))
         ten = float(np.mean([rank < _TEN for rank in ranks]))
         note = f"hit@10 {ten:.3f}; {len(ranks)} products"
         report.add(Figure(f"pictures, luma, {name}, hit@1", value, "share", note=note))
+
+
+def _likes(space: Space, known: Vectors, photo: Pixels) -> Vectors:
+    """Return how much each known picture is like a shopper's photo, or a place in it."""
+    whole = space.vectors(np.stack(describe_photo(photo))).mean(axis=0)
+    places = space.vectors(np.stack(describe_places(photo)))
+    seen = np.concatenate([whole[None] / np.linalg.norm(whole), places])
+    likes: Vectors = (known @ seen.T).max(axis=1)
+    return likes
 
 
 def _elsewhere(pixels: Pixels, floor: Pixels) -> Iterator[tuple[str, Pixels]]:

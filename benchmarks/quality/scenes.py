@@ -20,10 +20,10 @@ from benchmarks.report import Figure
 from productrecs.engines.visual import VisualModel, fit_space
 from productrecs.engines.visual.descriptor import describe_parts
 from productrecs.engines.visual.nearest import Neighbours, Pictured, floor_of
+from productrecs.engines.visual.places import window_at
 from productrecs.engines.visual.proposals import overlap, propose
 from productrecs.engines.visual.sureness import Sureness, sureness_of
 from productrecs.features.looks.analyze import MOST_PRODUCTS, Spot, analyze
-from productrecs.records.pictures import child
 from productrecs.training.visual.eye import Sight
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def sheet_of(
 def look(shop: Shop, sureness: Sureness, photo: Pixels) -> list[Spot]:
     """Return what the analysis finds in a photo."""
     boxes = propose(photo).tolist()
-    windows = [child._window(photo, box) for box in boxes]  # noqa: SLF001 - as the child does
+    windows = [window_at(photo, box) for box in boxes]
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
     alike = shop.model.like_each(vectors, MOST_PRODUCTS)
     seen = [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance
 
+from productrecs.engines.contract import NOTHING
 from productrecs.engines.visual import describe, fit_space
 from productrecs.engines.visual.descriptor import (
     BLOCKS,
@@ -16,7 +17,9 @@ from productrecs.engines.visual.descriptor import (
     describe_photo,
 )
 from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.nearest import Pictured, best_of, nearest_of_each
 from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.places import MOST_PLACES, describe_places
 from productrecs.engines.visual.salience import things_in
 from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
@@ -236,3 +239,34 @@ def test_what_categories_say_brings_their_pictures_together(descriptors: Array) 
         )
 
     assert together(groups) > together([]) + 0.05
+
+
+def test_the_best_of_several_lists_are_those_of_the_highest_scores() -> None:
+    lot = np.random.default_rng(3)
+    vectors = lot.standard_normal((300, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    nothing = np.full(300, np.nan, np.float32)
+    numbers = np.arange(300, dtype=np.int32)
+    pictured = Pictured(vectors, numbers, np.full(300, -1, np.int32), nothing)
+    asked = vectors[:5] + 0.3
+
+    found = best_of(nearest_of_each(pictured, asked, 12), 12)
+
+    likes = (vectors @ asked.T).clip(0, 1).max(axis=1)
+    assert found.items.tolist() == np.lexsort((numbers, -likes))[:12].tolist()
+    assert np.allclose(found.scores, np.sort(likes)[::-1][:12])
+    assert not len(best_of([NOTHING], 3).items)
+
+
+def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() -> None:
+    red, blue = (pixels(drawn(colour, "ball")) for colour in ("red", "blue"))
+    photo = np.full((320, 320, 3), 240, np.uint8)
+    photo[20:180, 20:180], photo[150:310, 150:310] = red, blue
+    known = np.stack([describe(red), describe(blue)]).astype(np.float32)
+
+    places = np.stack(describe_places(photo)).astype(np.float32)
+
+    assert len(places) <= MOST_PLACES
+    apart = np.abs(known[:, None] - places[None]).sum(axis=2)
+    both = np.abs(known[0] - known[1]).sum()
+    assert (apart.min(axis=1) < 0.6 * both).all()

@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
@@ -185,10 +186,10 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
         assert served.follow(first)
         with Viewer(embedder=model) as viewer:
             eye = Eye(viewer, served, embedding_of(read_model_file(model, EMBEDDER)))
-            vector = eye.place(encoded(drawn("blue", "ball", seed=3)))
-        assert vector is not None  # photos find by the old way, too
-        number = int(served.model.like(vector, 1).items[0])
-        assert number == list(COLOURS).index("blue")
+            photo = encoded(drawn("blue", "ball", seed=3))
+            found = eye.alike(photo, 1, np.ones(len(COLOURS), np.bool_))
+        # Photos find by the old way, too.
+        assert found.items.tolist() == [list(COLOURS).index("blue")]
         handler.busy = set()
         _make_due(services, store.store_id)
         see(changed, duties, store.store_id)

@@ -54,7 +54,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     embedding = embedding_of(model)
     with Viewer(embedder=path) as viewer:
         seen = [viewer.describe(encoded(drawn(one, "ball"), "PNG")) for one in COLOURS]
-        views = viewer.look(encoded(drawn("green", "ball", seed=4), "PNG"))
+        views, places = viewer.look(encoded(drawn("green", "ball", seed=4), "PNG"))
         regions = viewer.regions(encoded(drawn("red", "ball")))
 
     descriptors = np.stack(seen)
@@ -66,6 +66,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     assert np.allclose(vectors[0], expected / np.linalg.norm(expected), atol=0.02)
     asked = embedding.place(views, embedding.known(space)).mean(axis=0)
     assert list(COLOURS)[int((vectors @ asked).argmax())] == "green"
+    assert len(places) == 0
     assert all(len(one.descriptor) == 4 * 48 for one in regions)
     assert embedding.name == f"onnx-{model.sha256[:16]}"
     assert embedding_of(None).name != embedding.name

@@ -10,6 +10,7 @@ import pytest
 
 from productrecs.engines.visual import describe
 from productrecs.engines.visual.descriptor import LENGTH
+from productrecs.engines.visual.places import describe_places
 from productrecs.records.pictures import viewer as module
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 from productrecs.records.pictures.viewer import Viewer
@@ -33,7 +34,8 @@ def test_a_child_sees_what_we_would_see(viewer: Viewer) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    views = viewer.look(GOOD)
+    views, places = viewer.look(GOOD)
+    assert np.array_equal(places, np.stack(describe_places(pixels(drawn("red", "ball")))))
     assert views.shape == (2, LENGTH)
     assert not np.array_equal(views[0], views[1])
 

@@ -1,5 +1,6 @@
 """Which vectors are nearest? Every one is looked at, so that none is missed."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -59,6 +60,22 @@ def nearest_of_each(
     if visible is not None:
         likes[:, ~_of(visible, items)] = _NEVER
     return [_best(items, scores, limit) for scores in likes]
+
+
+def best_of(found: Sequence[Ranked], limit: int) -> Ranked:
+    """Return the `limit` best items of several lists, each with its best score.
+
+    Exact where every list has as many as it could have, up to `limit`.
+    """
+    items = np.concatenate([one.items for one in found])
+    scores = np.concatenate([one.scores for one in found])
+    order = np.lexsort((-scores, items))
+    items, scores = items[order], scores[order]
+    is_first = np.ones(len(items), dtype=np.bool_)
+    is_first[1:] = items[1:] != items[:-1]
+    items, scores = items[is_first], scores[is_first]
+    places = places_of_best(items, scores, limit)
+    return Ranked(items[places], scores[places])
 
 
 def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:

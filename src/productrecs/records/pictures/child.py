@@ -12,7 +12,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +32,7 @@ from productrecs.engines.visual.descriptor import (
 )
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
+from productrecs.engines.visual.places import describe_places, window_at
 from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
 from productrecs.records.pictures.apart import answer_all, give_way
@@ -99,15 +100,19 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 
 
 def _views(data: bytes, *, own: bool = False) -> bytes:
-    """Return how many descriptors there are of a photo, and those: it, and its front."""
-    pixels = decode(data, _VIEW_SIDE, most_whole=MOST_WHOLE_PIXELS)
+    """Return how many descriptors there are of a photo and of places in it, and those.
+
+    First it, and its front. For places an operator's model would take too long.
+    """
+    pixels, places = decode(data, _VIEW_SIDE, most_whole=MOST_WHOLE_PIXELS), list[bytes]()
     if own or not _EMBEDDERS:
         views = [one.tobytes() for one in describe_photo(pixels)]
+        places = [one.tobytes() for one in describe_places(pixels)]
     else:
         lab = lab_of(pixels)
         window, _ = window_in(lab, find_foreground(lab))
         views = [_told(pixels), _told(np.ascontiguousarray(pixels[window]))]
-    return bytes([len(views)]) + b"".join(views)
+    return bytes([len(views), len(places)]) + b"".join(views + places)
 
 
 def _rewritten(data: bytes) -> bytes:
@@ -141,7 +146,7 @@ def _regions(data: bytes, *, own: bool = False) -> bytes:
         found = _DETECTORS[0].detect(pixels)
     else:
         found = [(tuple(box), -1.0, "") for box in propose(pixels).tolist()]
-    windows = [_window(pixels, box) for box, _, _ in found]
+    windows = [window_at(pixels, box) for box, _, _ in found]
     if _EMBEDDERS and not own:
         seen = [_told(_shrunk(pixels[window])) for window in windows]
     else:
@@ -151,19 +156,6 @@ def _regions(data: bytes, *, own: bool = False) -> bytes:
         name = label.encode()
         parts += [REGION.pack(*box, score, len(name), len(told)), name, told]
     return b"".join(parts)
-
-
-def _window(pixels: Pixels, box: Sequence[float]) -> tuple[slice, slice]:
-    """Return the rows and columns of a box; of a speck with some of what is around it."""
-    height, width = pixels.shape[:2]
-    x, y, across, down = box
-    left, top = int(x * width), int(y * height)
-    right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
-    bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
-    return (
-        slice(max(0, bottom - max(bottom - top, LEAST_SIDE)), bottom),
-        slice(max(0, right - max(right - left, LEAST_SIDE)), right),
-    )
 
 
 def _shrunk(part: Pixels) -> Pixels:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -45,6 +45,13 @@ class Region:
     confidence: float | None
 
 
+class Look(NamedTuple):
+    """Descriptors of a photo, a row each."""
+
+    views: Descriptor  # it and what stands in its front, to average
+    places: Descriptor  # what may be a product by itself; none by the operator's model
+
+
 class Viewer:
     """One child, started when it is first asked; for one thread at a time."""
 
@@ -73,10 +80,10 @@ class Viewer:
         """
         return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
 
-    def look(self, data: bytes, *, own: bool = False) -> Descriptor:
-        """Return descriptors of a photo and of what stands in its front, rows to average.
+    def look(self, data: bytes, *, own: bool = False) -> "Look":
+        """Return what is seen of a photo: as a whole, and in its likeliest places.
 
-        What counts more stands there more often. With `own` they are ours, also where there
+        With `own` they are ours, also where there
         is a model of the operator's.
 
         Raises:
@@ -84,7 +91,9 @@ class Viewer:
             PictureTooLargeError: as `describe`.
         """
         told = self._ask(LOOK_OWN if own else LOOK, data)
-        return np.frombuffer(told, dtype=np.uint8, offset=1).reshape(told[0], -1)
+        count, rows = told[0], told[0] + told[1]
+        seen = np.frombuffer(told, dtype=np.uint8, offset=2).reshape(rows, -1)
+        return Look(seen[:count], seen[count:])
 
     def regions(self, data: bytes, *, own: bool = False) -> list[Region]:
         """Return the places of a photo where something could be; at least one.

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.contract import NOTHING, Bools, Ranked
+from productrecs.engines.visual.nearest import best_of
 from productrecs.engines.visual.sureness import Sureness
 from productrecs.records.pictures.viewer import Region, Viewer
 from productrecs.training.visual.embedding import Embedding, OwnEmbedding
@@ -69,11 +70,12 @@ class Eye:
         self._embedding = own if self._is_own else embedding
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo, whole and in its front."""
-        vector = self.place(photo)
-        if vector is None:
+        """Return the `limit` visible items most like a photo, or like a place in it."""
+        vectors = self.vectors(photo)
+        if vectors is None:
             return NOTHING
-        return self._pictures.model.like(vector, limit, visible)
+        found = self._pictures.model.like_each(vectors, limit, visible)
+        return best_of(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> Sights:
         """Return the places in a photo, each with the visible items most like it."""
@@ -88,15 +90,21 @@ class Eye:
         ]
         return Sights(places, self._pictures.sureness)
 
-    def place(self, photo: bytes) -> Vector | None:
-        """Return one vector for a photo; None where the store has nothing to compare.
+    def vectors(self, photo: bytes) -> Vector | None:
+        """Return what to compare: a row for the photo as a whole, then each place in it.
+
+        None where the store has nothing to compare with.
 
         Raises:
             NotAPictureError: as `alike`.
             PictureTooLargeError: as `alike`.
         """
-        views = self._viewer.look(photo, own=self._is_own)
-        return self._pictures.place(views, self._embedding)
+        seen = self._viewer.look(photo, own=self._is_own)
+        whole = self._pictures.place(seen.views, self._embedding)
+        if whole is None or not len(seen.places):
+            return None if whole is None else whole[None]
+        places = self._pictures.places(seen.places, self._embedding)
+        return whole[None] if places is None else np.concatenate([whole[None], places])
 
     def _placed(self, regions: Sequence[Region]) -> Vector | None:
         if not regions:

@@ -176,7 +176,7 @@ class Outlook:
         self._lookout, self._pictures = lookout, pictures
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo, whole and in its front.
+        """Return the `limit` visible items most like a photo, or like a place in it.
 
         Raises:
             LookoutError: when nobody can tell just now.
