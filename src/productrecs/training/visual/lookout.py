@@ -6,12 +6,12 @@ which it maps as the process that answers does. No reply waits for the interpret
 
 import math
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.contract import Bools, Ranked
@@ -222,6 +222,6 @@ def unpacked(row: Row) -> Ranked:
     return Ranked(np.frombuffer(row[0], "<i4"), np.frombuffer(row[1], "<f4"))
 
 
-def steps_of(values: Sequence[Any] | np.ndarray[Any, Any]) -> list[float]:
+def steps_of(values: npt.NDArray[np.floating[Any]]) -> list[float]:
     """Return numbers as they go over the line."""
-    return np.asarray(values, np.float64).tolist()
+    return [float(value) for value in values]
