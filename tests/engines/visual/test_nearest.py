@@ -129,7 +129,7 @@ def test_a_kept_model_answers_about_items_and_vectors() -> None:
     assert 8 not in ready.items
     assert 8 not in exact.items
     assert set(ready.items[:20].tolist()) <= set(exact.items.tolist())
-    assert model.like(known.vectors[4], 1).items.tolist() == [8]
+    assert model.like_each(known.vectors[4:5], 1)[0].items.tolist() == [8]
     assert not len(model.like_item(7).items)  # no picture
     assert not len(VisualModel.empty().like_item(0).items)
     assert not len(model.all_like_item(7, 5, visible).items)

@@ -104,7 +104,7 @@ def test_a_photo_is_placed_where_its_like_is(
 
     assert vector is not None
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
-    best = pictures.model.like(vector, 1).items.tolist()[0]
+    best = pictures.model.like_each(vector[None], 1)[0].items.tolist()[0]
     assert list(KINDS)[best] == "green-cross"
     other = OwnEmbedding()
     other.name = "another"  # what is being embedded anew

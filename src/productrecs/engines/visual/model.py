@@ -65,14 +65,10 @@ class VisualModel:
         kept = (found.items != item) & (found.scores > self.floor)
         return Ranked(found.items[kept][:limit], found.scores[kept][:limit])
 
-    def like(self, query: Floats, limit: int, visible: Bools | None = None) -> Ranked:
-        """Return the `limit` visible items whose pictures are most like a unit vector."""
-        return nearest(self.pictured, query, limit, visible)
-
     def like_each(
         self, queries: Floats, limit: int, visible: Bools | None = None
     ) -> list[Ranked]:
-        """Return what `like` says of each of `queries`, [n, d], in less time."""
+        """Return for each unit vector of `queries`, [n, d], the items most like it."""
         return nearest_of_each(self.pictured, queries, limit, visible)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
