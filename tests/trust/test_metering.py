@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 QUOTA: Final = DEFAULT_PLANS["starter"].monthly_calls or 0
 ONE_PER_CENT: Final = 0.01
-KEPT_SECONDS: Final = 1.0  # by then a call is counted in the database
+KEPT_SECONDS: Final = 3.0  # what was counted is kept by then
 FOUND_SECONDS: Final = 20.0  # by then, after a start, what a kill left behind is
 BROKEN: Final = Path(__file__).parent / "broken"
 

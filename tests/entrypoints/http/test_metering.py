@@ -82,7 +82,7 @@ def serve(meter: Meter, store: Store, times: int) -> None:
         meter.count()
 
 
-def test_what_is_counted_is_brought_within_a_second_and_stores_are_kept_apart(
+def test_what_is_counted_is_brought_within_seconds_and_stores_are_kept_apart(
     services: Services, metering: Metering
 ) -> None:
     one, other = store_of(services), store_of(services, "other.example")

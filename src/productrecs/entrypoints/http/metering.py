@@ -2,12 +2,13 @@
 
 A call costs a look at its store's meter in memory, and is counted on the process's sheet,
 which outlives a kill. One thread a process, the keeper, brings the counts to the database
-and learns there what other machines counted: twice a second, and sooner when a quota is
-near. It rests for a multiple of the time it took. What processes left behind that were
-killed, it brings too. Nobody waits for it, and no call fails with it: while the database is
-away, counts gather on the sheet.
+every two seconds, and sooner when a quota is near; twice a second it learns there what
+other machines counted. It rests for a multiple of the time it took. What processes left
+behind that were killed, it brings too. Nobody waits for it, and no call fails with it:
+while the database is away, counts gather on the sheet.
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -36,12 +37,19 @@ Header = tuple[bytes, bytes]
 Calls = dict[StoreId, int]
 Read = Callable[[Callable[[HotReader], Calls]], Awaitable[Calls]]
 
-KEEP_SECONDS: Final = 0.5
+KEEP_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.5
 LEAST_REST_SECONDS: Final = 0.005
 REST_FACTOR: Final = 10
 TOGETHER: Final = 500  # stores in one transaction
 QUIET_ROUNDS: Final = 1_200  # after ten minutes without a call a meter is forgotten
 _TRIES: Final = 3
+
+
+def _close(reader: HotReader | None) -> None:
+    if reader is not None:
+        with contextlib.suppress(Exception):  # it may be what broke
+            reader.close()
 
 
 class _Due(NamedTuple):
@@ -67,7 +75,7 @@ class Metering:
         self._round = 0
         self._called = threading.Event()
         self._stopping = threading.Event()
-        self._looks_at = 0.0
+        self._looks_at = self._brings_at = 0.0
         self._is_failing = False
         self._thread = threading.Thread(target=self._keep, name="metering", daemon=True)
 
@@ -116,24 +124,26 @@ class Metering:
     def _keep(self) -> None:
         reader: HotReader | None = None
         while not self._stopping.is_set():
-            self._called.wait(max(0.0, self._looks_at - time.monotonic()))
+            is_called = self._called.wait(max(0.0, self._looks_at - time.monotonic()))
             self._called.clear()
             began = time.thread_time()
             try:
-                self._bring()
+                if is_called or time.monotonic() >= self._brings_at:
+                    self._bring()
+                    self._brings_at = time.monotonic() + KEEP_SECONDS
                 if time.monotonic() >= self._looks_at:
                     reader = reader or self._services.database.hot_reader()
                     self._look(reader)
                 self._is_failing = False
             except Exception:
                 self._tell()
+                _close(reader)
                 reader = None
             took = time.thread_time() - began
-            rest = min(KEEP_SECONDS, max(LEAST_REST_SECONDS, REST_FACTOR * took))
+            rest = min(LOOK_SECONDS, max(LEAST_REST_SECONDS, REST_FACTOR * took))
             self._stopping.wait(rest)
         self._last()
-        if reader is not None:
-            reader.close()
+        _close(reader)
 
     def _last(self) -> None:
         try:
@@ -198,7 +208,7 @@ class Metering:
 
     def _look(self, reader: HotReader) -> None:
         """Learn what others counted, and forget meters that nobody asks."""
-        self._looks_at = time.monotonic() + KEEP_SECONDS
+        self._looks_at = time.monotonic() + LOOK_SECONDS
         self._neighbours.look()
         for sheet in self._neighbours.abandoned():
             self._take_over(sheet)
