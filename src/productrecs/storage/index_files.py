@@ -24,7 +24,11 @@ _CURRENT: Final = "current.json"
 _DAMAGED: Final = "damaged"
 _BLOCK: Final = 1 << 20
 # The library's own notes; everything else below a generation is written once.
-_CHANGING: Final = frozenset({"meta.json", ".managed.json"})
+_META: Final = "meta.json"
+_CHANGING: Final = frozenset({_META, ".managed.json"})
+
+# Files of a segment that go while it stays.
+_PASSING: Final = frozenset({".del", ".temp"})
 
 
 class DamagedFilesError(ProductRecsError):
@@ -89,15 +93,22 @@ class IndexFolder:
     def check(self, seal: Seal) -> None:
         """Compare the files with their checksums.
 
-        Files that are gone were merged into others; the library misses those it needs.
+        Files that are gone may have been merged into others.
 
         Raises:
-            DamagedFilesError: when any file is not what was written.
+            DamagedFilesError: when any file is not what was written, or missing.
         """
-        for name, checksum in (seal.files or {}).items():
-            found = _checksum(self.path(seal.generation) / name)
-            if found is not None and found != checksum:
-                message = f"the index file {name} is damaged"
+        root = self.path(seal.generation)
+        known = {root / name: one for name, one in (seal.files or {}).items()}
+        for folder in {path.parent for path in known}:
+            if not (folder / _META).exists():
+                message = f"the library's own note of {folder.name} is gone"
+                raise DamagedFilesError(message)
+        for path, checksum in known.items():
+            found = _checksum(path)
+            if found != checksum and (found is not None or _is_needed(path)):
+                said = "gone" if found is None else "damaged"
+                message = f"the index file {path.name} is {said}"
                 raise DamagedFilesError(message)
 
     def note_damage(self, generation: str) -> None:
@@ -144,6 +155,9 @@ class IndexFolder:
                 checksum = _checksum(path)
             if checksum is not None:
                 found[name] = checksum
+        for name in known.keys() - found.keys():
+            if _is_needed(root / name):
+                found[name] = known[name]  # `check` will miss it
         return found
 
 
@@ -175,10 +189,19 @@ def _segments(folder: Path) -> frozenset[str] | None:
     Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
     """
     try:
-        told = json.loads((folder / "meta.json").read_bytes())
+        told = json.loads((folder / _META).read_bytes())
         return frozenset(one["segment_id"].replace("-", "") for one in told["segments"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _is_needed(path: Path) -> bool:
+    """Return whether the library still counts on a file; asked after it was looked for.
+
+    What was deleted of a segment is noted in another file each time.
+    """
+    segments = _segments(path.parent) or ()
+    return path.suffix not in _PASSING and path.name.split(".")[0] in segments
 
 
 def _checksum(path: Path) -> int | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -311,6 +312,59 @@ def test_control_the_checksums_see_the_damage(bench: Bench) -> None:
 
     with pytest.raises(DamagedFilesError):
         bench.folder.check(seal)
+
+
+def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    shutil.rmtree(bench.folder.folder)
+    bench.served.refresh()
+    assert bench.found("kite") == [0]  # the last good one serves
+
+    bench.settle()  # the writer was not started anew, and nothing was pushed
+
+    fresh = ServedIndex(bench.folder)
+    fresh.refresh()
+    assert fresh.find("kite", 1, VISIBLE).items == [0]
+    bench.push(b="Sledge")
+    bench.settle()
+    assert bench.found("sledge") == [1]
+
+
+@pytest.mark.parametrize("suffix", ["term", "store", "json"])
+def test_a_missing_file_is_damage(bench: Bench, suffix: str) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    broken = bench.folder.current()
+    assert broken is not None
+    for file in bench.folder.path(broken.generation).glob(f"products/*.{suffix}"):
+        file.unlink()
+
+    bench.writer_starts_anew()
+    bench.settle()
+
+    seal = bench.folder.current()
+    assert seal is not None
+    assert seal.generation != broken.generation
+    assert bench.found("kite") == [0]
+
+
+def test_control_what_was_merged_away_is_no_damage(bench: Bench) -> None:
+    seals = []
+    for n in range(12):
+        bench.push(**{f"i{n}": f"Blue kite {n}", "i0": f"Sledge {n}"})
+        bench.settle()
+        bench.indexer.close()
+        seals.append(bench.folder.current())
+
+    assert seals[0] is not None
+    assert seals[-1] is not None
+    gone = (seals[0].files or {}).keys() - (seals[-1].files or {}).keys()
+    assert gone
+    for seal in seals:
+        assert seal is not None
+        assert seal.generation == seals[0].generation
+        bench.folder.check(replace(seals[-1], files=seal.files))
 
 
 def test_an_index_of_another_release_is_built_anew(bench: Bench) -> None:

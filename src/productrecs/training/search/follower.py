@@ -42,6 +42,11 @@ class Follower:
         """Whether it holds a writer, which costs memory and two threads."""
         return self._writer is not None
 
+    @property
+    def is_published(self) -> bool:
+        """Whether readers were ever told of it."""
+        return self.seal.files is not None
+
     def step(self, reader: HotReader, head_seq: int, *, publish: bool) -> bool:
         """Follow one batch of changes; return whether all up to `head_seq` is in.
 

@@ -137,6 +137,9 @@ class Indexer:
         if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
             return
         known.looked_at = now
+        if known.live is not None and known.live.is_published and not known.folder.stamp():
+            message = "its files are gone"
+            raise DamagedFilesError(message)
         seal = known.live.seal if known.live else known.folder.current()
         if seal is None or seal.format != FORMAT:
             return
