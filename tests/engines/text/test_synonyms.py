@@ -21,6 +21,7 @@ SAID = {
     ("couch",): (("sofa",), ("love", "seat")),
     ("cell", "phone"): (("mobile",),),
     ("davenport",): (("sofa",),),  # the catalog has no such word
+    ("chaise", "longu"): (("sofa",),),  # a text of two, as stems
 }
 
 
@@ -45,6 +46,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
         ("davenport", [1]),
         ("davenprot", [1]),
         ("daven", [1]),
+        ("chaise longue", [1]),
+        ("chaise lon", [1]),
+        ("chaise lnogue ", [1]),
         ("table ", [4]),
     ],
 )

@@ -20,6 +20,8 @@ Words = tuple[str, ...]
 Synonyms = Mapping[Words, tuple[Words, ...]]
 """What else a text means: the stems of its words, and the words of the other texts."""
 
+_TWO: Final = 2
+
 NO_SYNONYMS: Final[Synonyms] = MappingProxyType({})
 
 
@@ -90,7 +92,7 @@ class Interpreter:
             for index, word in enumerate(words)
             for slot in self._slots(word, is_typing=is_typing and index == last)
         ]
-        return list(self._merged(slots))
+        return list(self._merged(slots, is_typing=is_typing))
 
     def _slots(self, word: str, *, is_typing: bool) -> list[Slot]:
         """Return a word as one slot, or as two where only so it means anything."""
@@ -103,12 +105,15 @@ class Interpreter:
         halves = [self._slot(one, is_typing=False) for one in apart]
         return [replace(half, is_known=False) for half in halves]
 
-    def _merged(self, slots: Sequence[Slot]) -> Iterator[Slot]:
+    def _merged(self, slots: Sequence[Slot], *, is_typing: bool) -> Iterator[Slot]:
         """Give the slots, two as one where only together they are a word of the catalog."""
         index = 0
         while index < len(slots):
             one, two = slots[index], slots[index : index + 2]
             wholes = self.together(*two) if len(two) > 1 else ()
+            if len(two) > 1 and not wholes and not two[1].readings:
+                is_begun = is_typing and index + 2 == len(slots)
+                wholes = self._nearly_said(*two, is_typing=is_begun)
             if not wholes or all(slot.is_known for slot in two):
                 yield one
                 index += 1
@@ -130,6 +135,21 @@ class Interpreter:
             stems = (self.reader.stem(one.typed), self.reader.stem(other.typed))
             readings += self._synonyms_of(stems, WEIGHTS.together)
         return tuple(readings)
+
+    def _nearly_said(
+        self, one: Slot, other: Slot, *, is_typing: bool
+    ) -> tuple[Reading, ...]:
+        """Return the synonyms of two words whose second is begun or mistyped."""
+        first, second = self.language.stems([one.typed, other.typed])
+        return tuple(
+            reading
+            for key in self.synonyms
+            if len(key) == _TWO
+            if first == key[0] or is_meant(first, key[0], is_typing=False)
+            if is_meant(other.typed, key[1], is_typing=is_typing)
+            or is_meant(second, key[1], is_typing=False)
+            for reading in self._synonyms_of(key, WEIGHTS.one_edit)
+        )
 
     def _slot(self, word: str, *, is_typing: bool) -> Slot:
         meant = self.reader.meaning(word, is_typing=is_typing)
