@@ -77,7 +77,8 @@ def ask_all(merchant: Merchant, number: int) -> list[Reply]:
 def check_standstill(service: Service, merchant: Merchant, seconds: float) -> int:
     """Return how many calls were answered as they should, while nothing else worked."""
     until, answered = time.monotonic() + seconds, 0
-    with standing_still(service) as still, held(service, merchant, seconds):
+    # The lock first: nobody may be stopped who holds it.
+    with held(service, merchant, seconds), standing_still(service) as still:
         assert still == len(BEHIND)
         while time.monotonic() < until - 0.2:
             replies = ask_all(merchant, answered)
