@@ -23,7 +23,7 @@ VERBS: Final = {
     "forecast": "forecast:forecast",
     "import-events": "imports:import_events",
     "import-items": "imports:import_items",
-    "import-orders": "imports:import_orders",
+    "import-orders": "order_import:import_orders",
     "keys": "keys:keys",
     "learn-order": "learn_order:learn_order",
     "looks": "looks:looks",

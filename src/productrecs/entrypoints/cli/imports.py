@@ -1,4 +1,4 @@
-"""How does a merchant's past come in? Items, orders and events from files.
+"""How does a merchant's past come in? Items and events from files.
 
 Each of these may be repeated or broken off: what came in stays, nothing comes in twice.
 """
@@ -11,13 +11,12 @@ import click
 
 from productrecs.entrypoints.cli.event_import import import_events as store_events
 from productrecs.entrypoints.cli.feeds.kinds import Kind
+from productrecs.entrypoints.cli.feeds.mapping import read_mapping
 from productrecs.entrypoints.cli.import_report import counted, show
 from productrecs.entrypoints.cli.item_import import ItemImport, ItemReport, Sample
 from productrecs.entrypoints.cli.item_import import import_items as push_items
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
 from productrecs.entrypoints.cli.source import opened_source, progress
-from productrecs.records.orders.csv_format import inspect
-from productrecs.records.orders.order_history import OrderHistory
 from productrecs.tenancy.accounts.registration import find_store
 
 
@@ -29,6 +28,11 @@ from productrecs.tenancy.accounts.registration import find_store
     "kind",
     type=click.Choice([kind.value for kind in Kind]),
     help="The kind of file, where its content does not tell it.",
+)
+@click.option(
+    "--mapping",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A TOML file whose [items] says which column of a table is what.",
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would change; change nothing.")
 @click.option(
@@ -48,6 +52,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     file: str,
     *,
     kind: str | None,
+    mapping: Path | None,
     dry_run: bool,
     base_url: str | None,
     each_variant: bool,
@@ -57,7 +62,8 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     """Push the items of FILE (- for standard input), whatever wrote it.
 
     CSV with the item's field names as headers and | between categories, JSON, JSON lines;
-    product exports of WooCommerce and Shopify; Google Merchant feeds (XML or a table).
+    product exports of WooCommerce, Shopify and Magento; Google Merchant feeds (XML or a
+    table); any other table by a --mapping.
 
     Example: productrecs import-items shop.example.com products.csv --dry-run
     """
@@ -65,6 +71,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         kind=Kind(kind) if kind else None,
         address=_address(base_url),
         each_variant=each_variant,
+        mapping=read_mapping(mapping, "items") if mapping else None,
         dry_run=dry_run,
     )
     with opened(data) as services:
@@ -125,44 +132,6 @@ def _line(sample: Sample) -> str:
         if value not in (None, "", ()) and name != "description"
     }
     return f"{sample.id}: {json.dumps(told, ensure_ascii=False)}"
-
-
-@click.command()
-@click.argument("domain")
-@click.argument("file")
-@json_option
-@data_option
-def import_orders(domain: str, file: str, *, as_json: bool, data: Path | None) -> None:
-    """Import the order history FILE (a CSV, or - for standard input).
-
-    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]. A line that was
-    imported before is overwritten with what the file carries.
-
-    Example: productrecs import-orders shop.example.com orders.csv
-    """
-    with opened(data) as services:
-        store = find_store(services.database, domain)
-        with opened_source(file, services.settings.data) as source:
-            written = inspect(source.file)
-            history = OrderHistory(
-                services.database,
-                services.numbers,
-                store.store_id,
-                store.settings.zone,
-                services.clock(),
-            )
-            with progress("orders", written.size) as on_bytes:
-                report = history.run(source.file, written, on_bytes)
-    summary = (
-        f"{counted(report.rows, 'row')}: {report.lines_imported:,} lines imported, "
-        f"{report.lines_updated:,} updated, {report.rows_skipped:,} rows skipped."
-    )
-    if written.encoding == "cp1252":
-        click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
-    if report.rows_undated:
-        undated = counted(report.rows_undated, "row")
-        click.echo(f"{undated} without a readable time: placed on today.", err=True)
-    show(report, summary, as_json=as_json)
 
 
 @click.command()

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.entrypoints.cli.feeds.files import read_products
 from productrecs.entrypoints.cli.feeds.kinds import CATALOG, Kind, recognise
+from productrecs.entrypoints.cli.feeds.mapping import ColumnMapping
 from productrecs.entrypoints.cli.feeds.offer import Product, Refused
 from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.json_array import JsonArray
@@ -22,7 +23,7 @@ from productrecs.entrypoints.http.schemas.problems import BodyError
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.orders.csv_file import BrokenRow, read_rows
-from productrecs.records.orders.csv_format import inspect
+from productrecs.records.orders.csv_format import Layout, inspect
 from productrecs.records.orders.csv_line import plain_number
 
 LONGEST_ITEM: Final = 1 << 20
@@ -65,7 +66,11 @@ def read_items(
         MissingColumnsError: when a table lacks a column of its kind.
         BrokenFeedError: where XML ends being any.
         NotAFeedError: when XML holds no item.
+        MappingError: when the mapping names a column that the table lacks.
     """
+    if reading.mapping is not None:
+        yield from _mapped(source.file, reading.mapping, on_bytes)
+        return
     chosen = kind or recognise(source.file, source.ending)
     own = _OWN.get(chosen)
     if own is not None:
@@ -95,16 +100,34 @@ def _product(product: Product, carried: frozenset[str]) -> ReadItem:
 
 
 def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
-    csv_format = inspect(file, CATALOG)
+    return _table(file, CATALOG, dict, on_bytes)
+
+
+def _mapped(
+    file: BinaryIO, mapping: ColumnMapping, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    mapping.check(file)
+    return _table(file, mapping.layout, mapping.translated, on_bytes)
+
+
+def _table(
+    file: BinaryIO,
+    layout: Layout,
+    translated: Callable[[dict[str, str]], dict[str, str]],
+    on_bytes: OnBytes,
+) -> Iterator[ReadItem]:
+    csv_format = inspect(file, layout)
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield ReadItem(number, BadItem(cells.message))
             continue
-        row = {
-            name: cells[place]
-            for name, place in csv_format.columns.items()
-            if place < len(cells)
-        }
+        row = translated(
+            {
+                name: cells[place]
+                for name, place in csv_format.columns.items()
+                if place < len(cells)
+            }
+        )
         for name in row.keys() & _NUMBERS:
             row[name] = plain_number(row[name], csv_format.separator)
         yield ReadItem(number, _taken(parse_item_row, row))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from productrecs.entrypoints.cli.feeds.kinds import Kind
+from productrecs.entrypoints.cli.feeds.mapping import ColumnMapping
 from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.item_files import BadItem, ReadItem, read_items
 from productrecs.entrypoints.cli.source import Source
@@ -28,13 +29,14 @@ class ItemImport:
     """How a file is to be read. Without a `kind` it is recognised by its content.
 
     `address` begins the addresses of products in files that have none; without one it is
-    the store's domain. `each_variant` leaves the variants of a Google feed apart. With
-    `dry_run` nothing is stored.
+    the store's domain. `each_variant` leaves the variants of a Google feed apart. A
+    `mapping` says which columns of a table are ours. With `dry_run` nothing is stored.
     """
 
     kind: Kind | None = None
     address: str | None = None
     each_variant: bool = False
+    mapping: ColumnMapping | None = None
     dry_run: bool = False
 
 
@@ -90,6 +92,7 @@ def import_items(
         zone=store.settings.zone,
         now_ms=services.clock(),
         each_variant=chosen.each_variant,
+        mapping=chosen.mapping,
     )
     items = read_items(source, chosen.kind, reading, services.settings.data, on_bytes)
     report = ItemReport()

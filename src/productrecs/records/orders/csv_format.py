@@ -174,6 +174,14 @@ def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
     return best
 
 
+def column_names(head: bytes) -> list[str]:
+    """Return the names of the columns that a file's first bytes hold, as they are."""
+    lines = _LINE_END.split(decoded(head))
+    line = next((one for one in lines if not _is_above_the_header(one)), "")
+    by_separator = (split_line(line, separator) for separator in SEPARATORS)
+    return [name.strip() for name in max(by_separator, key=len)]
+
+
 def split_line(line: str, separator: str) -> list[str]:
     """Return the cells of one line that stands for itself."""
     if '"' not in line:

@@ -9,7 +9,7 @@ import time as watch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_among
@@ -29,6 +29,17 @@ from productrecs.records.orders.repository import HistoryMark, PurchaseRepositor
 from productrecs.records.orders.row_report import HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
+
+
+class RowReader(Protocol):
+    """What makes lines of the rows of one file, which come to it in their order."""
+
+    def read(self, cells: list[str]) -> HistoryLine:
+        """Return what a row says.
+
+        Raises:
+            UnreadableRowError: when it cannot be taken for a line of an order.
+        """
 
 
 @dataclass(frozen=True)
@@ -52,10 +63,12 @@ class OrderHistory:
         file: BinaryIO,
         csv_format: CsvFormat | None = None,
         on_bytes: Callable[[int], None] | None = None,
+        reader: RowReader | None = None,
     ) -> HistoryReport:
         """Import all of `file`, which must be seekable; return what became of it.
 
-        `on_bytes` is told, now and then, how many further bytes were read.
+        `on_bytes` is told, now and then, how many further bytes were read. A `reader` is
+        for files that are not of our own layout.
 
         Raises:
             MissingColumnsError: when the header lacks a required column.
@@ -66,7 +79,8 @@ class OrderHistory:
             self.database, self.store_id, written.digest, self.submitted_ms
         )
         mark, report = journal.begun(), HistoryReport()
-        reader = LineReader(written.columns, written.separator, self.zone)
+        if reader is None:
+            reader = LineReader(written.columns, written.separator, self.zone)
         chunk: list[HistoryLine] = []
         size, reached = ChunkSize(), mark.rows_done
         for row in read_rows(file, written, on_bytes):
@@ -148,7 +162,7 @@ def _count(report: HistoryReport, mark: HistoryMark) -> None:
     report.lines_updated = report.rows - report.rows_skipped - mark.lines_added
 
 
-def _read(reader: LineReader, row: Row, report: HistoryReport) -> HistoryLine | None:
+def _read(reader: RowReader, row: Row, report: HistoryReport) -> HistoryLine | None:
     number, cells = row
     if isinstance(cells, BrokenRow):
         report.skipped(number, cells.message)

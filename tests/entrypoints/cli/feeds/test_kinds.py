@@ -18,6 +18,9 @@ from productrecs.entrypoints.cli.feeds.kinds import Kind, UnknownFileKindError, 
         ("\ufeffTitle,URL handle,Price\n", Kind.SHOPIFY),
         ("ID,Type,SKU,Name,Regular price\n", Kind.WOOCOMMERCE),
         ("ID;SKU;Name;Published;In stock?\n", Kind.WOOCOMMERCE),
+        ("sku,attribute_set_code,product_type,name,price\n", Kind.MAGENTO),
+        ("sku;product_type;url_key\n", Kind.MAGENTO),
+        ("id,sku,product_type,url_key,image_url\n", Kind.CSV),
         ("id\ttitle\tlink\timage_link\tprice\n", Kind.GOOGLE),
         ("g:id,g:title,g:link\n", Kind.GOOGLE),
         ('\ufeff<?xml version="1.0"?><rss/>', Kind.GOOGLE),
@@ -50,5 +53,5 @@ def test_a_file_of_json_is_known_by_its_ending() -> None:
 
 @pytest.mark.parametrize("content", ["", "title,price\nTent,9\n", "\x00\x01\x02"])
 def test_what_tells_nothing_is_refused_with_a_way_out(content: str) -> None:
-    with pytest.raises(UnknownFileKindError, match=r"no column id.*--format"):
+    with pytest.raises(UnknownFileKindError, match=r"no column id.*--format.*--mapping"):
         recognise(io.BytesIO(content.encode()), ".csv")

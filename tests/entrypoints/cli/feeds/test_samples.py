@@ -126,6 +126,63 @@ SHOPIFY = {
         "categories": (),
     },
 }
+MAGENTO = {
+    "WJ": {
+        "sku": "WJ",
+        "title": "Rain Jacket",
+        "product_url": "https://shop.example/rain-jacket.html",
+        "image_url": "https://shop.example/media/catalog/product/w/j/wj%20main.jpg",
+        "price": 65.5,  # on sale, of what can be had
+        "availability": "in_stock",
+        "stock_qty": 4,  # what is disabled does not count
+        "categories": ("Women", "Women > Jackets", "Sale, all"),
+        "description": "Dry & light.",
+    },
+    "MUG-1": {
+        "sku": "MUG-1",
+        "title": "Mug",
+        "product_url": "https://shop.example/mug.html",
+        "price": 12.5,  # its sale is over
+        "availability": "backorder",
+        "stock_qty": 0,
+        "categories": ("Kitchen",),
+        "description": "Short.",
+    },
+    "CARD": {
+        "sku": "CARD",
+        "title": "Gift card",
+        "product_url": "https://shop.example/card.html",
+        "image_url": "https://cdn.example/card.jpg",
+        "price": 25.0,
+        "availability": "in_stock",  # not counted
+        "categories": (),
+    },
+    "OFF": {
+        "sku": "OFF",
+        "title": "Disabled",
+        "product_url": "https://shop.example/off.html",
+        "price": 1.0,
+        "availability": "discontinued",
+        "stock_qty": 1,
+        "categories": (),
+    },
+    "SPARE": {
+        "sku": "SPARE",
+        "title": "Spare part",
+        "product_url": "https://shop.example/spare.html",
+        "price": 3.0,
+        "availability": "discontinued",
+        "stock_qty": 1,
+        "categories": (),
+    },
+    "SET": {
+        "sku": "SET",
+        "title": "Camp set",
+        "product_url": "https://shop.example/set.html",
+        "availability": "in_stock",
+        "categories": ("Camp",),
+    },
+}
 GOOGLE = {
     "DB_1": {
         "sku": "MPN1",
@@ -158,6 +215,7 @@ GOOGLE = {
         ("woocommerce-de.csv", WOOCOMMERCE, {14, 15}),  # known by its order of columns
         ("shopify.csv", SHOPIFY, {9}),
         ("shopify-old.csv", SHOPIFY, {9}),
+        ("magento.csv", MAGENTO, {12, 13}),
         ("google.tsv", GOOGLE, {5, 6}),
         ("google-rss.xml", GOOGLE, {4, 5}),
         ("google-atom.xml", GOOGLE, {4, 5}),
@@ -199,7 +257,12 @@ def rewritten(name: str, separator: str, encoding: str) -> bytes:
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("woocommerce-de.csv", WOOCOMMERCE), ("shopify.csv", SHOPIFY), ("google.tsv", GOOGLE)],
+    [
+        ("woocommerce-de.csv", WOOCOMMERCE),
+        ("shopify.csv", SHOPIFY),
+        ("magento.csv", MAGENTO),
+        ("google.tsv", GOOGLE),
+    ],
 )
 def test_an_export_may_have_been_through_a_spreadsheet(
     tmp_path: Path,

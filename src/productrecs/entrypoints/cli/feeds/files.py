@@ -1,12 +1,12 @@
 """Which products does a file of a shop platform, or a feed, hold? Row by row, as offers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from productrecs.entrypoints.cli.feeds import google, shopify, woocommerce
+from productrecs.entrypoints.cli.feeds import google, magento, shopify, woocommerce
 from productrecs.entrypoints.cli.feeds.kinds import Kind, is_xml
 from productrecs.entrypoints.cli.feeds.offer import Offer, Product, Refused
 from productrecs.entrypoints.cli.feeds.reading import Reading
@@ -26,12 +26,14 @@ class Platform:
     """How the files of one program are read.
 
     `carries` names the fields of an item that a file is the whole truth of, and the
-    columns that then are in it: what is empty there, the product does not have.
+    columns that then are in it: what is empty there, the product does not have. `survey`
+    looks through all rows first.
     """
 
     layout: Layout
     offer: Callable[[int, Cells, Reading], Offer]
     carries: Mapping[str, tuple[str, ...]]
+    survey: Callable[[Iterable[Cells], Reading], None] | None = None
 
 
 PLATFORMS: Final[Mapping[Kind, Platform]] = MappingProxyType(
@@ -40,6 +42,9 @@ PLATFORMS: Final[Mapping[Kind, Platform]] = MappingProxyType(
             woocommerce.LAYOUT, woocommerce.offer, woocommerce.CARRIED
         ),
         Kind.SHOPIFY: Platform(shopify.LAYOUT, shopify.offer, shopify.CARRIED),
+        Kind.MAGENTO: Platform(
+            magento.LAYOUT, magento.offer, magento.CARRIED, magento.survey
+        ),
         Kind.GOOGLE: Platform(google.LAYOUT, google.offer, MappingProxyType({})),
     }
 )
@@ -65,6 +70,9 @@ def read_products(
     else:
         written = _format(file, kind, platform.layout)
         reading.separator = written.separator
+        if platform.survey is not None:
+            seen = (row for _, row in _table_rows(file, written, lambda _bytes: None))
+            platform.survey((row for row in seen if not isinstance(row, Refused)), reading)
         rows = _table_rows(file, written, on_bytes)
         carried = frozenset(
             name

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.feeds import google, shopify, woocommerce
+from productrecs.entrypoints.cli.feeds import google, magento, shopify, woocommerce
 from productrecs.entrypoints.http.bodies import parse_json
 from productrecs.entrypoints.http.schemas.problems import BodyError
 from productrecs.records.catalog.item import FIELD_DEFAULTS
@@ -35,6 +35,7 @@ class Kind(StrEnum):
     JSONL = "jsonl"
     WOOCOMMERCE = "woocommerce"
     SHOPIFY = "shopify"
+    MAGENTO = "magento"
     GOOGLE = "google"
 
 
@@ -54,6 +55,11 @@ _SIGNS: Final[Mapping[Kind, tuple[Layout, frozenset[str], int]]] = MappingProxyT
             shopify.LAYOUT,
             frozenset(shopify.LAYOUT.columns) - {*shopify.LAYOUT.required},
             1,
+        ),
+        Kind.MAGENTO: (
+            magento.LAYOUT,
+            frozenset({"set", "type", "view", "path", "image", "variations", "online"}),
+            2,
         ),
         Kind.GOOGLE: (
             google.LAYOUT,
@@ -118,8 +124,9 @@ def _table(head: bytes) -> Kind:
         read_header(head, CATALOG)
     except MissingColumnsError as error:
         message = (
-            f"{error}; exports of WooCommerce and Shopify and Google Merchant feeds are "
-            "known by their columns, or named with --format"
+            f"{error}; exports of WooCommerce, Shopify and Magento and Google Merchant "
+            "feeds are known by their columns, or named with --format; for any other table "
+            "--mapping says which column is what"
         )
         raise UnknownFileKindError(message) from None
     return Kind.CSV if woocommerce.columns_by_place(head) is None else Kind.WOOCOMMERCE

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
 
+from productrecs.entrypoints.cli.feeds.mapping import ColumnMapping
+
 _MOST_CURRENCIES: Final = 10
 
 
@@ -11,16 +13,19 @@ _MOST_CURRENCIES: Final = 10
 class Reading:
     """One reading of one file; what is noticed on the way is kept in it.
 
-    `address` begins the addresses of products, for files that have none.
+    `address` begins the addresses of products, for files that have none. `parents` are
+    the products of variations, where a file tells them apart from the variations' rows.
     """
 
     address: str
     zone: tzinfo
     now_ms: int
     each_variant: bool = False
+    mapping: ColumnMapping | None = None
     separator: str = ","
     made_addresses: bool = False
     currencies: set[str] = field(default_factory=set)
+    parents: dict[str, str] = field(default_factory=dict)
 
     def page(self, path: str) -> str:
         """Return the address of a product's page."""

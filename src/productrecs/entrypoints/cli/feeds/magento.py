@@ -1,0 +1,194 @@
+"""What does a product CSV of Magento say? Variations are named by their product's row."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import quote
+
+from productrecs.core.window import (
+    UnreadableDateError,
+    ends_at_ms,
+    normalise_moment,
+    starts_at_ms,
+)
+from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.reading import Reading
+from productrecs.entrypoints.cli.feeds.wording import (
+    UnreadableOfferError,
+    as_text,
+    levels,
+    one_line,
+    price_of,
+    whole_number,
+)
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.orders.csv_format import Layout
+
+LAYOUT: Final = Layout(
+    columns=MappingProxyType(
+        {
+            "sku": ("sku",),
+            "view": ("store_view_code",),
+            "set": ("attribute_set_code",),
+            "type": ("product_type",),
+            "categories": ("categories",),
+            "name": ("name",),
+            "description": ("description",),
+            "short": ("short_description",),
+            "online": ("product_online",),
+            "visibility": ("visibility",),
+            "price": ("price",),
+            "sale_price": ("special_price",),
+            "sale_from": ("special_price_from_date",),
+            "sale_to": ("special_price_to_date",),
+            "cost": ("cost",),
+            "path": ("url_key",),
+            "image": ("base_image",),
+            "stock": ("qty",),
+            "status": ("is_in_stock",),
+            "counted": ("manage_stock",),
+            "backorders": ("allow_backorders",),
+            "variations": ("configurable_variations",),
+        }
+    ),
+    required=("sku",),
+    example="sku,store_view_code,attribute_set_code,product_type,categories,name,...",
+    prose=True,
+)
+
+CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "title": ("name",),
+        "description": ("description", "short"),
+        "categories": ("categories",),
+        "image_url": ("image",),
+        "price": ("price",),
+        "cost": ("cost",),
+        "stock_qty": ("stock",),
+        "availability": ("status", "online", "visibility"),
+    }
+)
+"""What an export says of an item, and in which columns."""
+
+_COMPOSED: Final = frozenset({"configurable", "grouped", "bundle"})
+_UNSEEN: Final = "not visible individually"
+_DISABLED: Final = "2"
+_NO_IMAGE: Final = "no_selection"
+_VARIATION: Final = re.compile(r"(?:^|\|)\s*sku=([^,|]+)")
+_DATE: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
+_LAST_MONTH: Final = 12
+
+
+def survey(rows: Iterable[Mapping[str, str]], reading: Reading) -> None:
+    """Note of which product each variation is one: only the product's own row says it."""
+    for cells in rows:
+        if cells.get("view", "").strip():
+            continue
+        parent = cells.get("sku", "").strip()
+        for sku in _VARIATION.findall(cells.get("variations", "")):
+            reading.parents[sku.strip()] = parent
+
+
+def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
+    """Return what one row says; a row of a store view only joins its product.
+
+    Raises:
+        UnreadableOfferError: when it names no product, or its price is none.
+    """
+    sku = cells.get("sku", "").strip()
+    if not sku:
+        message = "the row has no sku"
+        raise UnreadableOfferError(message)
+    product = reading.parents.get(sku, sku)
+    if cells.get("view", "").strip():
+        return Offer(row=row, product=product, leads=False)
+    is_variation = product != sku
+    is_disabled = cells.get("online", "").strip() == _DISABLED
+    is_composed = cells.get("type", "").strip().lower() in _COMPOSED
+    sold = _variant(cells, reading)
+    return Offer(
+        row=row,
+        product=product,
+        item_id=None if is_variation else sku,
+        leads=not is_variation,
+        is_hidden=is_disabled or cells.get("visibility", "").strip().lower() == _UNSEEN,
+        fields=_fields(cells, sku, reading),
+        part=None if is_composed or (is_variation and is_disabled) else sold,
+        whole=sold if is_composed else None,
+    )
+
+
+def _fields(cells: Mapping[str, str], sku: str, reading: Reading) -> dict[str, Value]:
+    long, short = cells.get("description", ""), cells.get("short", "")
+    path = cells.get("path", "").strip()
+    return {
+        "sku": sku,
+        "title": one_line(cells.get("name", "")),
+        "description": as_text(long if long.strip() else short),
+        "product_url": reading.page(f"/{quote(path)}.html") if path else "",
+        "image_url": _image(cells.get("image", "").strip(), reading),
+        "categories": _categories(cells.get("categories", "").strip()),
+    }
+
+
+def _image(path: str, reading: Reading) -> str:
+    if not path or path == _NO_IMAGE or path.startswith(("http://", "https://")):
+        return "" if path == _NO_IMAGE else path
+    return reading.page(f"/media/catalog/product/{quote(path.lstrip('/'))}")
+
+
+def _categories(cell: str) -> list[str]:
+    """Return the levels of each path, without the root that no shopper sees."""
+    root = re.escape(cell.partition("/")[0].partition(",")[0])
+    paths = re.split(rf"[,|](?={root}(?:[/,|]|$))", cell) if root else []
+    below = (path.partition("/")[2].replace("/", " > ") for path in paths)
+    return list(dict.fromkeys(level for path in below for level in levels(path)))
+
+
+def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
+    regular = price_of(cells.get("price", ""), reading.separator)
+    sale = price_of(cells.get("sale_price", ""), reading.separator)
+    price = sale if sale is not None and _is_on_sale(cells, reading) else regular
+    cost = price_of(cells.get("cost", ""), reading.separator)
+    is_counted = cells.get("counted", "1").strip() != "0"
+    stock = whole_number(cells.get("stock", "")) if is_counted else None
+    is_composed = cells.get("type", "").strip().lower() in _COMPOSED
+    return Variant(
+        price=None if price is None else price.amount or None,
+        cost=None if cost is None else cost.amount,
+        stock=None if is_composed else stock,
+        availability=_availability(cells, stock),
+    )
+
+
+def _availability(cells: Mapping[str, str], stock: int | None) -> Availability | None:
+    status = cells.get("status", "").strip()
+    if not status:
+        return None
+    if status == "0":
+        return Availability.OUT_OF_STOCK
+    goes_on = cells.get("backorders", "0").strip() not in {"", "0"}
+    is_gone = stock is not None and stock <= 0
+    return Availability.BACKORDER if goes_on and is_gone else Availability.IN_STOCK
+
+
+def _is_on_sale(cells: Mapping[str, str], reading: Reading) -> bool:
+    begins, ends = _date(cells.get("sale_from", "")), _date(cells.get("sale_to", ""))
+    if begins and starts_at_ms(begins, reading.zone) > reading.now_ms:
+        return False
+    return not ends or reading.now_ms <= ends_at_ms(ends, reading.zone)
+
+
+def _date(text: str) -> str | None:
+    """Return an ISO date, or one such as `11/21/26`; None where there is none to read."""
+    bare = text.strip()
+    if slashed := _DATE.match(bare):
+        month, day, year = (int(part) for part in slashed.groups())
+        if month > _LAST_MONTH:  # written by somebody who puts the day first
+            month, day = day, month
+        bare = f"{year % 100 + 2000}-{month:02}-{day:02}"
+    try:
+        return normalise_moment(bare) if bare else None
+    except UnreadableDateError:
+        return None

@@ -1,0 +1,185 @@
+"""`productrecs import-orders`: how does a merchant's past of orders come in from a file?"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.feeds.mapping import read_mapping
+from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
+from productrecs.entrypoints.cli.import_report import counted, show
+from productrecs.entrypoints.cli.order_files import OrderFile, OrderKind, open_orders
+from productrecs.entrypoints.cli.session import data_option, json_option, opened
+from productrecs.entrypoints.cli.source import opened_source, progress
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_file import BrokenRow, read_rows
+from productrecs.records.orders.csv_line import HistoryLine, UnreadableRowError
+from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.row_report import HistoryReport
+from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store import Store
+
+_MOST_SAMPLES: Final = 20
+
+
+@dataclass(slots=True)
+class Rehearsal(HistoryReport):
+    """What a file holds; nothing of it was imported.
+
+    `orders` and `items` are different ones, `unknown_items` those of them that the catalog
+    does not hold; `first` and `last` are times of its lines, and `would` the first lines.
+    """
+
+    orders: int = 0
+    items: int = 0
+    unknown_items: int = 0
+    first: str | None = None
+    last: str | None = None
+    would: list[dict[str, object]] = field(default_factory=list)
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("file")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([kind.value for kind in OrderKind]),
+    help="The kind of table, where its header does not tell it.",
+)
+@click.option(
+    "--mapping",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A TOML file whose [orders] says which column of the table is what.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell what the file holds; change nothing.")
+@json_option
+@data_option
+def import_orders(  # noqa: PLR0913 - one argument for each option
+    domain: str,
+    file: str,
+    *,
+    kind: str | None,
+    mapping: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Import the order history FILE (a CSV, or - for standard input).
+
+    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an orders
+    export of Shopify. A line that was imported before is overwritten with what the file
+    carries.
+
+    Example: productrecs import-orders shop.example.com orders.csv
+    """
+    told = read_mapping(mapping, "orders") if mapping else None
+    with opened(data) as services:
+        store = find_store(services.database, domain)
+        with opened_source(file, services.settings.data) as source:
+            chosen = OrderKind(kind) if kind else None
+            orders = open_orders(services, store, source.file, chosen, told)
+            with progress("orders", orders.written.size) as on_bytes:
+                take = _rehearse if dry_run else _import
+                report = take(services, store, source.file, orders, on_bytes)
+    if orders.written.encoding == "cp1252":
+        click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
+    if report.rows_undated:
+        undated = counted(report.rows_undated, "row")
+        placed = "would be placed" if dry_run else "placed"
+        click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
+    show(report, _summary(report), as_json=as_json)
+
+
+def _import(
+    services: Services,
+    store: Store,
+    file: BinaryIO,
+    orders: OrderFile,
+    on_bytes: Callable[[int], None],
+) -> HistoryReport:
+    zone, now_ms = store.settings.zone, services.clock()
+    history = OrderHistory(
+        services.database, services.numbers, store.store_id, zone, now_ms
+    )
+    reader = orders.reader()
+    report = history.run(file, orders.written, on_bytes, reader)
+    if isinstance(reader, ShopifyOrders) and reader.strange:
+        click.echo(
+            f"{counted(reader.strange, 'line')} of products that the catalog does not "
+            "hold: they go by their SKU.",
+            err=True,
+        )
+    return report
+
+
+def _rehearse(
+    services: Services,
+    store: Store,
+    file: BinaryIO,
+    orders: OrderFile,
+    on_bytes: Callable[[int], None],
+) -> Rehearsal:
+    report = Rehearsal()
+    seen, items, moments = set[int](), set[str](), set[int]()
+    for number, line in _lines(file, orders, report, on_bytes):
+        seen.add(hash(line.order_id))  # a file may hold millions
+        items.add(line.item_id)
+        report.rows_undated += line.ts_ms is None
+        if line.ts_ms is not None:
+            moments = {min((*moments, line.ts_ms)), max((*moments, line.ts_ms))}
+        if len(report.would) < _MOST_SAMPLES:
+            report.would.append({"row": number, **_shown(line)})
+    if moments:
+        report.first, report.last = iso(min(moments)), iso(max(moments))
+    with services.database.reading() as connection:
+        stored = CatalogRepository(connection, store.store_id).find(items)
+    held = sum(one.present for one in stored.values())
+    report.orders, report.items = len(seen), len(items)
+    report.unknown_items = report.items - held
+    return report
+
+
+def _lines(
+    file: BinaryIO,
+    orders: OrderFile,
+    report: HistoryReport,
+    on_bytes: Callable[[int], None],
+) -> Iterator[tuple[int, HistoryLine]]:
+    reader = orders.reader()
+    for number, cells in read_rows(file, orders.written, on_bytes):
+        report.rows += 1
+        if isinstance(cells, BrokenRow):
+            report.skipped(number, cells.message)
+            continue
+        try:
+            yield number, reader.read(cells)
+        except UnreadableRowError as error:
+            report.skipped(number, str(error))
+
+
+def _shown(line: HistoryLine) -> dict[str, object]:
+    told = line._asdict()
+    moment = told.pop("ts_ms")
+    told["timestamp"] = None if moment is None else iso(moment)
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _summary(report: HistoryReport) -> str:
+    if isinstance(report, Rehearsal):
+        lines = counted(report.rows - report.rows_skipped, "line")
+        between = f", {report.first} to {report.last}," if report.first else ""
+        return (
+            f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
+            f"{between} would be imported, {report.rows_skipped:,} rows skipped; "
+            f"{report.unknown_items:,} of {counted(report.items, 'product')} are not in "
+            "the catalog."
+        )
+    return (
+        f"{counted(report.rows, 'row')}: {report.lines_imported:,} lines imported, "
+        f"{report.lines_updated:,} updated, {report.rows_skipped:,} rows skipped."
+    )
