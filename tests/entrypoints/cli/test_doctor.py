@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
 from productrecs.entrypoints.cli.doctor import installation
+from productrecs.entrypoints.cli.doctor.repository import next_turn
 from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.registry import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import receive_events, receive_order
@@ -20,10 +22,14 @@ from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs, stores
+from productrecs.storage.tables.jobs import duties
 from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.sightings.repository import store_sightings
+from productrecs.tenancy.accounts.sightings.sighting import Sighting, Sign
 from productrecs.tenancy.billing.notice import month_at
 from productrecs.tenancy.billing.repository import add_calls
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
+from tests.support.service import eventually
 
 VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, "item-1", user_id="c-1")
 BUY = NewEvent(EventKind.BUY, "item-1", user_id="c-1", order_id="A")
@@ -308,6 +314,112 @@ def test_jobs_that_nobody_does(shell: CommandLine, services: Services) -> None:
     add_job(services, "queued", system_ms() - HOUR_MS)
 
     assert "productrecs worker" in wrongs(shell)[0]
+
+
+def add_turn(services: Services, due_at: int) -> None:
+    with services.database.transaction() as transaction:
+        row = {"store_id": "*", "duty": installation.HEARTBEAT, "due_at": due_at}
+        transaction.execute(sa.insert(duties).values(row))
+
+
+@BOTH
+def test_a_background_that_fell_silent(shell: CommandLine, services: Services) -> None:
+    add_turn(services, system_ms() - HOUR_MS)
+
+    (found,) = wrongs(shell)
+
+    assert "was not taken: no worker runs -> start productrecs serve" in found
+
+
+def test_a_background_whose_turn_is_to_come_is_well(
+    shell: CommandLine, services: Services
+) -> None:
+    add_turn(services, system_ms() + HOUR_MS)
+
+    assert wrongs(shell) == []
+
+
+def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
+    def turn() -> int | None:
+        with services.database.reading() as connection:
+            return next_turn(connection, installation.HEARTBEAT)
+
+    worker = build_worker(services)
+    working = threading.Thread(target=worker.run)
+    assert turn() is None
+    working.start()
+    try:
+        eventually(lambda: turn() is not None, 30)
+    finally:
+        worker.stop()
+        working.join()
+
+
+@BOTH
+def test_a_clock_that_was_set_back(shell: CommandLine, services: Services) -> None:
+    add_job(services, "done", system_ms() + DAY_MS)
+
+    (found,) = wrongs(shell)
+
+    assert "clock: the clock says" in found
+    assert found.endswith("(timedatectl set-ntp true)")
+
+
+def test_a_clock_that_was_never_set(
+    shell: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "EARLIEST_MS", 1 << 60)
+
+    assert "before this program was made" in wrongs(shell)[0]
+
+
+def see(services: Services, shop: str, sign: Sign, origin: str, at: int) -> None:
+    store = find_store(services.database, shop)
+    with services.database.transaction() as transaction:
+        store_sightings(transaction, [Sighting(store.store_id, sign, origin, at)])
+
+
+@BOTH
+def test_pages_that_the_allowlist_lacks(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    shell("origins", healthy, "--add", f"https://{healthy}")
+    see(services, healthy, Sign.FOREIGN_ORIGIN, "https://m.shop.example", system_ms())
+    long_ago = system_ms() - 30 * DAY_MS
+    see(services, healthy, Sign.FOREIGN_ORIGIN, "https://old.example", long_ago)
+
+    (found,) = wrongs(shell, "note")
+    shell("origins", healthy, "--add", "https://m.shop.example")
+
+    assert "its origin allowlist lacks: https://m.shop.example -> " in found
+    assert found.endswith(f"productrecs origins {healthy} --add https://m.shop.example")
+    assert wrongs(shell, "note") == []
+
+
+@BOTH
+def test_a_secret_key_that_others_know(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    see(services, healthy, Sign.LEAKED_SECRET, "https://shop.example", system_ms())
+
+    (found,) = wrongs(shell)
+    shell("keys", "rotate", healthy)
+
+    assert "its secret key was sent in pages of https://shop.example at" in found
+    assert found.endswith(f"productrecs keys rotate {healthy}")
+    assert wrongs(shell) == []
+
+
+def test_every_line_that_is_not_well_ends_with_its_remedy(
+    shell: CommandLine, shop: str, services: Services
+) -> None:
+    add_job(services, "dead", system_ms() - HOUR_MS)
+
+    lines = shell.run("doctor", shop).stdout.splitlines()
+
+    ill = [line for line in lines if not line.startswith("ok ")]
+    assert len(ill) >= 3  # a job, the empty catalog, no events
+    assert all(" -> " in line for line in ill)
 
 
 def test_jobs_that_wait_their_turn_are_nothing(

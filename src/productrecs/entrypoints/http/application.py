@@ -61,6 +61,7 @@ from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.seeing import Seeing
 from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
+from productrecs.entrypoints.http.sightings import Sightings
 from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
 from productrecs.entrypoints.http.widget import (
     config,
@@ -203,6 +204,7 @@ class _Process:
             searches=Searches(database, accounts, services.clock),
             seeing=Seeing(services.settings.image_detector, services.settings.image_model),
             surroundings=Surroundings(database),
+            sightings=Sightings(database, services.clock),
         )
         context.shops.start()
         context.metering.start()
@@ -283,6 +285,7 @@ async def _storing(context: Context) -> AsyncIterator[None]:
     async with (
         context.holdouts.storing.going_on(),
         context.exploring.storing.going_on(),
+        context.sightings.storing.going_on(),
         context.searches.keeping(),
     ):
         yield

@@ -18,6 +18,7 @@ from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.seeing import Seeing
 from productrecs.entrypoints.http.shops import Shops
+from productrecs.entrypoints.http.sightings import Sightings
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.writing.desk import Desk
 from productrecs.entrypoints.services import Services
@@ -51,6 +52,7 @@ class Context:
     searches: Searches
     seeing: Seeing
     surroundings: Surroundings
+    sightings: Sightings
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.

@@ -22,6 +22,7 @@ from productrecs.entrypoints.http.authentication import (
     Caller,
     Credential,
     Route,
+    SecretInAddressError,
     asks_for_a_plan,
     authenticate,
     check_operator,
@@ -40,7 +41,7 @@ from productrecs.entrypoints.http.errors import (
 from productrecs.entrypoints.http.express import Express
 from productrecs.entrypoints.http.fitness import Fitness
 from productrecs.entrypoints.http.metering import billing_headers
-from productrecs.entrypoints.http.origins import PREFLIGHT, cors_headers
+from productrecs.entrypoints.http.origins import PREFLIGHT, REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
@@ -60,6 +61,7 @@ from productrecs.entrypoints.http.widget.search import (
     answer_search,
     plain_search,
 )
+from productrecs.tenancy.accounts.sightings.sighting import Sign
 from productrecs.tenancy.accounts.store import Store
 
 _log = logging.getLogger(__name__)
@@ -159,7 +161,10 @@ class Gate:
     ) -> bool:
         """Let a caller in by key and plan; return whether the plan has content for it."""
         caller = visit.caller = await self._authenticate(visit, wanted, context)
-        visit.cors = cors_headers(caller.store, visit.headers.get(b"origin"))
+        origin = visit.headers.get(b"origin")
+        visit.cors = cors_headers(caller.store, origin)
+        if origin is not None:
+            _look_at(origin, visit, caller, context)
         if asks_for_a_plan(visit.scope["method"], wanted):
             caller.store.subscription.check_active(context.clock())
         if not route.empty:
@@ -175,6 +180,9 @@ class Gate:
         known = context.accounts.version
         try:
             return authenticate(keys, wanted, context.accounts)
+        except SecretInAddressError:
+            _tell_of_leak(keys.query, visit, context)
+            raise
         except ProductRecsError:
             # Perhaps the store is a moment old: look once more before refusing. Another
             # thread may have looked just now.
@@ -234,6 +242,23 @@ class Gate:
     def retry_after(self) -> bytes:
         """Return after how many seconds a refused request may come again."""
         return retry_after(self._rng)
+
+
+def _look_at(origin: bytes, visit: Visit, caller: Caller, context: Context) -> None:
+    """Note what a page's call tells its store's owner: a secret, or a page off the list."""
+    if caller.credential is Credential.SECRET:
+        context.sightings.note(caller.store.store_id, Sign.LEAKED_SECRET, origin)
+    elif visit.cors is REFUSED:
+        context.sightings.note(caller.store.store_id, Sign.FOREIGN_ORIGIN, origin)
+
+
+def _tell_of_leak(secret: str | None, visit: Visit, context: Context) -> None:
+    """Note that a store's secret key stood in an address, if it is one's."""
+    store = context.accounts.by_secret_key(secret or "")
+    if store is not None:
+        origin = visit.headers.get(b"origin")
+        context.sightings.note(store.store_id, Sign.LEAKED_SECRET, origin)
+        _log.warning("a secret key stood in an address", extra={"store": store.store_id})
 
 
 def _route(path: str) -> Route | None:

@@ -26,7 +26,7 @@ PREFLIGHT: Final[tuple[tuple[bytes, bytes], ...]] = (
     (b"access-control-max-age", b"86400"),
 )
 OPEN: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
-_CLOSED: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
+REFUSED: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 
 class ForeignOriginError(ProductRecsError):
@@ -46,7 +46,7 @@ def cors_headers(
         return OPEN
     if origin is not None and origin.decode("latin-1") in store.origins:
         return ((b"access-control-allow-origin", origin), _EXPOSED, _VARY)
-    return _CLOSED
+    return REFUSED
 
 
 def check_origin(origin: str | None, base: str) -> None:

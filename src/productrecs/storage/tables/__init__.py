@@ -41,6 +41,7 @@ from productrecs.storage.tables.privacy import erased_names, erasures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.ranking import rankers
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
+from productrecs.storage.tables.sightings import sightings
 from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 
@@ -82,6 +83,7 @@ __all__ = [
     "search_rules",
     "shopper_days",
     "shopper_links",
+    "sightings",
     "stock_outs",
     "store_connections",
     "store_heads",

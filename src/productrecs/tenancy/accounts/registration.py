@@ -19,6 +19,8 @@ from productrecs.tenancy.accounts.keys import (
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.settings import parse_setting, resolve
+from productrecs.tenancy.accounts.sightings.repository import SightingRepository
+from productrecs.tenancy.accounts.sightings.sighting import Sign
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.plans import TRIAL, Plan
 from productrecs.tenancy.billing.subscription import Subscription, first_subscription
@@ -118,6 +120,7 @@ def rotate_secret(database: Database, store: Store) -> SecretKey:
     secret = new_secret_key()
     with database.transaction() as transaction:
         AccountRepository(transaction).set_secret(store.store_id, hash_of(secret))
+        SightingRepository(transaction, store.store_id).forget(Sign.LEAKED_SECRET)
     return secret
 
 

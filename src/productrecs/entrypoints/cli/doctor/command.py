@@ -13,6 +13,7 @@ from productrecs.entrypoints.cli.doctor.address import check_address
 from productrecs.entrypoints.cli.doctor.findings import Finding, Level, wrong
 from productrecs.entrypoints.cli.doctor.installation import (
     check_background,
+    check_clock,
     check_configuration,
     check_folder,
     check_storage,
@@ -63,6 +64,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
         with opened(data) as services:
             yield from check_folder(settings.data)
             yield from check_storage(services)
+            yield from check_clock(services)
             yield from check_background(services)
             database = services.database
             stores = [find_store(database, domain)] if domain else all_stores(database)

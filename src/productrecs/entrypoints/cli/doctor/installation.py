@@ -10,13 +10,22 @@ from typing import Final
 from productrecs.core.clock import MINUTE_MS, iso, system_ms
 from productrecs.entrypoints.cli import VERBS
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
-from productrecs.entrypoints.cli.doctor.repository import dead_jobs, waiting_jobs
+from productrecs.entrypoints.cli.doctor.repository import (
+    dead_jobs,
+    newest_job,
+    next_turn,
+    waiting_jobs,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.settings import KNOBS, Settings
 
 LEAST_FREE_BYTES: Final = 512 * 1024 * 1024
 LEAST_FREE_SHARE: Final = 0.05
 LONGEST_WAIT_MS: Final = 5 * MINUTE_MS
+AHEAD_MS: Final = 5 * MINUTE_MS
+EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: no clock that is right says less
+HEARTBEAT: Final = "clean-jobs"
+"""A duty that every worker takes its turn at, once an hour."""
 _PREFIX: Final = "PRODUCTRECS_"
 
 
@@ -66,16 +75,37 @@ def check_storage(services: Services) -> Iterator[Finding]:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
 
 
+def check_clock(services: Services) -> Iterator[Finding]:
+    """Yield whether the machine's clock can be right."""
+    now_ms = system_ms()
+    with services.database.reading() as connection:
+        newest = newest_job(connection)
+    remedy = "set the machine's clock, and keep it right (timedatectl set-ntp true)"
+    if now_ms < EARLIEST_MS:
+        message = f"the clock says {iso(now_ms)}, before this program was made"
+        yield wrong("clock", message, remedy)
+    elif newest is not None and newest > now_ms + AHEAD_MS:
+        message = f"the clock says {iso(now_ms)}, and jobs were made at {iso(newest)}"
+        yield wrong("clock", message, remedy)
+    else:
+        yield ok("clock", f"it is {iso(now_ms)}")
+
+
 def check_background(services: Services) -> Iterator[Finding]:
     """Yield whether jobs are being done."""
     with services.database.reading() as connection:
         dead = dead_jobs(connection)
         waiting = waiting_jobs(connection, system_ms() - LONGEST_WAIT_MS)
+        turn = next_turn(connection, HEARTBEAT)
     for job in dead:
         message = f"{job.count} {job.kind} jobs were given up: {job.error or 'no reason'}"
         yield wrong("background", message, "mend the reason; the next one starts afresh")
     if waiting:
         message = f"{waiting} jobs wait for over 5 minutes: no worker runs"
         yield wrong("background", message, "start productrecs serve or productrecs worker")
-    if not dead and not waiting:
+    is_silent = turn is not None and turn < system_ms() - LONGEST_WAIT_MS
+    if turn is not None and is_silent:
+        message = f"the background's turn at {iso(turn)} was not taken: no worker runs"
+        yield wrong("background", message, "start productrecs serve or productrecs worker")
+    if not dead and not waiting and not is_silent:
         yield ok("background", "no job waits or was given up")

@@ -7,8 +7,9 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.purchases import Channel
-from productrecs.storage.job_queue import State
+from productrecs.storage.job_queue import INSTALLATION, State
 from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
+from productrecs.storage.tables.jobs import duties
 
 _EVENTS: Final = 20_000
 _LINES: Final = 5_000
@@ -147,3 +148,20 @@ def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
         jobs.c.state == State.QUEUED, jobs.c.run_at < before_ms
     )
     return int(connection.execute(query).scalar_one())
+
+
+def newest_job(connection: sa.Connection) -> int | None:
+    """Return when the newest job was made, by the machine's clock; None before any."""
+    found: int | None = connection.execute(
+        sa.select(sa.func.max(jobs.c.created_at))
+    ).scalar()
+    return found
+
+
+def next_turn(connection: sa.Connection, duty: str) -> int | None:
+    """Return when the installation's turn at a duty comes; None when none ever ran."""
+    query = sa.select(duties.c.due_at).where(
+        duties.c.store_id == INSTALLATION, duties.c.duty == duty
+    )
+    found: int | None = connection.execute(query).scalar()
+    return found

@@ -14,6 +14,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
     PurchaseSample,
     ShopChecks,
 )
+from productrecs.entrypoints.cli.doctor.seen import check_seen
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.diagnosis.diagnose import Symptom, diagnose
 from productrecs.records.catalog.repository import CatalogRepository
@@ -47,6 +48,7 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield wrong(store.domain, "the catalog is empty", remedy)
     yield from check_plan(services, store, size)
+    yield from check_seen(services, store)
     yield from _flow(store, newest, services.clock)
     yield from _named(store, sample, services)
     symptoms = diagnose(services.database, store, services.clock())

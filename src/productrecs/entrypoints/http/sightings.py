@@ -1,0 +1,36 @@
+"""What came with calls that a store's owner should know of? Stored in the background."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.core.clock import Clock
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.storing import Storing
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.sightings.repository import store_sightings
+from productrecs.tenancy.accounts.sightings.sighting import Sighting, Sign
+
+FLUSH_SECONDS: Final = 2.0
+_ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)
+_STRANGE: Final = ""
+
+
+class Sightings:
+    """What this process saw, on its way to the database; nobody waits for it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        """Begin with nothing seen."""
+        self._database = database
+        self._clock = clock
+        self.storing = Storing(self._store, what="sightings", seconds=FLUSH_SECONDS)
+
+    def note(self, store_id: StoreId, sign: Sign, origin: bytes | None) -> None:
+        """Note what was seen, and on a page of which origin, if it names one."""
+        told = "" if origin is None else origin.decode("latin-1")
+        value = told if _ORIGIN.fullmatch(told) else _STRANGE
+        self.storing.noted.note(Sighting(store_id, sign, value, self._clock()))
+
+    def _store(self, batch: Sequence[Sighting]) -> None:
+        with self._database.transaction(synced=False) as transaction:
+            store_sightings(transaction, batch)

@@ -1,0 +1,1 @@
+"""What pages give away of a store, for its owner. Knows no request."""

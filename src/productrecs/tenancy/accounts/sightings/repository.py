@@ -1,0 +1,81 @@
+"""The SQL of what was seen of a store."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.dialects import upsert
+from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.tables import sightings
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.sightings.sighting import Sighting, Sign
+
+MOST_KEPT: Final = 50
+"""Of one store; strangers choose what they send as an origin."""
+
+
+def store_sightings(transaction: sa.Connection, batch: Sequence[Sighting]) -> None:
+    """Store sightings of any stores; the first and the last time of each are kept."""
+    # One order of rows in every process: no deadlock between their locks.
+    ordered = sorted(batch, key=lambda one: one.key)
+    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+        try:
+            AccountRepository(transaction).hold(store_id)
+        except StoreGoneError:
+            continue
+        SightingRepository(transaction, store_id).add(list(group))
+
+
+class SightingRepository:
+    """What was seen of one store, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def all(self, since_ms: int = 0) -> list[Sighting]:
+        """Return what was seen since, each with its last time, the newest first."""
+        query = (
+            sa.select(sightings)
+            .where(sightings.c.store_id == self._store_id, sightings.c.last_at >= since_ms)
+            .order_by(sightings.c.last_at.desc(), sightings.c.value)
+        )
+        return [
+            Sighting(self._store_id, Sign(row.kind), row.value, row.last_at)
+            for row in self._transaction.execute(query)
+        ]
+
+    def add(self, batch: Sequence[Sighting]) -> None:
+        """Store sightings; of new ones no more than fit."""
+        known = {(one.sign, one.value) for one in self.all()}
+        for one in batch:
+            if (one.sign, one.value) not in known and len(known) >= MOST_KEPT:
+                continue
+            known.add((one.sign, one.value))
+            row = upsert(self._transaction, sightings).values(
+                store_id=self._store_id,
+                kind=one.sign.value,
+                value=one.value,
+                first_at=one.seen_at,
+                last_at=one.seen_at,
+            )
+            query = row.on_conflict_do_update(
+                index_elements=[
+                    sightings.c.store_id,
+                    sightings.c.kind,
+                    sightings.c.value,
+                ],
+                set_={"last_at": row.excluded.last_at},
+            )
+            self._transaction.execute(query)
+
+    def forget(self, sign: Sign) -> None:
+        """Forget what was seen of one kind: it was dealt with."""
+        query = sightings.delete().where(
+            sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
+        )
+        self._transaction.execute(query)

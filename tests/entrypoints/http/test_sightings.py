@@ -1,0 +1,100 @@
+"""What pages give away of a store is noted for its owner, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import HOUR_MS, system_ms
+from productrecs.entrypoints.http.application import create_application
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.registration import (
+    Registration,
+    change_origins,
+    register,
+    rotate_secret,
+)
+from productrecs.tenancy.accounts.sightings.repository import (
+    MOST_KEPT,
+    SightingRepository,
+    store_sightings,
+)
+from productrecs.tenancy.accounts.sightings.sighting import Sighting, Sign
+from tests.api.inside import Inside
+from tests.support.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+OWN, FOREIGN = "https://shop.example", "https://m.shop.example"
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+def seen(database: Database, store: Store) -> set[tuple[Sign, str]]:
+    with database.reading() as connection:
+        found = SightingRepository(connection, store.store_id).all()
+    return {(one.sign, one.value) for one in found}
+
+
+def test_a_foreign_page_and_a_key_in_the_open_are_noted(services: Services) -> None:
+    store, secret = register(services.database, Registration("shop.example"), system_ms)
+    change_origins(services.database, store, add=[OWN])
+    target = f"/v1/trending?key={store.publishable_key}"
+    with Inside(create_application(build_services(services.settings), draining=0)) as app:
+        for origin in (OWN, FOREIGN, "null", "no origin at all"):
+            assert app.ask("GET", target, headers={"origin": origin}).status == 200
+        assert app.ask("GET", target).status == 200
+        status = {"x-api-key": secret, "origin": OWN}
+        assert app.ask("GET", "/integration/status", headers=status).status == 200
+        leaked = app.ask("GET", f"/v1/trending?key={secret}")
+        assert leaked.json["code"] == "secret_key_in_address"
+        assert app.ask("GET", "/v1/trending?key=sk_nobodys").status == 401
+
+    # Whatever was on its way is stored when the process ends.
+    assert seen(services.database, store) == {
+        (Sign.FOREIGN_ORIGIN, FOREIGN),
+        (Sign.FOREIGN_ORIGIN, ""),
+        (Sign.LEAKED_SECRET, OWN),
+        (Sign.LEAKED_SECRET, ""),
+    }
+    rotate_secret(services.database, store)
+    assert {sign for sign, _ in seen(services.database, store)} == {Sign.FOREIGN_ORIGIN}
+
+
+def test_a_store_without_a_list_has_no_foreign_pages(services: Services) -> None:
+    store, _ = register(services.database, Registration("shop.example"), system_ms)
+    target = f"/v1/trending?key={store.publishable_key}"
+    with Inside(create_application(build_services(services.settings), draining=0)) as app:
+        assert app.ask("GET", target, headers={"origin": FOREIGN}).status == 200
+
+    assert seen(services.database, store) == set()
+
+
+def test_strangers_fill_no_table(database: Database) -> None:
+    store, _ = register(database, Registration("shop.example"), system_ms)
+    batch = [
+        Sighting(store.store_id, Sign.FOREIGN_ORIGIN, f"https://{n}.example", HOUR_MS)
+        for n in range(2 * MOST_KEPT)
+    ]
+    with database.transaction() as transaction:
+        store_sightings(transaction, batch)
+        again = [Sighting(store.store_id, Sign.FOREIGN_ORIGIN, "https://0.example", 9)]
+        store_sightings(transaction, again)
+        found = SightingRepository(transaction, store.store_id).all()
+        lately = SightingRepository(transaction, store.store_id).all(since_ms=10)
+
+    assert len(found) == MOST_KEPT
+    assert len(lately) == MOST_KEPT - 1
