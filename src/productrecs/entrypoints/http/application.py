@@ -63,6 +63,7 @@ from productrecs.entrypoints.http.server import items, orders, uploads
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.http.sightings import Sightings
 from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
+from productrecs.entrypoints.http.version import INTERFACE
 from productrecs.entrypoints.http.widget import (
     config,
     events,
@@ -83,7 +84,6 @@ from productrecs.tenancy.accounts.directory import AccountDirectory
 
 _log = logging.getLogger(__name__)
 
-INTERFACE_VERSION: Final = "3.0.0"
 _LOOK_SECONDS: Final = 1.0
 _LONG_UNFIT: Final = 5
 """After so many looks without being ready a process says why, once."""
@@ -112,7 +112,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     """Return every route as it is declared and described; `life` opens what they need."""
     application = FastAPI(
         title="ProductRecs",
-        version=INTERFACE_VERSION,
+        version=INTERFACE,
         summary="Recommendations for online stores, self-hosted.",
         openapi_url=None,  # public/reference.py answers it
         docs_url=None,

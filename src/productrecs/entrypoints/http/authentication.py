@@ -51,6 +51,7 @@ class Route:
     methods: Mapping[str, Credential]
     widget: bool = False  # browsers of shops call it: it answers OPTIONS
     empty: bytes = b""  # metered: what it answers when the plan is used up or over
+    timed: bool = False  # its replies say how long they took; it takes long enough for that
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
@@ -76,18 +77,32 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
             {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
         ),
         "/v1/search": Route(
-            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
+            {"GET": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"results":[]}',
+            timed=True,
         ),
         "/v1/search/image": Route(
-            {"POST": Credential.PUBLISHABLE}, widget=True, empty=b'{"results":[]}'
+            {"POST": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"results":[]}',
+            timed=True,
         ),
         "/v1/shop-the-look/analyze": Route(
-            {"POST": Credential.PUBLISHABLE}, widget=True, empty=b'{"hotspots":[]}'
+            {"POST": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"hotspots":[]}',
+            timed=True,
         ),
         "/v1/looks": Route(
-            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"look":null}'
+            {"GET": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"look":null}',
+            timed=True,
         ),
-        "/v1/widget-config": Route({"GET": Credential.PUBLISHABLE}, widget=True),
+        "/v1/widget-config": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, timed=True
+        ),
         "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
         FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),
         "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),

@@ -48,7 +48,7 @@ from productrecs.entrypoints.http.schemas.problems import BodyError, validation_
 from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.visit import Header, Message, Scope, Send, Visit
-from productrecs.entrypoints.http.widget.config import answer_config
+from productrecs.entrypoints.http.widget.config import KEPT_SECONDS, answer_config
 from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
     answer,
@@ -222,7 +222,10 @@ class Gate:
             body = await _read_fast(context, caller.store, scope["path"], visit.query)
         if body is None:
             return False
-        await visit.reply(200, body, extra)
+        if scope["path"] == "/v1/widget-config":
+            await visit.reply_kept(body, KEPT_SECONDS)
+        else:
+            await visit.reply(200, body, extra)
         return True
 
     @property

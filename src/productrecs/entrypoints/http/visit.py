@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.errors import JSON, Answer, Asked, refusal
+from productrecs.entrypoints.http.kept import has_already, kept_for, tag_of
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.http.paths import address_of, plain_query
+from productrecs.entrypoints.http.version import HEADER as VERSION
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.authentication import Caller, Route
@@ -37,18 +39,20 @@ _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _OK: Final = 200
+_UNCHANGED: Final = 304
 _FIRST_FAILURE: Final = 300
 _SERVER_ERROR: Final = 500
-_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-    b"x-request-id: %b\r\ncache-control: no-store\r\n%b\r\n"
-)
+_ANY_PAGE: Final[Header] = (b"timing-allow-origin", b"*")
 
 
 def _lines(headers: Iterable[Header]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
+_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"x-request-id: %b\r\n" + _lines((VERSION, _NO_STORE)) + b"%b\r\n"
+)
 _OPEN_LINES: Final = _lines(OPEN)
 
 
@@ -144,6 +148,7 @@ class Visit:
         body: bytes,
         extra: Iterable[Header] = (),
         content_type: bytes = JSON,
+        cache: Header = _NO_STORE,
     ) -> None:
         """Answer with a JSON body (or none), unless an answer has begun."""
         if self.started:
@@ -152,13 +157,16 @@ class Visit:
         self.status = status
         if self.meter is not None and status < _FIRST_FAILURE:
             self.meter.count()
-        if status == _OK and self._answered_whole(body, extra):
+        if self.route is not None and self.route.timed:
+            extra = (*extra, *self._timing())
+        if status == _OK and cache is _NO_STORE and self._answered_whole(body, extra):
             return
         headers = [
             (b"content-type", content_type),
             (b"content-length", b"%d" % len(body)),
             (b"x-request-id", self._request_id),
-            _NO_STORE,
+            VERSION,
+            cache,
             *self.cors,
             *self.billing,
             *extra,
@@ -171,6 +179,22 @@ class Visit:
         await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
             _log.warning("a request was refused", extra=self.facts(status))
+
+    async def reply_kept(self, body: bytes, seconds: int) -> None:
+        """Answer with a body that the caller may keep so long, and then ask about."""
+        tag = tag_of(body)
+        named = self.headers.get(b"if-none-match")
+        is_there = has_already(named.decode("latin-1") if named else None, tag)
+        extra, cache = [(b"etag", tag.encode())], (b"cache-control", kept_for(seconds))
+        if is_there:
+            await self.reply(_UNCHANGED, b"", extra, cache=cache)
+        else:
+            await self.reply(_OK, body, extra, cache=cache)
+
+    def _timing(self) -> tuple[Header, Header]:
+        """Return how long the answer took here, for the browser's own tools."""
+        took = (time.monotonic() - self.started_at) * 1000
+        return (b"server-timing", b"total;dur=%.1f" % took), _ANY_PAGE
 
     def _answered_whole(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._gate.is_draining:
@@ -201,7 +225,10 @@ class Visit:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
-            added = [(b"x-request-id", self._request_id), *self.cors, *self.billing]
+            added = [(b"x-request-id", self._request_id), VERSION]
+            added += (*self.cors, *self.billing)
+            if self.route is not None and self.route.timed:
+                added += self._timing()
             if self.meter is not None and self.status < _FIRST_FAILURE:
                 self.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):

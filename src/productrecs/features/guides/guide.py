@@ -42,7 +42,7 @@ GUIDES: Final = (
     Guide(
         "catalog-files",
         "Catalog from a file",
-        "Exports of WooCommerce and Shopify, Google Merchant feeds, your own CSV.",
+        "Exports of WooCommerce, Shopify and Magento, Google feeds, any table.",
         _SEND,
     ),
     Guide(
@@ -165,6 +165,12 @@ GUIDES: Final = (
         "errors",
         "Errors and limits",
         "Every code, what it means, and what to do; every limit.",
+        _RUN,
+    ),
+    Guide(
+        "versions",
+        "Versions and changes",
+        "What stays as it is, how a change is told, and what changed.",
         _RUN,
     ),
     Guide(

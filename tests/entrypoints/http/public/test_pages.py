@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
+from productrecs.entrypoints.http.kept import has_already
 from productrecs.entrypoints.http.public.pages import (
     document,
-    has_already,
     page,
     wants_html,
 )

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.entrypoints.http.documentation import Responses, errors
-from productrecs.entrypoints.http.public.pages import FOR_EVER, has_already
+from productrecs.entrypoints.http.kept import has_already
+from productrecs.entrypoints.http.public.pages import FOR_EVER
 from productrecs.entrypoints.http.public.widgets import Domain, find_store_of
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.looks.repository import read_picture

@@ -1,7 +1,8 @@
 """How is a page for people sent: its frame, its safety headers, and when is it not sent?"""
 
-import hashlib
+import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from html import escape
 from importlib import resources
 from string import Template
@@ -12,11 +13,14 @@ from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.entrypoints.http.documentation import Responses
+from productrecs.entrypoints.http.kept import digest, has_already
 
 HTML: Final = "text/html; charset=utf-8"
 # Ask each time, and be told "unchanged": a page is never older than the program.
 REVALIDATE: Final = "no-cache"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
+_WORTH_PACKING: Final = 1_000  # bytes
+_GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
 _SAFE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "x-content-type-options": "nosniff",
@@ -40,15 +44,32 @@ def document(
     cache: str = REVALIDATE,
     vary: str | None = None,
 ) -> Response:
-    """Return a reply that a cache may keep; 304 without a body when the caller has it."""
+    """Return a reply that a cache may keep; 304 without a body when the caller has it.
+
+    From a kilobyte on it goes in gzip to whoever reads that.
+    """
     body = shown.encode() if isinstance(shown, str) else shown
-    tag = f'"{digest(body)}"'
+    is_large = len(body) >= _WORTH_PACKING
+    packed = is_large and "gzip" in request.headers.get("accept-encoding", "").lower()
+    tag = f'"{digest(body)}{"-gzip" if packed else ""}"'
     headers = {"etag": tag, "cache-control": cache, **_SAFE}
-    if vary:
-        headers["vary"] = vary
+    varies = [vary] if vary else []
+    if is_large:
+        varies.append("Accept-Encoding")
+    if varies:
+        headers["vary"] = ", ".join(varies)
     if has_already(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
+    if packed:
+        headers["content-encoding"] = "gzip"
+        body = _packed(body)
     return Response(body, media_type=kind, headers=headers)
+
+
+@lru_cache(maxsize=32)
+def _packed(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=_GZIP)
+    return packer.compress(body) + packer.flush()
 
 
 def page(
@@ -69,20 +90,6 @@ def page(
     reply = document(request, html, HTML, vary=vary)
     reply.headers["content-security-policy"] = policy
     return reply
-
-
-def digest(body: bytes) -> str:
-    """Return what tells one content from another."""
-    return hashlib.sha256(body).hexdigest()[:20]
-
-
-def has_already(sent: str | None, tag: str) -> bool:
-    """Return whether an If-None-Match names `tag`, weakly compared, or anything."""
-    if sent is None:
-        return False
-    return sent.strip() == "*" or tag in [
-        one.strip().removeprefix("W/") for one in sent.split(",")
-    ]
 
 
 def content(kind: str, description: str, example: str) -> Responses:

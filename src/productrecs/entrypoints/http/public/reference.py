@@ -12,13 +12,13 @@ from starlette.exceptions import HTTPException
 
 from productrecs.entrypoints.http.description import described_by
 from productrecs.entrypoints.http.documentation import errors, reply
+from productrecs.entrypoints.http.kept import digest
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.pages import (
     FOR_EVER,
     INTERACTIVE,
     REVALIDATE,
     content,
-    digest,
     document,
     page,
     read_asset,

@@ -14,7 +14,7 @@ from typing import Final
 
 from fastapi import Request, Response
 
-from productrecs.entrypoints.http.public.pages import has_already
+from productrecs.entrypoints.http.kept import has_already
 
 SCRIPT: Final = "text/javascript; charset=utf-8"
 HEADERS: Final = {

@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.documentation import (
     errors,
     reply,
 )
+from productrecs.entrypoints.http.kept import kept_reply
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.widgets.appearance import DEFAULT_TYPE
 from productrecs.features.widgets.config import WidgetConfig
@@ -25,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["widget"])
 
+KEPT_SECONDS: Final = 60
+"""How long a browser shows the look of a widget before it asks again."""
 _encode: Final = msgspec.json.Encoder().encode
 CONFIG_SCHEMA: Final[dict[str, Any]] = answers(
     type={"type": "string"},
@@ -75,7 +78,7 @@ async def declared_config(
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.shops.open(store)
     content = await answer_config(context, store, opened, type_, lang)
-    return Response(content, media_type="application/json")
+    return kept_reply(request, content, KEPT_SECONDS)
 
 
 async def answer_config(

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from productrecs.core.clock import iso
 from productrecs.entrypoints.http.authentication import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.documentation import errors, look_reply
+from productrecs.entrypoints.http.kept import kept_reply
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.looks.look import Hotspot, Look
@@ -47,9 +48,10 @@ async def declared_look(
     opened = await context.shops.open(store)
     look = opened.looks.newest.get(item_id)
     if look is None:
-        return Response(NOTHING, media_type="application/json")
+        return kept_reply(request, NOTHING, 0)
     told = _told(look, _image_url(request, store, look), opened, context.clock())
-    return Response(b'{"look":%b}' % _encode(told), media_type="application/json")
+    # Prices in it are those of this second, so a browser asks each time.
+    return kept_reply(request, b'{"look":%b}' % _encode(told), 0)
 
 
 def _told(look: Look, image_url: str, opened: OpenShop, now_ms: int) -> dict[str, Any]:
