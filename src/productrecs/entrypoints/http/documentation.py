@@ -16,6 +16,7 @@ _WORDS: Final = {
     402: "Not within the plan; `code` says whether it ended or its catalog is full.",
     403: "Not from a page of another origin.",
     404: "There is no such thing.",
+    409: "It contradicts an earlier call; `code` says which.",
     413: "The body is too large.",
     415: "The body is encoded, or of another type than is read here.",
     422: "The request does not fit its schema.",
@@ -81,6 +82,12 @@ def reply(
 ) -> Responses:
     """Return the documented reply of a route that succeeds with `status`."""
     return {status: {"description": description, "content": _json(schema, example)}}
+
+
+def unchanged() -> Responses:
+    """Return the documented reply to whoever has the present one already."""
+    words = "`If-None-Match` named the present reply; there is no body."
+    return {304: {"description": words}}
 
 
 def answers(**properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from productrecs.records.orders.uploads.upload import (
     UnknownUploadError,
 )
 from productrecs.records.pictures.decoding import PictureTooLargeError
+from productrecs.records.repeats.named import NameTakenError
 from productrecs.storage.index_files import DamagedFilesError
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
@@ -102,6 +103,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         UnknownPictureError: Answer(404, "picture_unknown"),
         UnknownBuildError: Answer(404, "build_unknown"),
         UnknownUploadError: Answer(404, "upload_unknown"),
+        NameTakenError: Answer(409, "idempotency_key_reused"),
         BodyTooLargeError: Answer(413, "body_too_large"),
         FileTooLargeError: Answer(413, "body_too_large"),
         PictureTooLargeError: Answer(413, "image_too_large"),

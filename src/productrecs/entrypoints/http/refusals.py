@@ -104,6 +104,11 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "this store has no upload of this id; POST /orders/upload gives one",
         ),
         "not_found": Shown("No such file", "there is no such file"),
+        "idempotency_key_reused": Shown(
+            "The same key with another body",
+            "this Idempotency-Key came with another body less than a day ago; give each "
+            "call a key of its own, and a retry the body that it had",
+        ),
         "body_too_large": Shown("Too large", "the body may be at most 1048576 bytes"),
         "image_too_large": Shown(
             "Over 10 MiB or 25 megapixels",

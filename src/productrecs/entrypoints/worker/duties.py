@@ -25,6 +25,7 @@ from productrecs.records.experiments.explorations import (
     KEPT_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
 from productrecs.records.experiments.repository import ExplorationRepository
+from productrecs.records.repeats.repository import NamedCallRepository
 from productrecs.records.searches.repository import KEPT_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -141,10 +142,12 @@ class StoreDuties:
         self._eraser.go_on(job.store_id, lambda: progress.stopping)
 
     def forget_receipts(self, job: Job, _progress: Progress) -> None:
-        """Forget the ids of events that may come again: they are older than a week."""
+        """Forget the ids of events a week old, and the names of calls a day old."""
         before = self._services.clock() - RETRY_WINDOW_MS
         with self._services.database.transaction() as transaction:
             EventRepository(transaction, job.store_id).forget_receipts(before)
+            now_ms = self._services.clock()
+            NamedCallRepository(transaction, job.store_id).forget(now_ms)
 
     def _store(self, job: Job) -> Store:
         self._accounts.refresh()  # the store may be a moment old

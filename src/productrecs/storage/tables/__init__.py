@@ -40,6 +40,7 @@ from productrecs.storage.tables.pictures import pictures
 from productrecs.storage.tables.privacy import erased_names, erasures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.ranking import rankers
+from productrecs.storage.tables.repeats import named_calls
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
 from productrecs.storage.tables.sightings import sightings
 from productrecs.storage.tables.uploads import uploads
@@ -69,6 +70,7 @@ __all__ = [
     "metadata",
     "metered_calls",
     "models",
+    "named_calls",
     "order_receipts",
     "outcome_days",
     "outcomes",

@@ -1,7 +1,7 @@
 """POST /v1/items and DELETE /v1/items/{item_id}: the catalog follows the merchant."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -20,6 +20,12 @@ from productrecs.entrypoints.http.documentation import (
     reply,
 )
 from productrecs.entrypoints.http.paths import item_in_path
+from productrecs.entrypoints.http.repeats import (
+    REPEATED,
+    IdempotencyKey,
+    named,
+    once,
+)
 from productrecs.entrypoints.http.schemas.items import ItemsPush, parse_items
 from productrecs.entrypoints.http.traffic import Count
 from productrecs.entrypoints.services import Services
@@ -75,35 +81,57 @@ CatalogChange = Callable[[StoreLog, int, int | None], Pushed | None]
         answers(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
         {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
-    | errors("too_many_items", 401, 402, "plan_limit_catalog", 413, 415, 422, 503),
+    | errors(
+        *("too_many_items", 401, 402, "plan_limit_catalog", "idempotency_key_reused"),
+        *(413, 415, 422, 503),
+    ),
     openapi_extra=body(ItemsPush, _EXAMPLES),
     response_class=Response,
 )
-async def push_items(request: Request) -> Response:
+async def push_items(
+    request: Request, *, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Store up to 1000 items; fields that an item does not carry keep their values.
 
     New ids are created, known ones updated, all of them or none. `null` returns a field to
     its default. Every reply shows it within a second. New ids count for the plan's catalog
     limit: a push that would pass it is refused whole. Updates always pass.
+
+    A retry with the `Idempotency-Key` and the body of a call of the last day changes
+    nothing and gets its reply again, with `Idempotent-Replayed: true`.
     """
     exchange: Exchange = request.scope["productrecs"]
     data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     patches = await _read(data)
-    pushed = await _change(
-        exchange, lambda log, now_ms, limit: push(log, patches, now_ms, limit)
-    )
+    call = named("items", idempotency_key, data)
+    repeated = False
+
+    def change(log: StoreLog, now_ms: int, limit: int | None) -> Pushed:
+        nonlocal repeated
+        pushed, repeated = once(
+            log, call, now_ms, lambda: push(log, patches, now_ms, limit), Pushed
+        )
+        return pushed
+
+    pushed = await _change(exchange, change)
     if pushed is None:
         message = "a push always tells what it did"
         raise RuntimeError(message)
+    if repeated:
+        return _told(pushed, REPEATED)
     exchange.context.traffic.add(Count.ITEMS_CREATED, pushed.created)
     exchange.context.traffic.add(Count.ITEMS_UPDATED, pushed.updated)
+    return _told(pushed)
+
+
+def _told(pushed: Pushed, headers: Mapping[str, str] | None = None) -> Response:
     content = {
         "ok": True,
         "created": pushed.created,
         "updated": pushed.updated,
         "total": pushed.total,
     }
-    return Response(_encode(content), media_type="application/json")
+    return Response(_encode(content), media_type="application/json", headers=headers)
 
 
 @router.delete(

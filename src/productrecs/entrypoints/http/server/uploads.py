@@ -14,6 +14,7 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import check_headers
 from productrecs.entrypoints.http.documentation import answers, errors, reply
 from productrecs.entrypoints.http.multipart import FIELDS_LIMIT, Form, body_chunks
+from productrecs.entrypoints.http.repeats import REPEATED, IdempotencyKey, once
 from productrecs.entrypoints.services import Services
 from productrecs.records.orders.csv_format import HISTORY, CsvFormat
 from productrecs.records.orders.uploads.files import (
@@ -32,6 +33,7 @@ from productrecs.records.orders.uploads.upload import (
     is_upload_id,
     new_upload_id,
 )
+from productrecs.records.repeats.named import Named
 from productrecs.storage.group_commit import Work
 from productrecs.storage.store_log import StoreLog
 
@@ -85,7 +87,7 @@ _TOLD: Final = reply(
 )
 _REFUSALS: Final = errors(
     *("missing_columns", "upload_stalled", 401, 402, 413, 415, "not_a_form", 422),
-    *("too_many_uploads", 503),
+    *("too_many_uploads", "idempotency_key_reused", 503),
 )
 _FORM: Final[dict[str, Any]] = {
     "requestBody": {
@@ -125,11 +127,14 @@ _FORM: Final[dict[str, Any]] = {
     openapi_extra=_FORM,
     response_class=Response,
 )
-async def upload_orders(request: Request) -> Response:
+async def upload_orders(
+    request: Request, *, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Take a CSV of past orders; `GET /orders/upload/{upload_id}` tells how it goes.
 
     Rows are overwritten by later ones of the same order and item, in this file and in
-    files uploaded later; what a file does not carry stays as it is stored.
+    files uploaded later; what a file does not carry stays as it is stored. A retry with the
+    `Idempotency-Key` and the file of a call of the last day is told of that upload again.
     """
     exchange: Exchange = request.scope["productrecs"]
     headers = request.scope["headers"]
@@ -146,9 +151,17 @@ async def upload_orders(request: Request) -> Response:
         await aside(file.write, form.take())
         written: CsvFormat = await aside(file.seal)
         new = NewUpload(upload_id, written, context.clock())
-        await context.writer.submit(context.write_uploads, store_id, new, alone=True)
-    content = {"upload_id": upload_id, "status": UploadStatus.QUEUED}
-    return Response(_encode(content), 202, media_type="application/json")
+        call = None
+        if idempotency_key is not None:
+            call = Named("uploads", idempotency_key, written.digest)
+        queued: str = await context.writer.submit(
+            context.write_uploads, store_id, (new, call), alone=True
+        )
+        if queued != upload_id:
+            await aside(file.discard)  # it came before
+    content = {"upload_id": queued, "status": UploadStatus.QUEUED}
+    headers = None if queued == upload_id else REPEATED
+    return Response(_encode(content), 202, headers, media_type="application/json")
 
 
 @router.get(
@@ -192,13 +205,25 @@ class UploadWriting:
         self._services = services
 
     def __call__(
-        self, work: Work, key: Hashable, payloads: Sequence[NewUpload]
+        self,
+        work: Work,
+        key: Hashable,
+        payloads: Sequence[tuple[NewUpload, Named | None]],
     ) -> Sequence[str]:
-        """Write the uploads of the store whose id is `key`; return their ids."""
+        """Write the uploads of the store whose id is `key`; return their ids.
+
+        One that came before, by its name, is not written, and has the first one's id.
+        """
         log = StoreLog(work.database, work.connection, StoreId(str(key)))
-        for new in payloads:
+        return [self._write(log, new, call) for new, call in payloads]
+
+    def _write(self, log: StoreLog, new: NewUpload, call: Named | None) -> str:
+        def write() -> str:
             submit(log, self._services.queue, new)
-        return [new.upload_id for new in payloads]
+            return new.upload_id
+
+        upload_id, _ = once(log, call, self._services.clock(), write, str)
+        return upload_id
 
 
 class _Aside:

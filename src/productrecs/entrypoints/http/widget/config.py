@@ -13,6 +13,7 @@ from productrecs.entrypoints.http.documentation import (
     answers,
     errors,
     reply,
+    unchanged,
 )
 from productrecs.entrypoints.http.kept import kept_reply
 from productrecs.entrypoints.http.shops import OpenShop
@@ -48,6 +49,7 @@ _EXAMPLE: Final = {
     operation_id="widget_config",
     summary="Tell how a widget should look",
     responses=reply("Every setting, defaults included.", CONFIG_SCHEMA, _EXAMPLE)
+    | unchanged()
     | errors(401, 422, 503),
     response_class=Response,
 )

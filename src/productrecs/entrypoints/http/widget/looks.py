@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.entrypoints.http.authentication import LOOK_PICTURE_PATH
-from productrecs.entrypoints.http.documentation import errors, look_reply
+from productrecs.entrypoints.http.documentation import errors, look_reply, unchanged
 from productrecs.entrypoints.http.kept import kept_reply
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.shops import OpenShop
@@ -28,7 +28,7 @@ _encode: Final = msgspec.json.Encoder().encode
     "/v1/looks",
     operation_id="look",
     summary="Show the look that stands on a product's page",
-    responses=look_reply() | errors(401, 422, 503),
+    responses=look_reply() | unchanged() | errors(401, 422, 503),
     response_class=Response,
 )
 async def declared_look(

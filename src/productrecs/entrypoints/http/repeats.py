@@ -1,0 +1,60 @@
+"""Did this call come before, under the name that its caller gave it?"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+from fastapi import Header
+
+from productrecs.records.repeats.named import Named
+from productrecs.records.repeats.repository import NamedCallRepository
+from productrecs.storage.store_log import StoreLog
+
+LONGEST: Final = 255
+REPEATED: Final = {"idempotent-replayed": "true"}
+"""What a reply says that only repeats an earlier one."""
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=LONGEST,
+        description="A name of your choice for this call, good for a day: a retry with the "
+        "same name and body changes nothing and gets the first reply.",
+        examples=["push-2026-11-22-0001"],
+    ),
+]
+_Result = TypeVar("_Result")
+
+
+def named(what: str, key: str | None, body: bytes) -> Named | None:
+    """Return what a call is known by; None when its caller gave it no name."""
+    if key is None:
+        return None
+    return Named(what, key, hashlib.sha256(body).hexdigest())
+
+
+def once(
+    log: StoreLog,
+    call: Named | None,
+    now_ms: int,
+    carry_out: Callable[[], _Result],
+    kind: type[_Result],
+) -> tuple[_Result, bool]:
+    """Return what a call comes to, and whether it was carried out before and not now.
+
+    Raises:
+        NameTakenError: when its name came with another body.
+    """
+    if call is None:
+        return carry_out(), False
+    log.take(0)  # locks the store's head: of two retries at once one waits for the other
+    repository = NamedCallRepository(log.transaction, log.store_id)
+    told = repository.answer(call, now_ms)
+    if told is not None:
+        return msgspec.json.decode(told, type=kind), True
+    result = carry_out()
+    repository.keep(call, msgspec.json.encode(result).decode(), now_ms)
+    return result, False

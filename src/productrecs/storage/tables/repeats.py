@@ -1,0 +1,17 @@
+"""Where it is kept which calls were carried out under a name of their caller's."""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+# For a day: a retry is told what the first call was answered.
+named_calls = sa.Table(
+    "named_calls",
+    metadata,
+    store_id_column(),
+    sa.Column("what", sa.String(16), primary_key=True),  # items, uploads
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),  # of the body
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("stored_at", sa.BigInteger, nullable=False),
+)

@@ -1,0 +1,126 @@
+"""A call that comes again under its name is carried out once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.entrypoints.http.repeats import named, once
+from productrecs.records.repeats.named import NameTakenError
+from productrecs.records.repeats.repository import NamedCallRepository
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import named_calls
+from productrecs.tenancy.accounts.registration import Registration, register
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from tests.support.service import Merchant, Reply
+
+
+def push(merchant: Merchant, *ids: str, name: str | None = "push-1") -> Reply:
+    body = json.dumps({"items": [{"id": one} for one in ids]}).encode()
+    headers = merchant.server | ({"idempotency-key": name} if name is not None else {})
+    return merchant.client.ask("POST", "/v1/items", body, headers)
+
+
+def upload(merchant: Merchant, rows: str, name: str) -> Reply:
+    head = '--x\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    body = f"{head}order_id,item_id\n{rows}\r\n--x--\r\n".encode()
+    headers = merchant.server | {
+        "idempotency-key": name,
+        "content-type": "multipart/form-data; boundary=x",
+    }
+    return merchant.client.ask("POST", "/orders/upload", body, headers)
+
+
+def test_a_push_that_comes_again_gets_its_first_reply(merchant: Merchant) -> None:
+    first, again = push(merchant, "a", "b"), push(merchant, "a", "b")
+    without = push(merchant, "a", "b", name=None)
+
+    assert first.json == {"ok": True, "created": 2, "updated": 0, "total": 2}
+    assert (again.json, again.header("idempotent-replayed")) == (first.json, "true")
+    assert first.header("idempotent-replayed") is None
+    assert without.json == {"ok": True, "created": 0, "updated": 2, "total": 2}
+
+
+def test_a_name_with_another_body_is_refused_and_nothing_done(merchant: Merchant) -> None:
+    push(merchant, "a")
+
+    refused = push(merchant, "b")
+
+    assert (refused.status, refused.json["code"]) == (409, "idempotency_key_reused")
+    assert push(merchant, "c", name=None).json["total"] == 2  # a and c
+
+
+def test_a_refused_push_may_be_mended_under_its_name(merchant: Merchant) -> None:
+    assert push(merchant, "a" * 256).status == 422
+    assert push(merchant, "a").status == 200
+
+
+@pytest.mark.parametrize("name", ["", "n" * 256])
+def test_a_name_has_its_length(merchant: Merchant, name: str) -> None:
+    refused = push(merchant, "a", name=name)
+
+    assert refused.status == 422
+    assert refused.json["detail"][0]["loc"] == ["header", "Idempotency-Key"]
+
+
+def test_an_upload_that_comes_again_is_the_same(merchant: Merchant) -> None:
+    first, again = upload(merchant, "A,a\n", "u-1"), upload(merchant, "A,a\n", "u-1")
+    other = upload(merchant, "B,b\n", "u-1")
+    further = upload(merchant, "A,a\n", "u-2")
+
+    assert (first.status, again.status, other.status) == (202, 202, 409)
+    assert again.json["upload_id"] == first.json["upload_id"]
+    assert again.header("idempotent-replayed") == "true"
+    assert further.json["upload_id"] != first.json["upload_id"]
+
+
+def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
+    store, _ = register(database, Registration("shop.example"), lambda: 1)
+    call, done, told = named("items", "n", b"body"), list[int](), list[tuple[int, bool]]()
+
+    def retry() -> None:
+        with database.transaction() as transaction:
+            log = StoreLog(database, transaction, store.store_id)
+            told.append(once(log, call, 5, lambda: done.append(1) or len(done), int))
+
+    retries = [threading.Thread(target=retry) for _ in range(6)]
+    for one in retries:
+        one.start()
+    for one in retries:
+        one.join()
+
+    assert done == [1]
+    assert sorted(told) == [(1, False), *[(1, True)] * 5]
+
+
+def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
+    store, _ = register(database, Registration("shop.example"), lambda: 1)
+    other, _ = register(database, Registration("other.example"), lambda: 1)
+    call, changed = named("items", "n", b"body"), named("items", "n", b"other")
+    assert call is not None
+    assert changed is not None
+
+    def repository(transaction: sa.Connection, store_id: StoreId) -> NamedCallRepository:
+        return NamedCallRepository(transaction, store_id)
+
+    with database.transaction() as transaction:
+        own = repository(transaction, store.store_id)
+        own.keep(call, "1", 10)
+        assert own.answer(call, 9 + DAY_MS) == "1"
+        assert own.answer(call, 10 + DAY_MS) is None
+        assert repository(transaction, other.store_id).answer(changed, 11) is None
+        with pytest.raises(NameTakenError):
+            own.answer(changed, 11)
+        own.keep(changed, "2", 10 + DAY_MS)
+        assert own.answer(changed, 11 + DAY_MS) == "2"
+        own.forget(10 + 2 * DAY_MS)
+        query = sa.select(sa.func.count()).select_from(named_calls)
+        assert transaction.execute(query).scalar() == 0
