@@ -36,6 +36,7 @@ from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledE
 from productrecs.entrypoints.http.origins import ForeignOriginError
 from productrecs.entrypoints.http.paths import BadPathError, UnknownBuildError
 from productrecs.entrypoints.http.pressure import TooMuchAtOnceError
+from productrecs.entrypoints.http.rates import TooManyRequestsError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
 from productrecs.features.guides.library import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
@@ -109,6 +110,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         PictureTooLargeError: Answer(413, "image_too_large"),
         EncodedBodyError: Answer(415, "body_encoded"),
         NotAFormError: Answer(415, "not_a_form"),
+        TooManyRequestsError: Answer(429, "too_many_requests"),
         TooManyUploadsError: Answer(429, "too_many_uploads"),
         QueueFullError: OVERLOADED,
         TooMuchAtOnceError: OVERLOADED,

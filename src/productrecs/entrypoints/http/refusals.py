@@ -122,6 +122,10 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "No form",
             "send the file as multipart/form-data, in a part named 'file'",
         ),
+        "too_many_requests": Shown(
+            "Too often from one address",
+            "more than 600 calls came from this address at once; it may send 10 a second",
+        ),
         "too_many_uploads": Shown(
             "Twenty wait already",
             "20 uploads of this store wait or run; send this one when they are done",
