@@ -161,9 +161,9 @@ class Visit:
             extra = (*extra, *self._timing())
         if status == _OK and cache is _NO_STORE and self._answered_whole(body, extra):
             return
+        about = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
         headers = [
-            (b"content-type", content_type),
-            (b"content-length", b"%d" % len(body)),
+            *(() if status == _UNCHANGED else about),  # it would tell of another body
             (b"x-request-id", self._request_id),
             VERSION,
             cache,
