@@ -86,10 +86,14 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     store, _ = register(database, Registration("shop.example"), lambda: 1)
     call, done, told = named("items", "n", b"body"), list[int](), list[tuple[int, bool]]()
 
+    def carry_out() -> int:
+        done.append(1)
+        return len(done)
+
     def retry() -> None:
         with database.transaction() as transaction:
             log = StoreLog(database, transaction, store.store_id)
-            told.append(once(log, call, 5, lambda: done.append(1) or len(done), int))
+            told.append(once(log, call, 5, carry_out, int))
 
     retries = [threading.Thread(target=retry) for _ in range(6)]
     for one in retries:
