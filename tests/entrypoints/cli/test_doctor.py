@@ -286,7 +286,10 @@ def test_an_address_that_leads_elsewhere_or_nowhere(
     assert "PRODUCTRECS_BASE_URL" in nobody
 
 
-def add_job(services: Services, state: str, run_at: int) -> None:
+def add_job(
+    services: Services, state: str, run_at: int, created_at: int | None = None
+) -> None:
+    made_at = min(run_at, system_ms()) if created_at is None else created_at
     with services.database.transaction() as transaction:
         row = {
             "store_id": "*",
@@ -298,7 +301,7 @@ def add_job(services: Services, state: str, run_at: int) -> None:
             "attempts": 5,
             "run_at": run_at,
             "error": "the model is too small",
-            "created_at": run_at,
+            "created_at": made_at,
         }
         transaction.execute(sa.insert(jobs).values(row))
 
@@ -357,7 +360,7 @@ def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
 
 @BOTH
 def test_a_clock_that_was_set_back(shell: CommandLine, services: Services) -> None:
-    add_job(services, "done", system_ms() + DAY_MS)
+    add_job(services, "done", system_ms(), created_at=system_ms() + DAY_MS)
 
     (found,) = wrongs(shell)
 
