@@ -266,11 +266,16 @@ def test_a_look_is_gone_through_by_keys_and_a_photo_is_taken_apart(
 def test_a_shop_whose_service_script_does_not_come_is_whole(
     page: Page, shop: Service
 ) -> None:
+    page.set_viewport_size({"width": 375, "height": 2_000})
     page.route("**/widget/**", lambda route: route.abort())
 
     page.goto(address(shop, f"/demo/product/{TENT}"))
     gaps = page.locator(".band:has(product-recs)")
 
+    expect(gaps.last).to_be_hidden(timeout=WAIT_MS)
+    expect(gaps.first).to_be_visible()  # empty, until nobody sees it move
+    assert page.evaluate(MOVED) == []
+    page.set_viewport_size({"width": 375, "height": 700})
     expect(gaps.first).to_be_hidden(timeout=WAIT_MS)
     page.locator("form[data-add] button").click()
     expect(page.locator("#count")).to_have_text("1")

@@ -333,14 +333,16 @@ def test_far_below_nothing_is_asked_for(page: Page, front: Storefront) -> None:
     assert before == []
 
 
+@pytest.mark.parametrize("drawn", ["{}", "<template shadowrootmode=open>{}</template>"])
 def test_cards_of_the_shops_own_server_stay_and_are_told(
-    page: Page, front: Storefront
+    page: Page, front: Storefront, drawn: str
 ) -> None:
     cards = "".join(
         f"<li data-id=p{n} data-source=buy><a href=/p/{n}>Product {n}</a></li>"
         for n in (3, 5)
     )
-    element = f"<product-recs data-ssr data-item-id=p0><ul>{cards}</ul></product-recs>"
+    inner = drawn.format(f"<ul>{cards}</ul>")
+    element = f"<product-recs data-ssr data-item-id=p0>{inner}</product-recs>"
     page.goto(front.page("/", element))
     eventually(lambda: front.events("rec-impression"), 20)
 

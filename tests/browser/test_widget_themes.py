@@ -126,6 +126,33 @@ def test_a_theme_that_the_merchant_chose_holds_on_any_page(
     expect(title).to_have_css("color", "rgb(1, 2, 3)")
 
 
+@pytest.mark.parametrize("layout", ["carousel", "list"])
+def test_products_bear_the_merchants_words_for_their_source(
+    page: Page, front: Storefront, layout: str
+) -> None:
+    change = {"settings": {"badges": {"buy": "Often together"}, "layout": layout}}
+    client, account = front.service.client(), front.merchant.server
+    target, body = "/integration/widget-config?type=marked", json.dumps(change).encode()
+    assert client.ask("PUT", target, body, account).status == 200
+    css = "<style>product-recs::part(badge) { color: rgb(1, 2, 3) }</style>"
+    element = "<product-recs data-type=marked data-item-id=p0></product-recs>"
+    with page.expect_response("**/v1/recommendations*") as asked:
+        page.goto(front.page("/", element, head=css))
+    expect(page.locator(LINK)).to_have_count(8)
+
+    cards = asked.value.json()["recommendations"]
+    wanted = {one["id"] for one in cards if one["source"] == "buy"}
+    marked = page.locator("product-recs >> li", has_text="Often together")
+    assert set(marked.evaluate_all("all => all.map(a => a.dataset.id)")) == wanted
+    assert 0 < len(wanted) < len(cards)
+    badge = marked.first.locator("[part=badge]")
+    expect(badge).to_have_css("color", "rgb(1, 2, 3)")
+    inside = "one => [one, one.closest('a').querySelector('.image')].map(a => {\n"
+    inside += "  const { left, right } = a.getBoundingClientRect(); return [left, right] })"
+    (left, right), (start, end) = badge.evaluate(inside)
+    assert (start < left < right < end) is (layout == "carousel")  # else beside it
+
+
 def styled(*rules: str) -> str:
     return f"{PLACE}<style>{' '.join(rules)}</style>"
 

@@ -39,7 +39,7 @@ export function priceOf({ price }: Product, look: Look): string {
 export function linkOf(
   product: Product,
   look: Look,
-  ...more: Node[]
+  badge = look.badges?.[product.source],
 ): HTMLAnchorElement {
   const price = priceOf(product, look);
   return draw(
@@ -54,7 +54,7 @@ export function linkOf(
     draw(
       "span",
       { class: "text" },
-      ...more,
+      badge && draw("small", "badge", badge),
       draw("span", "title", product.title),
       price && draw("span", "price", price),
     ),

@@ -30,6 +30,8 @@ export interface Look {
   readonly show_add_to_cart: boolean;
   readonly open_in_new_tab: boolean;
   readonly strings: Words;
+  /** Words that products of a source bear, by the name of the source. */
+  readonly badges?: Readonly<Record<string, string>>;
   /** Rules of the merchant's own, for the widget; for the whole page where not `scoped`. */
   readonly css: string | null;
   readonly scoped: boolean;

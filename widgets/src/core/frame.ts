@@ -22,10 +22,10 @@ export function frame(host: HTMLElement, look: Look, css: string, content: HTMLE
     radius: `${look.corner_radius}px`,
     ratio: look.image_ratio,
     fit: look.image_fit,
-    accent: look.accent_color ?? "",
+    accent: look.accent_color,
   };
   for (const [name, value] of Object.entries(set)) {
-    if (value !== "") content.style.setProperty(`--c-${name}`, `${value}`);
+    content.style.setProperty(`--c-${name}`, value as string | null); // null: not set
   }
   root.replaceChildren(content);
 }

@@ -31,9 +31,10 @@ export abstract class NearElement extends HTMLElement {
 
   connectedCallback(): void {
     this.core_.attempt(() => {
+      const isDrawn = this.shadowRoot && this.dataset.ssr !== undefined; // by the shop's server
       if (!this.shadowRoot) this.attachShadow({ mode: "open" });
       if (this.querySelector(OWN)) showChildren(this);
-      else this.reserve_();
+      else if (!isDrawn) this.reserve_();
       this.refresh_();
     });
   }

@@ -1,7 +1,12 @@
 // How does a photo get to the service? Shrunk in the browser, without what else its file tells.
 
+import type { Words } from "./config";
 import { patience } from "./patience";
 import { type Reply, replyOf } from "./reading";
+
+/** The outline of a camera, for `icon`. */
+export const CAMERA =
+  "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
 
 const LONGEST_SIDE = 1024;
 const MOST_BYTES = 380_000;
@@ -37,6 +42,11 @@ export function send(address: string, fields: object, signal: AbortSignal): Prom
     credentials: "omit",
     signal: stop.signal,
   }).then(replyOf);
+}
+
+/** Returns what may be done with a photo: nobody drops one with a finger. */
+export function hintOf(words: Words): string {
+  return matchMedia("(pointer: coarse)").matches ? words.photo_kept : words.photo_hint;
 }
 
 /** Calls `taken` with each picture that is chosen, dropped on or pasted into the elements. */

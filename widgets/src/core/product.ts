@@ -15,23 +15,26 @@ export function productsOf(list: unknown): Product[] {
 }
 
 export function productOf(one: any): Product | null {
-  if (!one || typeof one.id !== "string" || !one.id) return null;
+  const id = textOf(one?.id);
+  if (!id) return null;
   return {
-    id: one.id,
-    title: typeof one.title === "string" && one.title ? one.title : one.id,
+    id,
+    title: textOf(one.title) || id,
     price: Number.isFinite(one.price) ? one.price : null,
     image: webAddress(one.image_url),
     url: webAddress(one.product_url),
-    source: typeof one.source === "string" ? one.source : "",
+    source: textOf(one.source),
   };
 }
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
 /** Returns an address that a page may lead to or show: http, https, or relative. */
 export function webAddress(value: unknown): string | null {
-  if (typeof value !== "string" || !value) return null;
+  if (!textOf(value)) return null;
   try {
-    const { protocol, href } = new URL(value, document.baseURI);
-    return protocol === "http:" || protocol === "https:" ? href : null;
+    const { href } = new URL(textOf(value), document.baseURI);
+    return /^https?:/.test(href) ? href : null;
   } catch {
     return null;
   }

@@ -53,14 +53,14 @@ export async function replyOf(got: Response): Promise<Reply> {
   return { body: await got.json(), headers: got.headers };
 }
 
-/** Returns `path` with those parameters that have a value. */
+/** Returns `path` with those parameters that have a value; none means 0 by it. */
 export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
 ): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
-    if (value !== "" && value != null && value !== false) query.set(name, `${value}`);
+    if (value) query.set(name, `${value}`);
   }
   return `${path}?${query}`;
 }

@@ -5,14 +5,13 @@ import type { Core } from "../core/core";
 import { draw, icon } from "../core/drawing";
 import { frame } from "../core/frame";
 import { NearElement, type Place } from "../core/near";
-import { send, shrink, takePhotos } from "../core/photo";
+import { CAMERA, hintOf, send, shrink, takePhotos } from "../core/photo";
 import { read, withQuery } from "../core/reading";
 import styles from "./look.css";
 import { type Picture, pictureOf, spotsOf } from "./reply";
 import { drawStage } from "./stage";
 
 const TYPE = "look";
-const CAMERA = "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductLookElement extends NearElement {
@@ -82,7 +81,7 @@ export function elementOf(core: Core): CustomElementConstructor {
     private upload_(look: Look, place: Place, signal: AbortSignal): HTMLElement[] {
       const { strings } = look;
       const name = draw("b", {}, strings.upload);
-      const hint = draw("small", {}, strings.photo_hint);
+      const hint = draw("small", {}, hintOf(strings));
       const text = draw("span", { role: "status" }, name, hint);
       const button = draw("button", { class: "pick", type: "button" }, icon(CAMERA), text);
       const chooser = draw("input", { type: "file", accept: "image/*", hidden: "" });
@@ -109,7 +108,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           this.scrollIntoView({ block: "nearest" });
           this.say_("loaded", { type: TYPE, look: picture });
         } catch {
-          if (!signal.aborted) say(strings.photo_failed, strings.photo_hint, false);
+          if (!signal.aborted) say(strings.photo_failed, hintOf(strings), false);
         }
       };
       button.addEventListener("click", () => chooser.click());

@@ -31,8 +31,7 @@ export function drawBundle(
     button.disabled = !chosen.size;
   };
   if (own) {
-    const mine = draw("small", { class: "mine" }, words.this_item);
-    list.prepend(draw("li", "card", linkOf(own, look, mine)));
+    list.prepend(draw("li", "card", linkOf(own, look, words.this_item)));
   }
   [...list.children].forEach((card, index) => {
     const product = all[index]!;

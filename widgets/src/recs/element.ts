@@ -61,7 +61,10 @@ export function elementOf(core: Core): CustomElementConstructor {
 
     /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */
     private adopt_(request: Request): void {
-      const cards = [...this.querySelectorAll<HTMLElement>("[data-id]")];
+      // Among its children, or in a shadow tree that the page declared.
+      const cards = [this, this.shadowRoot!].flatMap((tree) => [
+        ...tree.querySelectorAll<HTMLElement>("[data-id]:not([data-id=''])"),
+      ]);
       const products = productsOf(cards.map(({ dataset }) => dataset));
       const places = new Map<Element, number>();
       cards.forEach((card, at) => {

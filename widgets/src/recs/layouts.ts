@@ -26,8 +26,9 @@ export interface Drawn {
   readonly cards: ReadonlyMap<Element, number>;
 }
 
-const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: "fbt" };
 const CAROUSEL = "carousel";
+const BUNDLE = "rows fbt";
+const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: BUNDLE };
 const BLANK = "\u00a0";
 const NOTHING: Product = { id: "", title: BLANK, price: null, image: null, url: null, source: "" };
 
@@ -42,12 +43,12 @@ export function drawList(
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
   const cards = new Map<Element, number>();
   products.forEach((product, index) => {
-    cards.set(cardOf(product, index + 1, look, told, layout === "fbt"), index);
+    cards.set(cardOf(product, index + 1, look, told, layout === BUNDLE), index);
   });
   const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards.keys());
   const isCarousel = layout === CAROUSEL;
   const nav = isCarousel ? arrows(list, look.strings) : null;
-  const body = layout === "fbt" ? drawBundle(list, products, own, look, told) : list;
+  const body = layout === BUNDLE ? drawBundle(list, products, own, look, told) : list;
   const content = section(layout, look.title || look.strings.label, headOf(look, level, nav), body);
   if (isCarousel) content.setAttribute("aria-roledescription", "carousel");
   return { content, cards };
@@ -56,7 +57,7 @@ export function drawList(
 /** The same boxes before the answer, so that nothing moves when it comes. */
 export function drawWaiting(look: Look, level: number, template: Template): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
-  const isBundle = layout === "fbt";
+  const isBundle = layout === BUNDLE;
   const most = isBundle ? ADD_ONS : layout === CAROUSEL ? look.columns : MOST;
   const length = Math.min(look.num, most) + (isBundle ? 1 : 0);
   const cards = Array.from({ length }, () =>

@@ -7,7 +7,7 @@ import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
 import { style } from "../core/drawing";
 import { languageOf, localeOf } from "../core/money";
-import { send, shrink, takePhotos } from "../core/photo";
+import { hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { allOption, productOption, wordsOption } from "./options";
@@ -118,7 +118,7 @@ export class SearchBox {
     if (!this.look_) {
       style(document, styles, look.css);
       this.panel_.list.ariaLabel = this.panel_.element.ariaLabel = look.strings.label;
-      this.panel_.sayPhoto(look.strings.photo, hintOf(look));
+      this.panel_.sayPhoto(look.strings.photo, hintOf(look.strings));
       if (look.theme !== "auto") this.panel_.element.style.colorScheme = look.theme;
     }
     return (this.look_ = { ...look, locale: localeOf(lang, look.locale) });
@@ -245,8 +245,8 @@ export class SearchBox {
         panel.sayPhoto(strings.photo, strings.photo_kept);
         this.finish_(null);
       } catch {
-        if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(look));
-        panel.sayPhoto(strings.photo_failed, hintOf(look));
+        if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(look.strings));
+        panel.sayPhoto(strings.photo_failed, hintOf(look.strings));
         panel.status.textContent = strings.photo_failed;
       }
     } catch {
@@ -344,9 +344,5 @@ export class SearchBox {
     this.core_.track("search-pref", fields, this.key_);
   }
 }
-
-/** What may be done with a photo: nobody drops one with a finger. */
-const hintOf = ({ strings }: Look): string =>
-  matchMedia("(pointer: coarse)").matches ? strings.photo_kept : strings.photo_hint;
 
 const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");

@@ -4,8 +4,8 @@
 // its options by their ids.
 
 import { draw, icon } from "../core/drawing";
+import { CAMERA } from "../core/photo";
 
-const CAMERA = "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
 const LEAST_WIDTH = 440;
 const EDGE = 8;
 

@@ -159,6 +159,14 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         default=False,
     ),
     WidgetSetting(
+        "badges",
+        Kind.TEXTS,
+        "what products of a source bear on their picture, by the source of the reply: "
+        '`{"trending": "Popular"}`',
+        {},
+        most=40,
+    ),
+    WidgetSetting(
         "strings",
         Kind.TEXTS,
         "other words for the widget's own, by name; `/v1/widget-config` tells them all",
