@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import watched
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -167,6 +168,7 @@ def test_a_page_with_a_strict_policy_shows_them_all(page: Page, front: Storefron
     scripts = f"{front.script()}</script>"
     front.pages.pages["/"] = front.pages.pages["/"].replace("</head>", f"{scripts}</head>")
     watch = watched(page)
+    before = set(page.evaluate("Object.keys(window)"))
     front.pages.headers = {"content-security-policy": policy}
     page.goto(address)
     expect(page.locator(LINK)).to_have_count(4)
@@ -175,7 +177,29 @@ def test_a_page_with_a_strict_policy_shows_them_all(page: Page, front: Storefron
     expect(page.locator(".pr-search")).to_have_css("position", "absolute")
     front.pages.headers = {}
 
+    assert set(page.evaluate("Object.keys(window)")) - before == {"ProductRecs"}
     assert [one for one in watch.complaints if "icon" not in one] == []
+
+
+MOST_OF_A_CLOSING_PAGE = 65_536  # bytes that browsers let it have under way (Fetch)
+MANY = """() => {
+  const note = "x".repeat(2000);
+  for (let n = 0; n < 100; n++) ProductRecs.track("add-to-cart", {item_id: `p${n}`, note});
+}"""
+
+
+def test_a_long_queue_leaves_in_pieces_that_a_closing_page_may_send(
+    page: Page, front: Storefront
+) -> None:
+    page.goto(front.page("/", ""))
+    page.wait_for_function("!!window.ProductRecs?.core")
+    page.evaluate(MANY)
+    page.goto(front.page("/next", ""))
+
+    eventually(lambda: len(front.events()) == 100, 30)
+    sizes = [len(one.body) for one in front.relay.seen if one.method == "POST"]
+    assert max(sizes) <= MOST_OF_A_CLOSING_PAGE
+    assert len(sizes) >= 4
 
 
 # -------------------------------------------------------------------- as if nothing were

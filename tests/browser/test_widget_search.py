@@ -216,6 +216,36 @@ def test_letters_that_are_still_composed_ask_nothing(page: Page, front: Storefro
     assert before == []
 
 
+@pytest.mark.parametrize(("width", "most"), [(1280, 8), (375, 6)])
+def test_a_list_is_as_long_as_a_screen_takes(
+    page: Page, front: Storefront, width: int, most: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.locator(BOX).click()
+    expect(page.locator(OPTION).first).to_be_visible()
+
+    assert [one["num"] for one in front.asked("/v1/search")] == [str(most)]
+    assert page.locator(OPTION).count() <= most
+    hidden = "one => one.scrollHeight - one.clientHeight"
+    assert width == 375 or page.locator(".pr-search").evaluate(hidden) <= 0
+
+
+def test_results_that_mean_harm_are_text(page: Page) -> None:
+    harm = "<img src=x onerror='window.hacked=1'>"
+    result = {"id": "h", "title": harm, "product_url": "javascript:window.hacked=1"}
+    marked = {**result, "id": "i", "highlight": {"title": f"<mark>{harm}</mark>{harm}"}}
+    body = {"results": [result, marked], "suggestions": [harm, 7]}
+    headers = {"access-control-allow-origin": "*"}
+    page.route("**/v1/search?*", lambda route: route.fulfill(json=body, headers=headers))
+    typed(page, "slee")
+
+    texts = page.locator(OPTION).all_text_contents()
+    assert texts[:3] == [harm, harm, harm * 2]
+    assert page.locator(".pr-search img").count() == 0
+    page.locator(OPTION).nth(1).click()
+    assert page.evaluate("window.hacked") is None
+
+
 def test_without_answers_the_box_is_as_it_was(page: Page) -> None:
     watch = watched(page)
     page.route("**/v1/search?*", lambda route: route.fulfill(status=500, body="<html>"))

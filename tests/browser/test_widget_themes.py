@@ -153,6 +153,21 @@ def test_products_bear_the_merchants_words_for_their_source(
     assert (start < left < right < end) is (layout == "carousel")  # else beside it
 
 
+def test_pictures_wait_and_nothing_slides_where_that_is_unwelcome(
+    browser: Browser, front: Storefront
+) -> None:
+    slides = "one => getComputedStyle(one).scrollBehavior"
+    for wish, found in (("no-preference", "smooth"), ("reduce", "auto")):
+        with browser.new_context() as context:
+            page = context.new_page()
+            page.emulate_media(reduced_motion=wish)
+            form(page, front, "")
+            assert page.locator("product-recs >> ul").evaluate(slides) == found
+            for name, value in (("loading", "lazy"), ("decoding", "async"), ("alt", "")):
+                image = page.locator("product-recs >> img").first
+                expect(image).to_have_attribute(name, value)
+
+
 def styled(*rules: str) -> str:
     return f"{PLACE}<style>{' '.join(rules)}</style>"
 

@@ -61,6 +61,12 @@ def test_what_is_sent_in_brotli_is_the_script(name: str, tmp_path: Path) -> None
     assert packed.stat().st_size < 0.93 * len(script.compressed(told))
 
 
+def test_no_script_listens_to_scrolling() -> None:
+    heard = [path.name for path in BUILT.glob("*.js") if b'"scroll"' in path.read_bytes()]
+
+    assert heard == []
+
+
 @needs_node
 def test_the_sources_are_typed() -> None:
     run(MODULES / ".bin/tsc", "--noEmit")
