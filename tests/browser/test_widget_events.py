@@ -358,8 +358,8 @@ def test_a_page_that_the_browser_kept_whole_goes_on_and_tells_nothing_twice(
         page.locator(LINK).nth(0).click()
         page.wait_for_url("**/p/*")
 
-        page.go_back()
-        assert page.evaluate("window.restored") is True
+        page.go_back(wait_until="commit")  # a page that comes back whole loads nothing
+        page.wait_for_function("window.restored")
         page.locator(LINK).nth(1).click()
         page.wait_for_url("**/p/*")
         eventually(lambda: len(front.events("rec-click")) == 2, 20)
