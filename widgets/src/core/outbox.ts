@@ -186,12 +186,14 @@ function beacon(address: string, body: string): boolean {
 }
 
 /** Posts as plain text, so that the browser need not ask first. */
-function post(address: string, body: string): Promise<Response> {
-  return fetch(address, {
+async function post(address: string, body: string): Promise<Response> {
+  const reply = await fetch(address, {
     method: "POST",
     body,
     keepalive: bytesOf(body) <= MOST_BYTES,
     credentials: "omit",
     signal: patience(PATIENCE_MS).signal,
   });
+  await reply.text(); // unread, it would count as under way, and the next be refused
+  return reply;
 }
