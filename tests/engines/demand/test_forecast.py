@@ -90,7 +90,12 @@ def test_the_backtest_tells_how_right_it_was(
     assert found.accuracy.rmsse < found.accuracy.baseline_rmsse
     assert 0.6 <= found.accuracy.coverage <= 0.95
     assert found.judged is not None
-    assert found.judged.rmsse < found.judged.naive_rmsse
+    ours, naive, moving = found.judged.ours, found.judged.naive, found.judged.moving
+    assert ours.rmsse < min(naive.rmsse, moving.rmsse)
+    assert sum(ours.pinball) < min(sum(naive.pinball), sum(moving.pinball))
+    assert ours.wape < min(naive.wape, moving.wape)
+    assert abs(ours.bias) < 0.1
+    assert naive.coverage < ours.coverage  # eight days are too few for a band
 
 
 def test_the_same_history_gives_the_same_forecast() -> None:

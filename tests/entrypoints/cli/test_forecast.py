@@ -43,6 +43,10 @@ def test_demand_is_forecast_and_told(shell: CommandLine, selling: str) -> None:
     assert [row["date"] for row in days["rows"]][::27] == ["2026-03-03", "2026-03-30"]
     assert days["rows"][0]["mean"] == pytest.approx(6, rel=0.05)
     assert all(figure["meaning"] for figure in days["figures"])
+    figures = {figure["name"]: figure["value"] for figure in days["figures"]}
+    for score in ("rmsse", "pinball", "wape", "bias", "coverage"):
+        told = [figures[f"items {way}{score}"] for way in ("", "naive_", "moving_")]
+        assert all(isinstance(value, float) for value in told)
 
 
 def test_what_to_do_is_told_by_money(shell: CommandLine, selling: str) -> None:

@@ -67,19 +67,25 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """How items' forecasts did in the past, beside the two simple ways."""
+class Scores:
+    """How right one way of forecasting items was in the past."""
 
-    items: int  # that sold on 28 days or more; the ratios are theirs
-    origins: int
     rmsse: float
-    naive_rmsse: float  # last week once more
-    moving_rmsse: float  # the mean of the last 28 days
-    pinball: tuple[float, float, float]  # in units of the naive one's mean error
-    naive_pinball: tuple[float, float, float]  # quantiles of the same weekday, 8 weeks
+    pinball: tuple[float, float, float]  # in units of the naive way's mean error
     wape: float
     bias: float
     coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How items' forecasts did in the past, beside the two simple ways."""
+
+    items: int  # that sold on 28 days or more; rmsse and pinball are theirs
+    origins: int
+    ours: Scores
+    naive: Scores  # last week once more, with the weekday's quantiles of 8 weeks
+    moving: Scores  # the mean of the last 28 days, with the quantiles of 56
 
 
 @dataclass(slots=True, eq=False)
@@ -304,49 +310,53 @@ def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
     weekly = np.tile(np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count)
     often = np.tile((history > 0).sum(axis=1) >= _FEWEST_JUDGED_BY, count)
     fair = (squared > 0) & (weekly > 0) & often
-    simple = [
-        _simple(demand, demand.days - HORIZON - WEEK * back, judged)
-        for back in range(count)
-    ]
-    naive, moving = (np.concatenate([one[k] for one in simple]) for k in (0, 1))
-    usual = np.concatenate([one[2] for one in simple], axis=1)
-    actual = past.actual
+    actual, held = past.actual, past.on_sale
+    sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
-    def rmsse(forecast: Amounts) -> float:
-        errors = ((actual - forecast) ** 2).mean(axis=1)[fair]
-        return float(np.sqrt(errors / squared[fair]).mean()) if fair.any() else 0.0
-
-    def pinballs(bands: Amounts) -> tuple[float, float, float]:
-        of = [
+    def scores(means: Amounts, bands: Amounts) -> Scores:
+        errors = ((actual - means) ** 2).mean(axis=1)[fair]
+        losses = [
             float((pinball(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean())
             if fair.any()
             else 0.0
             for share, band in zip(QUANTILES, bands, strict=True)
         ]
-        return (of[0], of[1], of[2])
+        inside = (actual >= bands[0]) & (actual <= bands[2]) & held
+        return Scores(
+            rmsse=float(np.sqrt(errors / squared[fair]).mean()) if fair.any() else 0.0,
+            pinball=(losses[0], losses[1], losses[2]),
+            wape=float(np.abs(actual - means).sum(dtype=np.float64)) / sold,
+            bias=float(means.sum(dtype=np.float64)) / sold - 1,
+            coverage=float(inside.sum()) / max(int(held.sum()), 1),
+        )
 
-    sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
-    inside = (actual >= quantiles[0]) & (actual <= quantiles[2]) & past.on_sale
+    starts = [demand.days - HORIZON - WEEK * back for back in range(count)]
+    naive, moving = (
+        _joined([way(demand, start, judged) for start in starts])
+        for way in (_last_week, _last_days)
+    )
     return Judged(
         items=int(fair.sum()) // count,
         origins=count,
-        rmsse=rmsse(mean),
-        naive_rmsse=rmsse(naive),
-        moving_rmsse=rmsse(moving),
-        pinball=pinballs(quantiles),
-        naive_pinball=pinballs(usual),
-        wape=float(np.abs(actual - mean).sum(dtype=np.float64)) / sold,
-        bias=float(mean.sum(dtype=np.float64)) / sold - 1,
-        coverage=float(inside.sum()) / max(int(past.on_sale.sum()), 1),
+        ours=scores(mean, quantiles),
+        naive=scores(naive.mean, naive.quantiles),
+        moving=scores(moving.mean, moving.quantiles),
     )
 
 
-def _simple(demand: Demand, origin: int, judged: Ints) -> tuple[Amounts, Amounts, Amounts]:
-    """Return last week once more, the 28-day mean, and the weekday's quantiles."""
+def _last_week(demand: Demand, origin: int, judged: Ints) -> Paths:
+    """Return last week once more, with the weekday's quantiles of 8 weeks."""
     known = demand.amounts[judged, :origin]
     weeks = HORIZON // WEEK
-    naive = np.tile(known[:, -WEEK:], (1, weeks))
-    moving = np.repeat(known[:, -HORIZON:].mean(axis=1, keepdims=True), HORIZON, axis=1)
     past = known[:, -8 * WEEK :].reshape(len(judged), -1, WEEK)
     usual = np.tile(np.quantile(past, QUANTILES, axis=1), (1, 1, weeks))
-    return naive, moving, usual.astype(np.float32)
+    return Paths(np.tile(known[:, -WEEK:], (1, weeks)), usual.astype(np.float32))
+
+
+def _last_days(demand: Demand, origin: int, judged: Ints) -> Paths:
+    """Return the mean of the last 28 days, with the quantiles of 56."""
+    known = demand.amounts[judged, :origin]
+    mean = known[:, -HORIZON:].mean(axis=1)
+    usual = np.quantile(known[:, -2 * HORIZON :], QUANTILES, axis=1)
+    flat = np.ones((1, HORIZON), np.float32)
+    return Paths(mean[:, None] * flat, (usual[:, :, None] * flat).astype(np.float32))

@@ -1,6 +1,6 @@
 """Forecasts as reports: what to do about each product, and the store's days ahead."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from productrecs.core.clock import iso
@@ -207,18 +207,36 @@ def _figures(run: Run, told: Mapping[str, Any]) -> tuple[Figure, ...]:
     return (*figures, *_judged(run))
 
 
+_WAYS: Final = {
+    "ours": ("", "what served"),
+    "naive": ("naive_", "last week once more, with the weekday's quantiles of 8 weeks"),
+    "moving": ("moving_", "the mean of the last 28 days, with the quantiles of 56"),
+}
+_SCORES: Final = {
+    "rmsse": "error of a day in past weeks, in those of yesterday once more, of products "
+    "that sold on 28 days or more",
+    "pinball": "of the same products: how far p10, p50 and p90 together missed, in mean "
+    "errors of last week once more",
+    "wape": "error of a product's day in past weeks, in shares of what was sold",
+    "bias": "how much too high (above 0) or too low, of all products together",
+    "coverage": "share of products' days between p10 and p90; above 0.8 where most days "
+    "sell nothing",
+}
+
+
 def _judged(run: Run) -> list[Figure]:
-    """Return the backtest of products that sell often, beside the simple ways."""
-    if run.judged is None:
+    """Return the backtest of products, each figure beside those of the simple ways."""
+    if run.judged is None or "ours" not in run.judged:  # as older runs kept it
         return []
-    meanings = {
-        "rmsse": "of products that sell often: mean error of a day, past weeks",
-        "naive_rmsse": "the same of last week once more",
-        "moving_rmsse": "the same of the 28-day mean",
-        "bias": "of all products together",
-        "coverage": "share of their days between p10 and p90",
-    }
     return [
-        Figure(Definition(f"items {name}", "number", why), round(run.judged[name], 4))
-        for name, why in meanings.items()
+        Figure(
+            Definition(f"items {prefix}{name}", "number", f"{way}: {why}"),
+            round(_told(run.judged[kept][name]), 4),
+        )
+        for name, why in _SCORES.items()
+        for kept, (prefix, way) in _WAYS.items()
     ]
+
+
+def _told(value: float | Sequence[float]) -> float:
+    return float(value) if isinstance(value, int | float) else sum(value) / len(value)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from productrecs.core.clock import Clock
-from productrecs.engines.demand.backtest import Judged, Verdict, judge
+from productrecs.engines.demand.backtest import Judged, Scores, Verdict, judge
 from productrecs.engines.demand.calibration import Calibration
 from productrecs.engines.demand.features import store_totals
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
@@ -95,7 +95,7 @@ def _verdict(
 
 def _fingerprint(inputs: DemandInputs) -> str:
     """Return a text that differs when the backtest would see anything else."""
-    digest = hashlib.sha256(f"2 {inputs.days.first} {inputs.target_mode}".encode())
+    digest = hashlib.sha256(f"3 {inputs.days.first} {inputs.target_mode}".encode())
     demand = inputs.demand
     for array in (demand.amounts, demand.on_sale, demand.categories):
         digest.update(np.ascontiguousarray(array).data)
@@ -119,8 +119,13 @@ def _read_verdict(draft: Mapping[str, Any]) -> Verdict:
         mixture=Mixture(np.array(draft["means"]), np.array(draft["bands"])),
         calibration=Calibration(np.array(draft["lower"]), np.array(draft["upper"])),
         sums=np.array(draft["sums"]),
-        judged=None if judged is None else Judged(**judged),
+        judged=None if judged is None else _read_judged(judged),
     )
+
+
+def _read_judged(kept: Mapping[str, Any]) -> Judged:
+    ours, naive, moving = (Scores(**kept[way]) for way in ("ours", "naive", "moving"))
+    return Judged(kept["items"], kept["origins"], ours, naive, moving)
 
 
 def _run(
