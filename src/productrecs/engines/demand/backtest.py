@@ -31,6 +31,7 @@ from productrecs.engines.demand.mixing import (
     the_ladder,
 )
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
+from productrecs.engines.demand.own_weeks import in_own_weeks
 from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.statistical import expect, standing
 from productrecs.engines.demand.total import Seasons
@@ -205,6 +206,8 @@ def ways_ahead(
     total, doubt = seasons.mean(origin), seasons.doubt(origin)
     closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
     ladder = expect(demand, origin, options, doubt).closed_on(closed)
+    if model is None:
+        ladder = in_own_weeks(demand, ladder)
     modelled, items = ladder, np.zeros(0, np.int32)
     if model is not None:
         items = learned_items(demand, origin, options)
