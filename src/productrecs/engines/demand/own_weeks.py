@@ -18,7 +18,7 @@ from productrecs.engines.demand.paths import Paths
 from productrecs.engines.demand.series import weekdays
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats
+    from productrecs.engines.contract import Bools, Floats
     from productrecs.engines.demand.series import Demand
 
 _FEWEST_WEEKS, _MOST_WEEKS = 8, 16
@@ -55,7 +55,7 @@ def in_own_weeks(demand: Demand, paths: Paths) -> Paths:
     return Paths(mean, quantiles).in_order()
 
 
-def _belief(sold: Floats, held: np.ndarray, profile: Floats) -> Floats:
+def _belief(sold: Floats, held: Bools, profile: Floats) -> Floats:
     """Return how far each item's own weekdays are believed, from 0 to 1: [items].
 
     How far weekdays differ from the store's, held against how weeks differ from each
@@ -77,7 +77,8 @@ def _belief(sold: Floats, held: np.ndarray, profile: Floats) -> Floats:
 
 def _own(days: Floats, paths: Paths) -> Paths:
     """Return `paths` with the shape of `days` [items, weeks, 7], NaN where not on sale."""
-    known = np.where(np.isnan(days).all(axis=1)[:, None], 0, days)  # closed weekdays
+    closed = np.asarray(np.isnan(days).all(axis=1))  # [items, 7]
+    known = np.where(closed[:, None], 0, days)
     weeks = HORIZON // WEEK
     means = np.nanmean(known, axis=1)
     ahead = paths.mean.reshape(len(days), weeks, WEEK).astype(np.float64)
