@@ -20,6 +20,7 @@ from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.nearest import Pictured, best_of, nearest_of_each
 from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.places import MOST_PLACES, describe_places
+from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.salience import things_in
 from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
@@ -270,3 +271,12 @@ def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() ->
     apart = np.abs(known[:, None] - places[None]).sum(axis=2)
     both = np.abs(known[0] - known[1]).sum()
     assert (apart.min(axis=1) < 0.6 * both).all()
+
+
+def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
+    photo = np.full((300, 400, 3), 240, np.uint8)
+    assert len(propose(photo)) == len(describe_places(photo)) == 0
+
+    photo[100:160, 100:150] = 228
+
+    assert len(propose(photo)) >= 1

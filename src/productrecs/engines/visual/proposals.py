@@ -19,6 +19,7 @@ _LEAST_SIDE: Final = 0.11
 _SAME: Final = 0.75  # boxes that overlap more are one
 _WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
 _STEPS: Final = 4
+_EVEN: Final = 1.5  # the most that Lab differs: below, nobody sees anything
 
 Boxes = npt.NDArray[np.float32]
 """[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
@@ -27,9 +28,12 @@ Boxes = npt.NDArray[np.float32]
 def propose(pixels: Pixels) -> Boxes:
     """Return up to `MOST` boxes: parts of the front, patches of a colour, then windows.
 
-    The first is what stands in front as a whole. Deterministic.
+    The first is what stands in front as a whole; none where all is of one colour, as with a
+    hand before the camera. Deterministic.
     """
     lab = lab_of(pixels)
+    if float(np.ptp(scaled(lab, _SIDE, _SIDE), axis=(0, 1)).max()) < _EVEN:
+        return np.zeros((0, 4), np.float32)
     front = find_foreground(lab)
     height, width = lab.shape[:2]
     top, bottom, left, right = front.box
