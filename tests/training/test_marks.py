@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.nearest import Neighbours, Pictured
 from productrecs.training.marks import marks_of
+from productrecs.training.trained_models import TrainedModels, no_models
 
 VIEWS = [(1, 0, 10), (1, 1, 20), (2, 1, 30), (2, 2, 40), (3, 3, 50), (3, 4, 60)]
 LINES = [(1, 0), (1, 5), (2, 5), (2, 0), (3, 6), (3, 7)]
@@ -54,3 +59,21 @@ def test_the_order_within_a_visit_counts() -> None:
 
 def test_an_order_changes_what_it_held() -> None:
     assert changed(VIEWS, [*LINES, (4, 6), (4, 7)]) == {6, 7}
+
+
+def test_a_mark_changes_with_what_the_items_picture_is_like() -> None:
+    def looking(*scores: float) -> TrainedModels:
+        rows = np.array([[1], [0], [-1]], np.int32)
+        near = Neighbours(rows, np.array([scores], np.float32).T)
+        numbers, nothing = np.arange(3, dtype=np.int32), np.zeros(3, np.float32)
+        seen = Pictured(np.eye(3, dtype=np.float32), numbers, numbers, nothing)
+        marks_of_visits = np.array([5, 6, 7, 8])
+        visual = VisualModel(seen, near, 0.0)
+        return replace(no_models(), marks=marks_of_visits, visual=visual)
+
+    before, after = looking(0.9, 0.8, 0.0), looking(0.9, 0.7, 0.0)
+
+    changed = [item for item in range(4) if before.mark(item) != after.mark(item)]
+    assert changed == [1]
+    assert before.mark(4) is None
+    assert replace(before, visual=VisualModel.empty()).mark(0) != before.mark(0)

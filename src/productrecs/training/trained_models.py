@@ -40,7 +40,9 @@ class TrainedModels:
 
     def mark(self, item: int) -> int | None:
         """Return what changes when what is known of an item does; None: not known."""
-        return int(self.marks[item]) if 0 <= item < len(self.marks) else None
+        if not 0 <= item < len(self.marks):
+            return None
+        return hash((int(self.marks[item]), self.visual.mark(item)))
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:

@@ -56,6 +56,16 @@ class VisualModel:
         count = int((rows[row] >= 0).sum())
         return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
 
+    def mark(self, item: int) -> int:
+        """Return a number that changes when what `like_item` says does; 0 for nothing."""
+        row = self.row_of(item)
+        if row is None:
+            return 0
+        rows, scores = self.neighbours
+        count = int((rows[row] >= 0).sum())
+        items = self.pictured.items[rows[row, :count]]
+        return hash((items.tobytes(), scores[row, :count].tobytes()))
+
     def all_like_item(self, item: int, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most like one, however far down they stand."""
         row = self.row_of(item)
