@@ -74,6 +74,17 @@ def test_a_foreign_page_and_a_key_in_the_open_are_noted(services: Services) -> N
     assert {sign for sign, _ in seen(services.database, store)} == {Sign.FOREIGN_ORIGIN}
 
 
+def test_a_foreign_page_is_left_to_the_gate_which_notes_it(services: Services) -> None:
+    store, _ = register(services.database, Registration("shop.example"), system_ms)
+    change_origins(services.database, store, add=[OWN])
+    target = f"/v1/recommendations?key={store.publishable_key}"
+    with Inside(create_application(build_services(services.settings), draining=0)) as app:
+        assert app.ask("GET", target).status == 200
+        assert app.express(target, {}) is not None
+        assert app.express(target, {"origin": OWN}) is not None
+        assert app.express(target, {"origin": FOREIGN}) is None
+
+
 def test_a_store_without_a_list_has_no_foreign_pages(services: Services) -> None:
     store, _ = register(services.database, Registration("shop.example"), system_ms)
     target = f"/v1/trending?key={store.publishable_key}"

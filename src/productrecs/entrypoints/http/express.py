@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.authentication import (
     keys_of,
 )
 from productrecs.entrypoints.http.context import Context
-from productrecs.entrypoints.http.origins import cors_headers
+from productrecs.entrypoints.http.origins import REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import plain_query
 from productrecs.entrypoints.http.pressure import Pressure
 from productrecs.entrypoints.http.searches import who_asks
@@ -80,6 +80,9 @@ class Express:
             came = self._let_in(context, query_string, named)
             if came is None:
                 return None
+            cors = cors_headers(came.store, named.get(b"origin"))
+            if cors is REFUSED and b"origin" in named:
+                return None  # the gate notes which pages ask
             if path == _SEARCH:
                 found = _searched(context, came, who_asks(address, headers))
             else:
@@ -89,7 +92,6 @@ class Express:
         if found is None:
             return None
         request_id = valid_request_id(named) or self._new_request_id()
-        cors = cors_headers(came.store, named.get(b"origin"))
         own = (*cors, *found.headers) if found.headers else cors
         came.meter.count()
         self._traffic.answered(ROUTES[path], "GET", 200, began)
