@@ -33,7 +33,6 @@ from productrecs.entrypoints.http.widget.search import (
     kept_search,
     plain_search,
 )
-from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.meter import Meter
 
 _RECOMMENDATIONS, _SEARCH = "/v1/recommendations", "/v1/search"
@@ -80,9 +79,6 @@ class Express:
             came = self._let_in(context, query_string, named)
             if came is None:
                 return None
-            cors = cors_headers(came.store, named.get(b"origin"))
-            if cors is REFUSED and b"origin" in named:
-                return None  # the gate notes which pages ask
             if path == _SEARCH:
                 found = _searched(context, came, who_asks(address, headers))
             else:
@@ -92,7 +88,7 @@ class Express:
         if found is None:
             return None
         request_id = valid_request_id(named) or self._new_request_id()
-        own = (*cors, *found.headers) if found.headers else cors
+        own = (*came.cors, *found.headers) if found.headers else came.cors
         came.meter.count()
         self._traffic.answered(ROUTES[path], "GET", 200, began)
         return whole_reply(found.body, request_id, own)
@@ -112,14 +108,17 @@ class Express:
             return None
         if meter.ask(store.subscription, context.clock()) is not None:
             return None  # the plan has something to say
-        return _Came(query, store, meter, opened)
+        cors = cors_headers(store, headers.get(b"origin"))
+        if cors is REFUSED and b"origin" in headers:
+            return None  # the gate notes which pages ask
+        return _Came(query, cors, meter, opened)
 
 
 class _Came(NamedTuple):
     """A call that was let in."""
 
     query: Mapping[str, str]
-    store: Store
+    cors: Sequence[Header]
     meter: Meter
     opened: OpenShop
 
