@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import watched
+from tests.support.browser import a_minute_later, watched
 from tests.support.service import eventually
 from tests.support.storefront import WITHOUT_PRICE
 
@@ -212,6 +212,7 @@ def test_the_look_is_the_merchants(page: Page, front: Storefront) -> None:
     }
 
     set_look(front, "promo", scoped=False)
+    a_minute_later(page)
     page.reload()
     expect(page.locator("#outside")).to_have_css("color", "rgb(1, 2, 3)")
 

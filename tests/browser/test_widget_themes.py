@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.support.browser import a_minute_later
+
 if TYPE_CHECKING:
     import numpy.typing as npt
     from playwright.sync_api import Browser, Page
@@ -187,6 +189,7 @@ def test_every_way_to_a_theme_leads_to_the_same_pixels(
         change = json.dumps({"settings": {**usual, **settings}}).encode()
         account, client = front.merchant.server, front.service.client()
         assert client.ask("PUT", target, change, account).status == 200
+        a_minute_later(page)
         form(page, front, head)
         return seen(page)
 

@@ -39,6 +39,13 @@ _ARGUMENTS: Final = (
 )
 
 
+def a_minute_later(page: Page) -> None:
+    """Let go of what the browser may keep for some seconds, as a merchant waits for."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.clearBrowserCache")
+    session.detach()
+
+
 def find_chromium() -> str | None:
     """Return the program of the system's Chromium, or None."""
     found = (shutil.which(name) for name in _PROGRAMS)
