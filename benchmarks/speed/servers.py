@@ -39,6 +39,7 @@ class Load:
     client_cpu: float
     statuses: dict[str, int]
     empty: int
+    unsent: int  # let go, since no connection was free
     mean_bytes: float
     classes: dict[str, dict[str, float]]
     server_cpu: float
