@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BOUNDARY: Final = "----a-boundary-of-ours"
 _BLOCK: Final = 1 << 20
 _STEP: Final = 2_000
+_PATIENCE: Final = 10
 _STARTS: Final = re.compile(r'"a process starts".*"role": "([^"]+)", "pid": (\d+)')
 
 
@@ -73,10 +74,14 @@ def upload_file(service: Service, merchant: Merchant, path: Path) -> Reply:
 
 
 def state(merchant: Merchant, upload_id: str) -> dict[str, Any]:
-    """Return what the service says of an upload."""
-    reply = merchant.client.ask(
-        "GET", f"/orders/upload/{upload_id}", None, {"x-api-key": merchant.account.secret}
-    )
+    """Return what the service says of an upload, asked again after an honest 503."""
+    key = {"x-api-key": merchant.account.secret}
+    for _ in range(_PATIENCE):
+        reply = merchant.client.ask("GET", f"/orders/upload/{upload_id}", None, key)
+        if reply.status != 503:
+            break
+        print(reply)  # noqa: T201 - shown when it fails: the detail names the cause
+        time.sleep(1)
     assert reply.status == 200, reply
     found: dict[str, Any] = reply.json
     return found

@@ -81,6 +81,9 @@ _TRANSLATION: Final[tuple[tuple[type[apsw.Error], type[Error]], ...]] = (
 )
 
 
+_PRIMARY: Final = 0xFF
+
+
 def translated(error: apsw.Error) -> Error:
     """Return the PEP 249 error for one of apsw's, with SQLite's primary result code."""
     kind: type[Error] = OperationalError
@@ -88,9 +91,15 @@ def translated(error: apsw.Error) -> Error:
         if isinstance(error, theirs):
             kind = ours
             break
-    result = kind(str(error))
-    result.code = int(getattr(error, "result", 0)) & 0xFF
+    extended = int(getattr(error, "extendedresult", 0))
+    result = kind(f"{error} ({_named(extended)})" if extended > _PRIMARY else str(error))
+    result.code = int(getattr(error, "result", 0)) & _PRIMARY
     return result
+
+
+def _named(extended: int) -> str:
+    """Return what SQLite calls one of its extended result codes."""
+    return str(apsw.mapping_extended_result_codes.get(extended, extended))
 
 
 class Cursor:

@@ -80,7 +80,7 @@ def storage_error(error: apsw_dbapi.Error) -> StorageError:
     if error.code == _SQLITE_FULL:
         return StorageFullError("the disk is full; free some space, nothing is lost")
     if error.code == _SQLITE_IO:
-        return StorageBrokenError(f"the disk failed to store a write: {error}")
+        return StorageBrokenError(f"the disk failed to read or to store: {error}")
     if error.code in _SQLITE_DAMAGED:
         message = f"the database is damaged ({error}); stop the service, restore a backup"
         return UnsafeStorageError(message)

@@ -1,0 +1,27 @@
+"""An error of SQLite says what failed, not only that something did."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from productrecs.core.errors import StorageBrokenError, StorageBusyError, StorageError
+from productrecs.storage import apsw_dbapi
+from productrecs.storage.sqlite_connection import storage_error
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "named"),
+    [
+        (apsw.SQLITE_IOERR_SHORT_READ, StorageBrokenError, "SQLITE_IOERR_SHORT_READ"),
+        (apsw.SQLITE_IOERR_FSYNC, StorageBrokenError, "SQLITE_IOERR_FSYNC"),
+        (apsw.SQLITE_BUSY_RECOVERY, StorageBusyError, "send the request again"),
+    ],
+)
+def test_the_kind_of_a_failure_is_named(
+    code: int, kind: type[StorageError], named: str
+) -> None:
+    error = storage_error(apsw_dbapi.translated(apsw.exception_for(code)))
+
+    assert type(error) is kind
+    assert named in str(error)
