@@ -8,11 +8,13 @@ for, is left to the gate, which gives the reference behaviour; both call the sam
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import (
     ROUTES,
     Credential,
+    Keys,
     authenticate,
     keys_of,
 )
@@ -33,6 +35,7 @@ from productrecs.entrypoints.http.widget.search import (
     kept_search,
     plain_search,
 )
+from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.tenancy.billing.meter import Meter
 
 _RECOMMENDATIONS, _SEARCH = "/v1/recommendations", "/v1/search"
@@ -41,6 +44,8 @@ _UNUSUAL: Final = frozenset(
     (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
 )
 """Headers by which more may belong to a request than its head."""
+_REMEMBERED: Final = 8_192
+"""How many query strings are read once for all: shops ask the same again and again."""
 
 
 class Express:
@@ -82,7 +87,7 @@ class Express:
             if path == _SEARCH:
                 found = _searched(context, came, who_asks(address, headers))
             else:
-                found = _recommended(context, came)
+                found = _recommended(context, came, query_string)
         except Exception:
             return None  # the gate meets it again, and says what it is
         if found is None:
@@ -97,10 +102,11 @@ class Express:
     def _let_in(
         context: Context, query_string: bytes, headers: Mapping[bytes, bytes]
     ) -> "_Came | None":
-        query = plain_query(query_string)
+        query = _read(query_string)
         if query is None:
             return None
-        keys = keys_of(query_string, query, headers)
+        named = query.get("key")
+        keys = Keys(named, None, None) if named else keys_of(query_string, query, headers)
         store = authenticate(keys, Credential.PUBLISHABLE, context.accounts).store
         meter = context.metering.get(store.store_id)
         opened = context.shops.get(store)
@@ -123,8 +129,21 @@ class _Came(NamedTuple):
     opened: OpenShop
 
 
-def _recommended(context: Context, came: _Came) -> SearchReply | None:
-    asked = plain_request(came.query, came.opened.shop.settings.rec_num)
+@lru_cache(_REMEMBERED)
+def _read(query_string: bytes) -> Mapping[str, str] | None:
+    return plain_query(query_string)
+
+
+@lru_cache(_REMEMBERED)
+def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | None:
+    query = _read(query_string)
+    return None if query is None else plain_request(query, default_num)
+
+
+def _recommended(
+    context: Context, came: _Came, query_string: bytes
+) -> SearchReply | None:
+    asked = _asked(query_string, came.opened.shop.settings.rec_num)
     body = None if asked is None else answer_at_once(context, came.opened, asked)
     return None if body is None else SearchReply(body)
 
