@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from benchmarks.report import Report
 
 CONNECTIONS, SECONDS = 32, 4.0
-# The floor keeps nothing. Of 50,000 shoppers four in five have come by after a minute.
-WARM_ROUNDS = {"anonymous": 8, "shopper": 14}
+# A minute: of 50,000 shoppers four in five have come by then. The floor keeps nothing.
+WARM_ROUNDS = 15
 PACED_CONNECTIONS, PACED_SECONDS = 128, 5.0
 TARGETS = {"anonymous": 0.40, "shopper": 0.10}
 P99_MS = 10.0
@@ -53,7 +53,7 @@ class Pages:
     def warm(self) -> None:
         """Let traffic of the same kind fill the caches."""
         self.bare.load(self.requests(1_000), CONNECTIONS, SECONDS)
-        for more in range(WARM_ROUNDS[self.kind]):
+        for more in range(WARM_ROUNDS):
             self.serving.load(self.requests(1_000 + more), CONNECTIONS, SECONDS)
 
     def throughput(self) -> float:

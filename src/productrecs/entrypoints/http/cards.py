@@ -5,11 +5,12 @@ from typing import Final
 
 import msgspec
 
-from productrecs.features.recommendations.request import Pick
+from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.search.request import Hit
 from productrecs.records.catalog.view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode
+_SOURCES: Final = {engine: engine.encode() for engine in Engine}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 
@@ -49,9 +50,9 @@ def safe_url(url: str | None) -> str | None:
 def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
     """Return the reply of recommendations and trending: cards by item number, in order."""
     parts = [
-        b'%b,"score":%.6g,"source":"%b"}' % (card, pick.score, pick.engine.encode())
-        for pick in picks
-        if (card := cards[pick.item]) is not None
+        b'%b,"score":%.6g,"source":"%b"}' % (card, score, _SOURCES[engine])
+        for item, engine, score in picks
+        if (card := cards[item]) is not None
     ]
     return b'{"recommendations":[%b]}' % b",".join(parts)
 

@@ -40,7 +40,7 @@ from productrecs.features.recommendations.situation import (
     visit_of,
 )
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
-from productrecs.features.recommendations.variety import Variety, filling, varied
+from productrecs.features.recommendations.variety import Variety, filling
 from productrecs.records.merchandising.book import ListRules
 from productrecs.records.orders.history import History
 
@@ -237,24 +237,24 @@ def _shown(
 ) -> list[Pick]:
     """Return the first that may be shown; `wanted`: how many, and whether of all kinds."""
     (num, is_varied), visible = wanted, shelf.visible
-    known = len(visible)
+    known, items = len(visible), ranking.items.tolist()
     places: Iterable[tuple[int, int]] = (
         (place, item)
-        for place, item in enumerate(ranking.items.tolist())
+        for place, item in enumerate(items)
         if item not in refused and item < known and visible[item]
     )
     if situation.resting:
         places = awake(places, situation.resting, shelf)
     if is_varied:
-        chosen = varied(places, Variety(shelf, num, situation.anchors), num)
+        chosen = Variety(shelf, num, situation.anchors).choose(places, num)
     else:
         chosen = [place for place, _ in islice(places, num)]
     kept: list[Pick] = []
-    score = math.inf
+    engines, scores = ranking.engines, ranking.scores.tolist()
+    leaders, lowest = ranking.leaders.tolist(), math.inf
     for place in chosen:
-        engine = ranking.engines[ranking.leaders[place]]
-        score = min(score, float(ranking.scores[place]))
-        kept.append(Pick(int(ranking.items[place]), engine, score))
+        lowest = min(lowest, scores[place])
+        kept.append(Pick(items[place], engines[leaders[place]], lowest))
     return kept
 
 

@@ -22,6 +22,22 @@ _MEMBERS: Final = 20  # of a category, that tell whether people buy several of i
 _SEVERAL: Final = 0.05  # of what is bought with them: if more is of their own category
 
 
+class Narrowest(dict[int, str]):
+    """The narrowest category of each item, looked up when it is first asked for."""
+
+    def __init__(self, catalog: CatalogView) -> None:
+        """Begin with nothing looked up."""
+        super().__init__()
+        self._catalog = catalog
+
+    def __missing__(self, item: int) -> str:
+        """Return the category of an item that has the fewest items; empty for none."""
+        members, names = self._catalog.members, self._catalog.categories[item]
+        name = min(names, key=lambda one: (len(members[one]), one), default="")
+        self[item] = name
+        return name
+
+
 @dataclass(slots=True, eq=False)
 class Shelf:
     """What may be shown in one kind of list; true for one catalog, model and rule book.
@@ -36,12 +52,13 @@ class Shelf:
     rules: ListRules | None
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
-    _narrowest: dict[int, str] = field(default_factory=dict)
+    narrowest: "Narrowest" = field(init=False)
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
     _severally: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
+        self.narrowest = Narrowest(self.catalog)
         if self.rules is not None:
             self.visible = self.rules.shown(self.visible)
 
@@ -54,12 +71,7 @@ class Shelf:
 
     def narrowest_category(self, item: int) -> str:
         """Return the category of an item that has the fewest items; empty for none."""
-        name = self._narrowest.get(item)
-        if name is None:
-            members, names = self.catalog.members, self.catalog.categories[item]
-            name = min(names, key=lambda one: (len(members[one]), one), default="")
-            self._narrowest[item] = name
-        return name
+        return self.narrowest[item]
 
     def goes_with_itself(self, category: str) -> bool:
         """Return whether its products are bought together with others of it."""
