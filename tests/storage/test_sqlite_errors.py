@@ -21,7 +21,10 @@ from productrecs.storage.sqlite_connection import storage_error
 def test_the_kind_of_a_failure_is_named(
     code: int, kind: type[StorageError], named: str
 ) -> None:
-    error = storage_error(apsw_dbapi.translated(apsw.exception_for(code)))
+    raised = apsw.exception_for(code)
+    assert isinstance(raised, apsw.Error)
+
+    error = storage_error(apsw_dbapi.translated(raised))
 
     assert type(error) is kind
     assert named in str(error)

@@ -140,9 +140,7 @@ def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | Non
     return None if query is None else plain_request(query, default_num)
 
 
-def _recommended(
-    context: Context, came: _Came, query_string: bytes
-) -> SearchReply | None:
+def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchReply | None:
     asked = _asked(query_string, came.opened.shop.settings.rec_num)
     body = None if asked is None else answer_at_once(context, came.opened, asked)
     return None if body is None else SearchReply(body)
