@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Traffic = Callable[[int], bytes]
 
-ROUNDS, MOST_ROUNDS = 3, 9
+ROUNDS = 3
 # In processors: above it a round is not quiet.
 QUIET = 0.25
 
@@ -75,15 +75,19 @@ class Comparison:
 
 
 def compare(
-    floor: Server, service: Server, load: Callable[[Server, bytes], Load], traffic: Traffic
+    floor: Server,
+    service: Server,
+    load: Callable[[Server, bytes], Load],
+    traffic: Traffic,
+    wanted: int = ROUNDS,
 ) -> Comparison:
-    """Run `load` on both in turn until three rounds were quiet, at most nine.
+    """Run `load` on both in turn until `wanted` rounds were quiet, at most thrice as many.
 
     Both get the same requests in a round, and each round others: nothing is warm but from
     traffic of the same kind.
     """
     rounds: list[Round] = []
-    while sum(one.noise <= QUIET for one in rounds) < ROUNDS and len(rounds) < MOST_ROUNDS:
+    while sum(one.noise <= QUIET for one in rounds) < wanted and len(rounds) < 3 * wanted:
         requests = traffic(len(rounds))
         rounds.append(Round(load(floor, requests), load(service, requests)))
-    return Comparison(tuple(sorted(rounds, key=lambda each: each.noise)[:ROUNDS]))
+    return Comparison(tuple(sorted(rounds, key=lambda each: each.noise)[:wanted]))
