@@ -1,7 +1,8 @@
 """What every test can ask for: a fresh database, on SQLite and on PostgreSQL.
 
 - `database`: migrated and open, once on each database.
-- `database_url`, `data_folder`: an empty one of each kind, to start a service on.
+- `database_url`, `data_folder`: one of each kind, to start a service on. What is on
+  PostgreSQL is migrated; `Service.prepare` does so on SQLite.
 - `sqlite_database`: migrated SQLite only, where the database makes no difference.
 - `postgres_url`: an empty PostgreSQL database, where only that makes sense.
 """
@@ -9,7 +10,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,8 @@ import hypothesis
 import pytest
 
 from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
 from tests.support import network, postgres
+from tests.support.migrated import bring, migrate_at, migrated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,15 @@ def postgres_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
 
 
 @pytest.fixture
+def migrated_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
+    """Give the address of a migrated PostgreSQL database without rows."""
+    template = postgres_cluster.migrated_template(lambda url: migrate_at(url, Path()))
+    url = postgres_cluster.create_database(template)
+    yield url
+    postgres_cluster.drop_database(url)
+
+
+@pytest.fixture
 def data_folder(tmp_path: Path) -> Path:
     """Return the empty folder where a service keeps SQLite and its models."""
     folder = tmp_path / "data"
@@ -90,10 +99,10 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def database_url(database_kind: str, request: pytest.FixtureRequest) -> str | None:
-    """Return an empty database's `DATABASE_URL`; None is SQLite under `data_folder`."""
+    """Return a migrated database's `DATABASE_URL`; None is SQLite under `data_folder`."""
     if database_kind == "sqlite":
         return None
-    return str(request.getfixturevalue("postgres_url"))
+    return str(request.getfixturevalue("migrated_url"))
 
 
 @pytest.fixture
@@ -104,34 +113,21 @@ def database(
     if database_kind == "sqlite":
         yield request.getfixturevalue("sqlite_database")
         return
-    cluster: postgres.Cluster = request.getfixturevalue("postgres_cluster")
-    url = cluster.create_database(cluster.migrated_template(_migrate))
-    opened = Database.open(url, data_folder)
+    opened = Database.open(request.getfixturevalue("migrated_url"), data_folder)
     yield opened
     opened.close()
-    cluster.drop_database(url)
 
 
 @pytest.fixture
-def sqlite_database(migrated_folder: Path, data_folder: Path) -> Iterator[Database]:
+def sqlite_database(data_folder: Path) -> Iterator[Database]:
     """Give a migrated, empty SQLite database, open."""
-    shutil.copytree(migrated_folder, data_folder, dirs_exist_ok=True)
+    bring(data_folder)
     opened = Database.open(None, data_folder)
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="session")
-def migrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrated_folder() -> Path:
     """Return a folder with a migrated SQLite database, to copy: never to open."""
-    folder = tmp_path_factory.mktemp("migrated")
-    opened = Database.open(None, folder)
-    migrate(opened)
-    opened.close()
-    return folder
-
-
-def _migrate(url: str) -> None:
-    opened = Database.open(url, Path())
-    migrate(opened)
-    opened.close()
+    return migrated()

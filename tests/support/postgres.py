@@ -32,13 +32,16 @@ MISSING: Final = (
 )
 START_SECONDS: Final = 60
 MIGRATED: Final = "migrated"
+_CHOOSES_HOW: Final = 150_000  # the version that asks how a database is to be copied
 
-# Durable as in production; small, since it stands beside the tests.
+# Small, since it stands beside the tests. It commits as in production, but that no commit
+# waits for the disk: tests kill the service, its server loses no power.
 _SETTINGS: Final = {
     "listen_addresses": "''",
     "max_connections": "200",
     "shared_buffers": "'48MB'",
-    "fsync": "on",
+    "fsync": "off",
+    "full_page_writes": "off",
     "log_min_messages": "fatal",
 }
 
@@ -120,7 +123,7 @@ class Cluster:
     def create_database(self, template: str = "template1") -> str:
         """Return the address of a new database, a copy of `template`."""
         name = f"test_{uuid.uuid4().hex}"
-        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        self._copy(template, name)
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
@@ -133,10 +136,18 @@ class Cluster:
         with self._locked():
             done = self.folder / MIGRATED
             if not done.exists():
-                self.execute(f'CREATE DATABASE "{MIGRATED}"')
+                self._copy("template1", MIGRATED)
                 migrate(self.url(MIGRATED))
                 done.touch()
         return MIGRATED
+
+    def _copy(self, template: str, name: str) -> None:
+        copied = f'CREATE DATABASE "{name}" TEMPLATE "{template}"'
+        with self._connected() as connection:
+            if connection.info.server_version >= _CHOOSES_HOW:
+                # Not page by page through its log: half the time where nothing is synced.
+                copied += " STRATEGY FILE_COPY"
+            connection.execute(copied.encode())
 
     def url(self, name: str) -> str:
         """Return the address of the database `name`, as `DATABASE_URL` takes it."""
@@ -144,9 +155,12 @@ class Cluster:
 
     def execute(self, statement: str) -> None:
         """Run one statement outside a transaction."""
-        address = f"host={self.folder} user=postgres dbname=postgres"
-        with psycopg.connect(address, autocommit=True) as connection:
+        with self._connected() as connection:
             connection.execute(statement.encode())
+
+    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        address = f"host={self.folder} user=postgres dbname=postgres"
+        return psycopg.connect(address, autocommit=True)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -33,13 +33,13 @@ from productrecs.core.ids import StoreId
 from productrecs.features.looks.picture import KeptPicture
 from productrecs.features.looks.repository import LookRepository
 from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.registration import Registration, find_store, register
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 from productrecs.training.search.indexer import Indexer
+from tests.support.migrated import bring, migrate_at
 from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT
 
@@ -442,8 +442,8 @@ class Service:
     def prepare(self) -> Self:
         """Make the database, so that stores can be registered before the first start."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.database() as database:
-            migrate(database)
+        bring(self.folder, self.database_url)
+        migrate_at(self.database_url, self.folder)  # a server's; else it is done
         return self
 
     def register(

@@ -3,11 +3,14 @@
 `race` starts processes that all have the same list of orders, lets them go at once, and
 returns what each was told of each order. A process reaches the service over HTTP, or is
 itself a process that receives orders into the database; one of these is broken on purpose.
+All of them are copies of a starter, which has the program loaded and nothing open.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import multiprocessing
 import subprocess
@@ -70,18 +73,14 @@ class Race:
 def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
     """Return what `processes` processes were told that all sent the same orders at once."""
     asked = {"way": asdict(way), "order_ids": list(order_ids), "processes": processes}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.trust.racer"],
-        cwd=ROOT,
-        input=json.dumps(asked),
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=240,
-        check=True,
-    )
+    starter = _starter()
+    assert starter.stdin is not None
+    assert starter.stdout is not None
+    starter.stdin.write(json.dumps(asked) + "\n")
+    starter.stdin.flush()
     told: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
     errors: list[str] = []
-    everybody = json.loads(done.stdout)
+    everybody = json.loads(starter.stdout.readline())
     assert len(everybody) == processes
     for answers in everybody:
         assert len(answers) == len(order_ids)
@@ -93,26 +92,42 @@ def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
     return Race(told, errors)
 
 
-def _run() -> None:
-    """Become the processes: each is a copy of this one, which has the program loaded."""
-    asked = json.load(sys.stdin)
+@functools.cache
+def _starter() -> subprocess.Popen[str]:
+    """Return this test run's starter, which ends with it."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    words = [sys.executable, "-m", "tests.trust.racer"]
+    starter: subprocess.Popen[str] = subprocess.Popen(words, cwd=ROOT, **pipes)  # type: ignore[call-overload]
+    atexit.register(starter.communicate)  # it ends when nothing more can be asked
+    return starter
+
+
+def _run(line: str) -> str:
+    """Let the processes race that one line asks for; return what they were told."""
+    asked = json.loads(line)
     way, order_ids = Way(**asked["way"]), asked["order_ids"]
     copies = multiprocessing.get_context("fork")
-    line = copies.Barrier(asked["processes"])
+    start = copies.Barrier(asked["processes"])
     ends = [copies.Pipe(duplex=False) for _ in range(asked["processes"])]
+    racers = []
     for number, (_, told) in enumerate(ends):
-        here = (way, number, order_ids, line, told)
-        copies.Process(target=_race, args=here).start()
+        here = (way, number, order_ids, start, told)
+        racers.append(copies.Process(target=_race, args=here))
+        racers[-1].start()
         told.close()
-    json.dump([hears.recv() for hears, _ in ends], sys.stdout)
+    heard = [hears.recv() for hears, _ in ends]
+    for racer, (hears, _) in zip(racers, ends, strict=True):
+        racer.join()
+        hears.close()
+    return json.dumps(heard)
 
 
 def _race(
-    way: Way, number: int, order_ids: Sequence[str], line: Barrier, told: Connection
+    way: Way, number: int, order_ids: Sequence[str], start: Barrier, told: Connection
 ) -> None:
     """Be one of the processes."""
     with _receiving(way, number) as receive:
-        line.wait(60)
+        start.wait(60)
         told.send([_attempt(receive, order_id) for order_id in order_ids])
 
 
@@ -185,4 +200,5 @@ def _admit_anything(self: PurchaseRepository, order_id: str, now_ms: int) -> int
 
 
 if __name__ == "__main__":
-    _run()
+    for asked in sys.stdin:
+        print(_run(asked), flush=True)  # noqa: T201 - the answer

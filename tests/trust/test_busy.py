@@ -34,21 +34,31 @@ def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
 
 
 @contextlib.contextmanager
-def held(service: Service, merchant: Merchant, seconds: float) -> Iterator[None]:
-    """Hold the store's lock (on SQLite the whole database's) beside the block."""
-    holding = threading.Event()
+def held(
+    service: Service, merchant: Merchant, seconds: float | None = None
+) -> Iterator[None]:
+    """Hold the store's lock (on SQLite the whole database's) beside the block.
+
+    Without `seconds` that is until the block is over.
+    """
+    holding, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
         with service.database() as database, database.transaction() as transaction:
             StoreLog(database, transaction, StoreId(merchant.account.store_id)).take(1)
             holding.set()
-            time.sleep(seconds)
+            is_over.wait(seconds)
 
     holder = threading.Thread(target=hold)
     holder.start()
     assert holding.wait(10)
-    yield
-    holder.join()
+    try:
+        yield
+        if seconds is not None:
+            holder.join()
+    finally:
+        is_over.set()
+        holder.join()
 
 
 def order_at_once(service: Service, merchant: Merchant) -> list[tuple[float, Reply]]:
@@ -93,7 +103,7 @@ def test_a_lock_held_for_long_is_an_honest_503_for_everybody(service: Service) -
     merchant = service.register()
     assert merchant.push({"id": "a"}).status == 200
 
-    with held(service, merchant, LONG):
+    with held(service, merchant):
         told = order_at_once(service, merchant)
         assert merchant.trending().ids == ["a"]  # reads go on
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from productrecs.entrypoints.cli import productrecs
 from productrecs.entrypoints.cli.session import opened
 from productrecs.entrypoints.services import Services
+from tests.support.migrated import bring
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def _command_line(folder: Path, url: str | None) -> CommandLine:
 @pytest.fixture
 def shell(database_url: str | None, data_folder: Path) -> CommandLine:
     """Return a command line on an empty database."""
+    bring(data_folder, database_url)
     return _command_line(data_folder, database_url)
 
 

@@ -17,9 +17,9 @@ from productrecs.records.catalog.push import push
 from productrecs.records.pictures.picture import Counts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.registration import Registration, register
+from tests.support.migrated import bring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,9 @@ SHOWN = ("cardigan-moss", "cardigan-rust", "enamel-mug")
 
 @pytest.fixture
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    services = build_services(Settings(data=tmp_path_factory.mktemp("shop")))
-    migrate(services.database)
+    folder = tmp_path_factory.mktemp("shop")
+    bring(folder)
+    services = build_services(Settings(data=folder))
     yield services
     services.close()
 

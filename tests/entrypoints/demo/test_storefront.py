@@ -21,9 +21,9 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.registration import Registration, register
+from tests.support.migrated import bring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,8 +115,9 @@ class Page:
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    services = build_services(Settings(data=tmp_path_factory.mktemp("shop")))
-    migrate(services.database)
+    folder = tmp_path_factory.mktemp("shop")
+    bring(folder)
+    services = build_services(Settings(data=folder))
     store, _ = register(services.database, Registration(DOMAIN), services.clock)
     items = [
         _item("ridge-tent-for-two", 189.0),

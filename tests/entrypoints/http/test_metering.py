@@ -16,12 +16,12 @@ from productrecs.entrypoints.http import metering as module
 from productrecs.entrypoints.http.metering import Metering, billing_headers
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.registration import Registration, delete_store, register
 from productrecs.tenancy.billing.notice import BillingStatus, Notice
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
 from productrecs.tenancy.billing.sheets import Sheet
+from tests.support.migrated import bring
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ MONTH = "2026-03"
 def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
     """Give the services of a process at noon, on each database."""
     settings = Settings(data=data_folder, database_url=database_url, now_ms=NOON)
+    bring(data_folder, database_url)
     services = build_services(settings)
-    migrate(services.database)
     yield services
     services.close()
 

@@ -23,7 +23,6 @@ from productrecs.records.pictures.viewer import Viewer
 from productrecs.records.pictures.weights import EMBEDDER, read_model_file
 from productrecs.settings import Settings
 from productrecs.storage.job_queue import NewJob
-from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import pictures
 from productrecs.tenancy.accounts.registration import Registration, register
@@ -31,6 +30,7 @@ from productrecs.training.visual.embedding import embedding_of
 from productrecs.training.visual.eye import Eye
 from productrecs.training.visual.served import ServedPictures
 from tests.records.pictures.test_embedding import mean_colour
+from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def shop() -> Iterator[Any]:
 @pytest.fixture
 def services(tmp_path: Path, database_url: str | None) -> Iterator[Services]:
     settings = Settings(tmp_path, database_url, image_hosts=frozenset({HOST}))
+    bring(tmp_path, database_url)
     with contextlib.closing(build_services(settings)) as found:
-        migrate(found.database)
         yield found
 
 

@@ -23,7 +23,6 @@ from productrecs.records.orders.uploads.upload import (
     new_upload_id,
 )
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs
 from productrecs.tenancy.accounts.registration import (
@@ -32,6 +31,7 @@ from productrecs.tenancy.accounts.registration import (
     register,
 )
 from tests.records.orders.past import NOON, new_store
+from tests.support.migrated import bring
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
+    bring(tmp_path / "data")
     services = build_services(Settings(data=tmp_path / "data"))
-    migrate(services.database)
     yield House(services)
     services.close()
 

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import NewJob
-from productrecs.storage.migrations import migrate
 from productrecs.storage.tables import jobs
 from tests.entrypoints.worker.toy_worker import LEASE_MS, toy_queue
+from tests.support.migrated import bring
 
 ROOT = Path(__file__).parents[3]
 SLOW = NewJob(StoreId("st_one"), "slow")
@@ -28,8 +28,8 @@ class Workshop:
         """Enqueue the slow job."""
         self._url, self._folder = url, folder
         self._workers: list[subprocess.Popen[bytes]] = []
+        bring(folder, url)
         self.database = Database.open(url, folder)
-        migrate(self.database)
         with self.database.transaction() as transaction:
             toy_queue(self.database).enqueue(transaction, SLOW)
 

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
 from productrecs.storage.tables import imports, items, purchase_lines
 from tests.records.orders.past import NOON, import_text, new_store, rows_of
+from tests.support.migrated import bring
 
 ROWS = 12_000
 IMPORT = """
@@ -79,8 +79,8 @@ def killed_after_progress(importer: Importer, database: Database, at: int) -> bo
 def test_a_killed_import_ends_as_one_that_ran_through(
     database_url: str | None, data_folder: Path, tmp_path: Path
 ) -> None:
+    bring(data_folder, database_url)
     database = Database.open(database_url, data_folder)
-    migrate(database)
     file = tmp_path / "orders.csv"
     file.write_text(a_history())
     whole, broken = new_store(database), new_store(database)

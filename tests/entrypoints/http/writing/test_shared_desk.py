@@ -23,10 +23,10 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import Receipt
 from productrecs.settings import from_environment
-from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import events
 from productrecs.tenancy.accounts.registration import Registration, register
+from tests.support.migrated import bring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +40,8 @@ STORE = "shop.example"
 @pytest.fixture
 def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
     environment = {"DATABASE_URL": database_url} if database_url else {}
+    bring(data_folder, database_url)
     made = build_services(from_environment(environment, data_folder))
-    migrate(made.database)
     yield made
     made.close()
 
