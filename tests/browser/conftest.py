@@ -39,8 +39,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Give an empty page of a fresh profile."""
-    with browser.new_context() as context:
+    """Give an empty page of a fresh profile, 1280 pixels wide."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        context.set_default_timeout(WAIT_MS)
         yield context.new_page()
 
 

@@ -13,9 +13,7 @@ from tests.support.service import eventually
 from tests.support.storefront import WITHOUT_PRICE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.support.storefront import Storefront
 
@@ -24,15 +22,6 @@ LINK = "product-recs >> a[part=link]"
 PRICE = "product-recs >> [part=price]"
 BUTTON = "product-recs >> [part=button]"
 NAV = "product-recs >> [part=nav-button]"
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Give an empty page, 1280 pixels wide."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        watched(page)
-        yield page
 
 
 def test_one_script_and_one_element_are_all(page: Page, front: Storefront) -> None:

@@ -12,7 +12,7 @@ from tests.support.browser import watched
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Browser, Page, Route
 
@@ -29,14 +29,6 @@ addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason
 addEventListener("product-recs:error", () => { window.failed = (window.failed ?? 0) + 1; });
 addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
 </script>"""
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Give an empty page."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(30_000)
-        yield context.new_page()
 
 
 def fails_with(status: int, body: str, kind: str = "application/json") -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
 from productrecs.entrypoints.http.public.builds import builds
@@ -13,9 +12,7 @@ from tests.support.browser import watched
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.support.storefront import Storefront
 
@@ -24,15 +21,6 @@ TITLE = "product-recs >> [part=title]"
 PANEL = "[data-productrecs-tools] >> section"
 ELEMENT = "<product-recs data-eager data-item-id=p0 data-num=4></product-recs>"
 NOTHING = "<product-recs data-eager data-source=buy data-item-id=p9></product-recs>"
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Give an empty page, 1280 pixels wide."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        watched(page)
-        yield page
 
 
 def test_a_page_shows_what_its_widgets_ask_and_tell_where_it_is_asked_to(

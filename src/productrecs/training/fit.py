@@ -217,10 +217,7 @@ def _read_on(
 ) -> tuple[Head, Constants]:
     with workshop.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
-        head = repository.head()
-        if head is None:
-            message = f"{store.domain} was deleted; there is nothing to train"
-            raise StoreGoneError(message)
+        head = repository.existing_head()
         inputs.follow(head.erasures)
         searches = SearchRepository(connection, store.store_id)
         inputs.read_searches(searches, head.seq)

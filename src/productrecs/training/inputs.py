@@ -12,7 +12,7 @@ from productrecs.engines.trials import Trials
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.choices.searches import SearchInputs
 from productrecs.training.indicators import IndicatorInputs
-from productrecs.training.repository import TrainingRepository
+from productrecs.training.repository import Head, TrainingRepository
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -131,6 +131,17 @@ class TrainingInputs:
             buyers=_codes(buyers),
         )
         self.purchases = _merged(self.purchases, fresh)
+
+
+def whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, Head]:
+    """Return all that a store's log teaches, but searches, and the head that it goes up to.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+    """
+    inputs, head = TrainingInputs(), repository.existing_head()
+    inputs.read_on(repository, head.seq)
+    return inputs, head
 
 
 def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:

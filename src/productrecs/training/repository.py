@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.bare import bare
+from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -120,6 +121,18 @@ class TrainingRepository:
         ).where(store_heads.c.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         return None if row is None else Head(*row)
+
+    def existing_head(self) -> Head:
+        """Return the store's head.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+        """
+        head = self.head()
+        if head is None:
+            message = "this store was deleted; there is nothing to learn from"
+            raise StoreGoneError(message)
+        return head
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give pages of (ts, kind, item, visitor, term, seq) of what teaches, in log order.

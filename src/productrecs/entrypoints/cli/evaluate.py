@@ -19,11 +19,10 @@ from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.backtest import ENOUGH, Outcome, Task, backtest
 from productrecs.features.recommendations.scoring import Interval, Score
 from productrecs.features.recommendations.warming import warm_up
-from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.repository import ConstantsRepository
-from productrecs.training.inputs import TrainingInputs
+from productrecs.training.inputs import whole_log
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainingRepository
 
@@ -99,14 +98,8 @@ def evaluate(
 def _outcomes(
     services: Services, store: Store, num: int, questions: int
 ) -> Iterator[Outcome]:
-    inputs = TrainingInputs()
     with services.database.reading() as connection:
-        repository = TrainingRepository(connection, store.store_id)
-        head = repository.head()
-        if head is None:
-            message = f"{store.domain} was deleted"
-            raise StoreGoneError(message)
-        inputs.read_on(repository, head.seq)
+        inputs, head = whole_log(TrainingRepository(connection, store.store_id))
     warm_up()
     yield from backtest(inputs, head.numbers, store.settings, num, questions)
 

@@ -16,24 +16,14 @@ from productrecs.entrypoints.cli.import_report import counted, show
 from productrecs.entrypoints.cli.item_import import ItemImport, ItemReport, Sample
 from productrecs.entrypoints.cli.item_import import import_items as push_items
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
-from productrecs.entrypoints.cli.source import opened_source, progress
+from productrecs.entrypoints.cli.source import opened_source, progress, table_options
 from productrecs.tenancy.accounts.registration import find_store
 
 
 @click.command()
 @click.argument("domain")
 @click.argument("file")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice([kind.value for kind in Kind]),
-    help="The kind of file, where its content does not tell it.",
-)
-@click.option(
-    "--mapping",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A TOML file whose [items] says which column of a table is what.",
-)
+@table_options(Kind, "items")
 @click.option("--dry-run", is_flag=True, help="Tell what would change; change nothing.")
 @click.option(
     "--base-url",

@@ -17,11 +17,10 @@ from productrecs.entrypoints.cli.session import (
 from productrecs.entrypoints.http.shops import read_shop
 from productrecs.entrypoints.services import Services
 from productrecs.storage.job_queue import NewJob
-from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.repository import ConstantsRepository
-from productrecs.training.inputs import TrainingInputs
+from productrecs.training.inputs import whole_log
 from productrecs.training.ranking.due import ENOUGH
 from productrecs.training.repository import TrainingRepository
 
@@ -74,14 +73,8 @@ def _learned(services: Services, store: Store) -> dict[str, Any]:
         learn_order,
     )
 
-    inputs = TrainingInputs()
     with services.database.reading() as connection:
-        repository = TrainingRepository(connection, store.store_id)
-        head = repository.head()
-        if head is None:
-            message = f"{store.domain} was deleted"
-            raise StoreGoneError(message)
-        inputs.read_on(repository, head.seq)
+        inputs, _ = whole_log(TrainingRepository(connection, store.store_id))
         constants = ConstantsRepository(connection, store.store_id).constants()
     past = Past(store, read_shop(services, store).shop.catalog, inputs, constants)
     found = learn_order(services.database, past, services.clock())

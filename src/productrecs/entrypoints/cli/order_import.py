@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
 from productrecs.entrypoints.cli.import_report import counted, show
 from productrecs.entrypoints.cli.order_files import OrderFile, OrderKind, open_orders
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
-from productrecs.entrypoints.cli.source import opened_source, progress
+from productrecs.entrypoints.cli.source import opened_source, progress, table_options
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_file import BrokenRow, read_rows
@@ -45,17 +45,7 @@ class Rehearsal(HistoryReport):
 @click.command()
 @click.argument("domain")
 @click.argument("file")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice([kind.value for kind in OrderKind]),
-    help="The kind of table, where its header does not tell it.",
-)
-@click.option(
-    "--mapping",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A TOML file whose [orders] says which column of the table is what.",
-)
+@table_options(OrderKind, "orders")
 @click.option("--dry-run", is_flag=True, help="Tell what the file holds; change nothing.")
 @json_option
 @data_option

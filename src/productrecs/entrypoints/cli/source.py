@@ -8,8 +8,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
@@ -42,6 +43,25 @@ class Source:
         while block := self.file.read(BLOCK):
             found.update(block)
         return found.hexdigest()
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def table_options(kinds: type[StrEnum], section: str) -> Callable[[Command], Command]:
+    """Add `--format`, one of `kinds`, and `--mapping`, a file that has a `section`."""
+    kind = click.option(
+        "--format",
+        "kind",
+        type=click.Choice([one.value for one in kinds]),
+        help="The kind of file, where its content does not tell it.",
+    )
+    mapping = click.option(
+        "--mapping",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=f"A TOML file whose [{section}] says which column of a table is what.",
+    )
+    return lambda command: kind(mapping(command))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Does the caller have this reply already? What tells one content from another."""
 
 import hashlib
+from typing import NamedTuple
 
 from fastapi import Request, Response
 
@@ -24,15 +25,30 @@ def has_already(sent: str | None, tag: str) -> bool:
     ]
 
 
-def kept_for(seconds: int) -> bytes:
+def _kept_for(seconds: int) -> bytes:
     """Return the Cache-Control of what one browser may keep so long; 0: ask each time."""
     return b"private, max-age=%d" % seconds if seconds else b"private, no-cache"
 
 
+class Kept(NamedTuple):
+    """A reply that one browser may keep: without a body for one that has it already."""
+
+    status: int
+    body: bytes
+    tag: str
+    cache: bytes
+
+
+def kept(body: bytes, seconds: int, sent: str | None) -> Kept:
+    """Return what to answer to who may keep a body so long, and `sent` an If-None-Match."""
+    tag, cache = tag_of(body), _kept_for(seconds)
+    if has_already(sent, tag):
+        return Kept(304, b"", tag, cache)
+    return Kept(200, body, tag, cache)
+
+
 def kept_reply(request: Request, body: bytes, seconds: int) -> Response:
-    """Return a reply that one browser may keep; 304 without a body when it has it."""
-    tag = tag_of(body)
-    headers = {"etag": tag, "cache-control": kept_for(seconds).decode()}
-    if has_already(request.headers.get("if-none-match"), tag):
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type="application/json", headers=headers)
+    """Return the same as a route's reply."""
+    it = kept(body, seconds, request.headers.get("if-none-match"))
+    headers = {"etag": it.tag, "cache-control": it.cache.decode()}
+    return Response(it.body, it.status, headers, "application/json" if it.body else None)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.errors import JSON, Answer, Asked, refusal
-from productrecs.entrypoints.http.kept import has_already, kept_for, tag_of
+from productrecs.entrypoints.http.kept import kept
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.http.paths import address_of, plain_query
 from productrecs.entrypoints.http.version import HEADER as VERSION
@@ -182,14 +182,10 @@ class Visit:
 
     async def reply_kept(self, body: bytes, seconds: int) -> None:
         """Answer with a body that the caller may keep so long, and then ask about."""
-        tag = tag_of(body)
-        named = self.headers.get(b"if-none-match")
-        is_there = has_already(named.decode("latin-1") if named else None, tag)
-        extra, cache = [(b"etag", tag.encode())], (b"cache-control", kept_for(seconds))
-        if is_there:
-            await self.reply(_UNCHANGED, b"", extra, cache=cache)
-        else:
-            await self.reply(_OK, body, extra, cache=cache)
+        sent = self.headers.get(b"if-none-match")
+        it = kept(body, seconds, sent.decode("latin-1") if sent else None)
+        extra, cache = [(b"etag", it.tag.encode())], (b"cache-control", it.cache)
+        await self.reply(it.status, it.body, extra, cache=cache)
 
     def _timing(self) -> tuple[Header, Header]:
         """Return how long the answer took here, for the browser's own tools."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import groupby
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
@@ -12,7 +11,6 @@ from productrecs.records.erasures.repository import ErasedNameRepository
 from productrecs.records.experiments.explorations import Exploration
 from productrecs.records.experiments.exposures import Exposure
 from productrecs.storage.dialects import HotReader, upsert
-from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import explorations, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -76,14 +74,8 @@ def read_met(reader: HotReader, store_id: StoreId, identities: Sequence[str]) ->
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
     """Store exposures of any stores; of one that was met before the first stands."""
-    # One order of stores in every process: no deadlock between their locks.
-    ordered = sorted(batch, key=lambda exposure: exposure.store_id)
-    for store_id, group in groupby(ordered, key=lambda exposure: exposure.store_id):
-        try:
-            AccountRepository(transaction).hold(store_id)
-        except StoreGoneError:
-            continue
-        ExposureRepository(transaction, store_id).add(list(group))
+    for store_id, rows in AccountRepository(transaction).hold_each(batch):
+        ExposureRepository(transaction, store_id).add(rows)
 
 
 class ExposureRepository:
@@ -128,12 +120,8 @@ def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration])
     """Store explorations of any stores; of one that is there already the first stands."""
     # One order of rows in every process: no deadlock between their locks.
     ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
-        try:
-            AccountRepository(transaction).hold(store_id)
-        except StoreGoneError:
-            continue
-        ExplorationRepository(transaction, store_id).add(list(group))
+    for store_id, rows in AccountRepository(transaction).hold_each(ordered):
+        ExplorationRepository(transaction, store_id).add(rows)
 
 
 class ExplorationRepository:

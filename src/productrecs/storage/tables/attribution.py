@@ -7,6 +7,16 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
+
+def _place_columns() -> tuple[sa.Column[str], ...]:
+    """Return what sums by day and place have in common: widget and source may be empty."""
+    return (
+        sa.Column("day", sa.String(10), primary_key=True),
+        sa.Column("widget", sa.Text, primary_key=True),
+        sa.Column("source", sa.Text, primary_key=True),
+    )
+
+
 attribution_marks = sa.Table(
     "attribution_marks",
     metadata,
@@ -48,9 +58,7 @@ credit_days = sa.Table(
     "credit_days",
     metadata,
     store_id_column(),
-    sa.Column("day", sa.String(10), primary_key=True),
-    sa.Column("widget", sa.Text, primary_key=True),
-    sa.Column("source", sa.Text, primary_key=True),
+    *_place_columns(),
     sa.Column("position", sa.BigInteger, primary_key=True),
     sa.Column("currency", sa.String(8), primary_key=True),
     sa.Column("carts", sa.BigInteger, nullable=False),
@@ -86,9 +94,7 @@ touch_days = sa.Table(
     "touch_days",
     metadata,
     store_id_column(),
-    sa.Column("day", sa.String(10), primary_key=True),
-    sa.Column("widget", sa.Text, primary_key=True),
-    sa.Column("source", sa.Text, primary_key=True),
+    *_place_columns(),
     sa.Column("position", sa.BigInteger, primary_key=True),
     sa.Column("shown", sa.BigInteger, nullable=False),
     sa.Column("clicked", sa.BigInteger, nullable=False),
@@ -100,9 +106,7 @@ shopper_days = sa.Table(
     "shopper_days",
     metadata,
     store_id_column(),
-    sa.Column("day", sa.String(10), primary_key=True),
-    sa.Column("widget", sa.Text, primary_key=True),
-    sa.Column("source", sa.Text, primary_key=True),
+    *_place_columns(),
     sa.Column("shown", sa.LargeBinary, nullable=False),
     sa.Column("clicked", sa.LargeBinary, nullable=False),
     sqlite_with_rowid=False,

@@ -1,8 +1,10 @@
 """The SQL of stores: rows in, `Store` out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from itertools import groupby
+from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
@@ -24,6 +26,17 @@ from productrecs.tenancy.billing.subscription import Subscription
 
 _ACCOUNTS = "accounts"
 _GONE = "this store was deleted"
+
+
+class OfAStore(Protocol):
+    """Whatever is told of one store."""
+
+    @property
+    def store_id(self) -> StoreId:
+        """Whose it is."""
+
+
+Row = TypeVar("Row", bound=OfAStore)
 
 
 class DomainTakenError(ProductRecsError):
@@ -64,6 +77,20 @@ class AccountRepository:
         if row is None:
             raise StoreGoneError(_GONE)
         return _store(row)
+
+    def hold_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
+        """Give what each store has of a batch, in its order, while its store is held.
+
+        Stores come in one order in every process, so that their locks are no deadlock. What
+        is of deleted stores is left out.
+        """
+        ordered = sorted(batch, key=lambda row: row.store_id)
+        for store_id, rows in groupby(ordered, key=lambda row: row.store_id):
+            try:
+                self.hold(store_id)
+            except StoreGoneError:
+                continue
+            yield store_id, list(rows)
 
     def subscription(self, store_id: StoreId) -> Subscription:
         """Return the store's plan, its end and its suspension.

@@ -6,7 +6,6 @@ from typing import Final
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.constants import Constants
@@ -19,7 +18,7 @@ from productrecs.training.constants.repository import (
 )
 from productrecs.training.constants.stretches import STRETCHES
 from productrecs.training.constants.visits import GRID, choose_visits
-from productrecs.training.inputs import TrainingInputs
+from productrecs.training.inputs import whole_log
 from productrecs.training.repository import TrainingRepository
 
 LEAST_FACTS: Final = 2_000  # of a log; below, its past says nothing
@@ -45,14 +44,8 @@ def choose_constants(
     Raises:
         StoreGoneError: when the store was deleted.
     """
-    inputs = TrainingInputs()
     with database.reading() as connection:
-        repository = TrainingRepository(connection, store.store_id)
-        head = repository.head()
-        if head is None:
-            message = f"{store.domain} was deleted; there is nothing to choose for"
-            raise StoreGoneError(message)
-        inputs.read_on(repository, head.seq)
+        inputs, head = whole_log(TrainingRepository(connection, store.store_id))
     done = 0
 
     def count() -> None:

@@ -6,14 +6,9 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.core.window import (
-    UnreadableDateError,
-    ends_at_ms,
-    normalise_moment,
-    starts_at_ms,
-)
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.reading import Reading
+from productrecs.entrypoints.cli.feeds.sale import price_now
 from productrecs.entrypoints.cli.feeds.wording import (
     UnreadableOfferError,
     as_text,
@@ -38,7 +33,7 @@ LAYOUT: Final = Layout(
             "short": ("short_description",),
             "online": ("product_online",),
             "visibility": ("visibility",),
-            "price": ("price",),
+            "regular_price": ("price",),
             "sale_price": ("special_price",),
             "sale_from": ("special_price_from_date",),
             "sale_to": ("special_price_to_date",),
@@ -63,7 +58,7 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "description": ("description", "short"),
         "categories": ("categories",),
         "image_url": ("image",),
-        "price": ("price",),
+        "price": ("regular_price",),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("status", "online", "visibility"),
@@ -147,9 +142,7 @@ def _categories(cell: str) -> list[str]:
 
 
 def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
-    regular = price_of(cells.get("price", ""), reading.separator)
-    sale = price_of(cells.get("sale_price", ""), reading.separator)
-    price = sale if sale is not None and _is_on_sale(cells, reading) else regular
+    price = price_now(cells, reading, _iso)
     cost = price_of(cells.get("cost", ""), reading.separator)
     is_counted = cells.get("counted", "1").strip() != "0"
     stock = whole_number(cells.get("stock", "")) if is_counted else None
@@ -173,22 +166,13 @@ def _availability(cells: Mapping[str, str], stock: int | None) -> Availability |
     return Availability.BACKORDER if goes_on and is_gone else Availability.IN_STOCK
 
 
-def _is_on_sale(cells: Mapping[str, str], reading: Reading) -> bool:
-    begins, ends = _date(cells.get("sale_from", "")), _date(cells.get("sale_to", ""))
-    if begins and starts_at_ms(begins, reading.zone) > reading.now_ms:
-        return False
-    return not ends or reading.now_ms <= ends_at_ms(ends, reading.zone)
-
-
-def _date(text: str) -> str | None:
-    """Return an ISO date, or one such as `11/21/26`; None where there is none to read."""
+def _iso(text: str) -> str:
+    """Return an ISO date for one such as `11/21/26`; anything else as it is."""
     bare = text.strip()
-    if slashed := _DATE.match(bare):
-        month, day, year = (int(part) for part in slashed.groups())
-        if month > _LAST_MONTH:  # written by somebody who puts the day first
-            month, day = day, month
-        bare = f"{year % 100 + 2000}-{month:02}-{day:02}"
-    try:
-        return normalise_moment(bare) if bare else None
-    except UnreadableDateError:
-        return None
+    slashed = _DATE.match(bare)
+    if slashed is None:
+        return bare
+    month, day, year = (int(part) for part in slashed.groups())
+    if month > _LAST_MONTH:  # written by somebody who puts the day first
+        month, day = day, month
+    return f"{year % 100 + 2000}-{month:02}-{day:02}"

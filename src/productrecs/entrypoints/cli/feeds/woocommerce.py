@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.window import (
-    UnreadableDateError,
-    ends_at_ms,
-    normalise_moment,
-    starts_at_ms,
-)
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.reading import Reading
+from productrecs.entrypoints.cli.feeds.sale import price_now
 from productrecs.entrypoints.cli.feeds.wording import (
     UnreadableOfferError,
     as_text,
@@ -182,9 +177,7 @@ def _fields(
 
 
 def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
-    regular = price_of(cells.get("regular_price", ""), reading.separator)
-    sale = price_of(cells.get("sale_price", ""), reading.separator)
-    price = sale if sale is not None and _is_on_sale(cells, reading) else regular
+    price = price_now(cells, reading)
     cost = price_of(cells.get("cost", ""), reading.separator)
     return Variant(
         price=None if price is None else price.amount,
@@ -192,20 +185,6 @@ def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
         stock=whole_number(cells.get("stock", "")),
         availability=_STATUS.get(cells.get("status", "").strip().lower()),
     )
-
-
-def _is_on_sale(cells: Mapping[str, str], reading: Reading) -> bool:
-    begins, ends = _date(cells.get("sale_from", "")), _date(cells.get("sale_to", ""))
-    if begins and starts_at_ms(begins, reading.zone) > reading.now_ms:
-        return False
-    return not ends or reading.now_ms <= ends_at_ms(ends, reading.zone)
-
-
-def _date(text: str) -> str | None:
-    try:
-        return normalise_moment(text) if text.strip() else None
-    except UnreadableDateError:
-        return None
 
 
 def _parent(cells: Mapping[str, str]) -> str:

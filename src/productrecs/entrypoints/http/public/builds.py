@@ -10,7 +10,6 @@ import base64
 import hashlib
 import logging
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -25,6 +24,7 @@ from productrecs import __version__
 from productrecs.entrypoints.http.authentication import BUILD_PATH
 from productrecs.entrypoints.http.documentation import errors
 from productrecs.entrypoints.http.paths import UnknownBuildError
+from productrecs.entrypoints.http.public.packing import packed, reads_gzip
 from productrecs.entrypoints.http.public.pages import FOR_EVER, content
 from productrecs.entrypoints.http.public.scripts import HEADERS, SCRIPT, built, send_script
 from productrecs.entrypoints.http.public.widgets import ANSWERS, CACHED
@@ -148,7 +148,7 @@ async def pinned_script(
         message = "no such build; the guide for widgets has the tags of this release"
         raise UnknownBuildError(message)
     headers = {**HEADERS, "cache-control": FOR_EVER}
-    if "gzip" in request.headers.get("accept-encoding", "").lower():
+    if reads_gzip(request):
         headers["content-encoding"] = "gzip"
-        body = zlib.compress(body, 9, wbits=31)
+        body = packed(body)
     return Response(body, media_type=SCRIPT, headers=headers)

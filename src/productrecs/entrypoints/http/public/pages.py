@@ -1,8 +1,6 @@
 """How is a page for people sent: its frame, its safety headers, and when is it not sent?"""
 
-import zlib
 from collections.abc import Mapping
-from functools import lru_cache
 from html import escape
 from importlib import resources
 from string import Template
@@ -14,13 +12,13 @@ from fastapi import Request, Response
 from productrecs import __version__
 from productrecs.entrypoints.http.documentation import Responses
 from productrecs.entrypoints.http.kept import digest, has_already
+from productrecs.entrypoints.http.public.packing import packed, reads_gzip
 
 HTML: Final = "text/html; charset=utf-8"
 # Ask each time, and be told "unchanged": a page is never older than the program.
 REVALIDATE: Final = "no-cache"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 _WORTH_PACKING: Final = 1_000  # bytes
-_GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
 _SAFE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "x-content-type-options": "nosniff",
@@ -50,8 +48,8 @@ def document(
     """
     body = shown.encode() if isinstance(shown, str) else shown
     is_large = len(body) >= _WORTH_PACKING
-    packed = is_large and "gzip" in request.headers.get("accept-encoding", "").lower()
-    tag = f'"{digest(body)}{"-gzip" if packed else ""}"'
+    goes_packed = is_large and reads_gzip(request)
+    tag = f'"{digest(body)}{"-gzip" if goes_packed else ""}"'
     headers = {"etag": tag, "cache-control": cache, **_SAFE}
     varies = [vary] if vary else []
     if is_large:
@@ -60,16 +58,10 @@ def document(
         headers["vary"] = ", ".join(varies)
     if has_already(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    if packed:
+    if goes_packed:
         headers["content-encoding"] = "gzip"
-        body = _packed(body)
+        body = packed(body)
     return Response(body, media_type=kind, headers=headers)
-
-
-@lru_cache(maxsize=32)
-def _packed(body: bytes) -> bytes:
-    packer = zlib.compressobj(wbits=_GZIP)
-    return packer.compress(body) + packer.flush()
 
 
 def page(

@@ -15,6 +15,7 @@ from typing import Final
 from fastapi import Request, Response
 
 from productrecs.entrypoints.http.kept import has_already
+from productrecs.entrypoints.http.public.packing import BEST, GZIP, reads_gzip
 
 SCRIPT: Final = "text/javascript; charset=utf-8"
 HEADERS: Final = {
@@ -22,8 +23,6 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "cross-origin",
     "vary": "Accept-Encoding",
 }
-_GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
-_BEST: Final = 9
 _CALL: Final = b"(null);"
 _BROTLI: Final = re.compile(
     r"(?:^|,)\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?=,|$)"
@@ -42,7 +41,7 @@ class Script:
         self._body = built.removesuffix(_CALL)
         self._in_brotli = (folder / f"{name}.js.br").read_bytes()
         self._digest = hashlib.sha256(self._body)
-        self._compressor = zlib.compressobj(_BEST, wbits=_GZIP)
+        self._compressor = zlib.compressobj(BEST, wbits=GZIP)
         self._compressed = self._compressor.compress(self._body)
 
     def plain(self, told: bytes) -> bytes:
@@ -78,7 +77,7 @@ def built(name: str) -> Script:
 def send_script(request: Request, script: Script, told: bytes, cache: str) -> Response:
     """Return a script, called with `told`, in the best coding that the caller reads."""
     wanted = request.headers.get("accept-encoding", "").lower()
-    coding = "br" if _BROTLI.search(wanted) else "gzip" if "gzip" in wanted else ""
+    coding = "br" if _BROTLI.search(wanted) else "gzip" if reads_gzip(request) else ""
     tag = script.tag(told, f"-{coding}" if coding else "")
     headers = {**HEADERS, "etag": tag, "cache-control": cache}
     if has_already(request.headers.get("if-none-match"), tag):

@@ -1,14 +1,12 @@
 """The SQL of what was seen of a store."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Final
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import upsert
-from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import sightings
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.sightings.sighting import Sighting, Sign
@@ -21,12 +19,8 @@ def store_sightings(transaction: sa.Connection, batch: Sequence[Sighting]) -> No
     """Store sightings of any stores; the first and the last time of each are kept."""
     # One order of rows in every process: no deadlock between their locks.
     ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
-        try:
-            AccountRepository(transaction).hold(store_id)
-        except StoreGoneError:
-            continue
-        SightingRepository(transaction, store_id).add(list(group))
+    for store_id, rows in AccountRepository(transaction).hold_each(ordered):
+        SightingRepository(transaction, store_id).add(rows)
 
 
 class SightingRepository:

@@ -1,0 +1,21 @@
+"""Who reads gzip, and how is a body put into it?"""
+
+import zlib
+from functools import lru_cache
+from typing import Final
+
+from fastapi import Request
+
+BEST: Final = 9
+GZIP: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
+
+
+def reads_gzip(request: Request) -> bool:
+    """Return whether a caller says that it does."""
+    return "gzip" in request.headers.get("accept-encoding", "").lower()
+
+
+@lru_cache(maxsize=32)
+def packed(body: bytes) -> bytes:
+    """Return a body in gzip; what is asked for often is packed once."""
+    return zlib.compress(body, BEST, wbits=GZIP)
