@@ -563,6 +563,15 @@ def eventually(
     return time.monotonic() - began
 
 
+def kept_once(attempt: Callable[[], float], seconds: float, attempts: int = 3) -> bool:
+    """Tell whether a promise of so many seconds is kept, by one of some attempts.
+
+    `attempt()` returns how many it took. Who shares a busy machine may be late for no fault
+    of the service; a service that is late by itself is late each time.
+    """
+    return any(attempt() <= seconds for _ in range(attempts))
+
+
 def raw_request(
     port: int, sent: Iterable[bytes], until: bytes = b"", seconds: float = 10.0
 ) -> bytes:

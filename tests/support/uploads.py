@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from productrecs.records.orders.uploads.submit import JOB
+from productrecs.storage.tables import jobs
 from tests.support.service import HOST, Reply
 
 if TYPE_CHECKING:
@@ -105,6 +107,13 @@ def process(service: Service, role: str) -> int:
     """Return the number of the process that was last started in a role."""
     log = service.log_path.read_text("utf-8", "replace")
     return [int(pid) for name, pid in _STARTS.findall(log) if name == role][-1]
+
+
+def end_leases(service: Service) -> None:
+    """Let an import whose process was killed be taken over now, not in ten seconds."""
+    killed = jobs.update().where(jobs.c.kind == JOB, jobs.c.state == "running")
+    with service.database() as database, database.transaction() as transaction:
+        transaction.execute(killed.values(leased_until=0))
 
 
 def peak_mib(pid: int | str) -> float:

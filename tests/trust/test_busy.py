@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENTS: Final = 12
 SHORT, LONG = 2.0, 10.0  # seconds that somebody holds the lock
-PATIENCE: Final = 9.5  # by then every client has an answer, though the lock is still held
+# By then every client has an answer, though the lock is still held. Five seconds are
+# promised to each, and those that came while others waited wait for them: ten; a machine
+# that stands still for a while adds to that.
+PATIENCE: Final = 18.0
 
 
 @pytest.fixture

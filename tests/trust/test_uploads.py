@@ -23,6 +23,7 @@ from tests.support.project import ROOT
 from tests.support.service import Service
 from tests.support.uploads import (
     Shopper,
+    end_leases,
     ended,
     files,
     peak_mib,
@@ -73,6 +74,7 @@ def check_kills_after_the_answer(service: Service, kills: int) -> None:
         assert reply.status == 202
         accepted.append(reply.json["upload_id"])
 
+    end_leases(service)
     service.start()
     there = merchant.through(service.client())
     told = [ended(there, upload_id, 60 + kills) for upload_id in accepted]
@@ -104,6 +106,7 @@ def check_kills_midway(service: Service, kills: int, rows: int) -> None:
             service.kill()
             service.now = f"2026-03-0{2 + struck % 7}T12:00:00Z"
             service.start()
+        end_leases(service)
         struck += 1
     there = broken.through(service.client())
     told = ended(there, upload_id, 300)
