@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import importlib.util
 import json
 import os
 import select
@@ -89,10 +90,12 @@ class Nursery:
         environment: Mapping[str, str],
         log: Path,
         errors: Path | None = None,
+        broken: Path | None = None,
     ) -> Program:
         """Let `productrecs WORDS...` run, what it writes being added to `log`.
 
-        What it writes to standard error goes there too, or to `errors`.
+        What it writes to standard error goes there too, or to `errors`. `broken` names a
+        folder whose `sitecustomize.py` it loads first.
         """
         self._count += 1
         status = Path(self._folder.name) / str(self._count)
@@ -101,6 +104,7 @@ class Nursery:
             "environment": dict(environment),
             "log": str(log),
             "errors": str(errors or log),
+            "broken": broken and str(broken / "sitecustomize.py"),
             "status": str(status),
         }
         pipes = self._process
@@ -187,7 +191,16 @@ def _become(order: Mapping[str, Any]) -> list[str]:
     os.environ.update(order["environment"])
     words: list[str] = order["words"]
     sys.argv = ["productrecs", *words]
+    if order["broken"]:
+        _load_from(order["broken"])
     return words
+
+
+def _load_from(path: str) -> None:
+    found = importlib.util.spec_from_file_location("broken", path)
+    assert found is not None
+    assert found.loader is not None
+    found.loader.exec_module(importlib.util.module_from_spec(found))
 
 
 def _load() -> None:

@@ -14,11 +14,8 @@ import itertools
 import json
 import os
 import select
-import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -50,9 +47,6 @@ HOST: Final = "127.0.0.1"
 METRICS_TOKEN: Final = "the-operators-token-of-the-tests"
 OPERATOR: Final = {"authorization": f"Bearer {METRICS_TOKEN}"}
 START_SECONDS: Final = 60.0
-_PROGRAM: Final = (sys.executable, "-m", "productrecs")
-# A test run that is killed leaves no service behind (util-linux; elsewhere it may).
-_DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 STOP_SECONDS: Final = 60.0  # after 45 the supervisor kills, and says whom
 # Below the ports that the system gives to outgoing connections; each process of a test run
 # looks in a stretch of its own, and runs in other checkouts look elsewhere.
@@ -270,7 +264,7 @@ class Service:
     broken: Path | None = None
     command: str = "serve"
     port: int = 0
-    _process: subprocess.Popen[bytes] | Program | None = field(default=None, repr=False)
+    _process: Program | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Choose a port, which stays over restarts."""
@@ -296,21 +290,12 @@ class Service:
         """Start it and do not wait."""
         assert self._process is None, "it runs already"
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self.broken is None:
-            self._process = nursery().start(
-                [self.command, *self._options()], self._environment(), self.log_path
-            )
-            return
-        with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*_DIES_WITH_US, *_PROGRAM, self.command, *self._options()],
-                cwd=ROOT,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # a process group of its own, to kill whole
-            )
+        self._process = nursery().start(
+            [self.command, *self._options()],
+            self._environment(),
+            self.log_path,
+            broken=self.broken,
+        )
 
     def wait_ready(self, until: float) -> None:
         """Return as soon as it says that it is ready; `until` is a monotonic time.
@@ -485,26 +470,9 @@ class Service:
             ServiceError: when the verb fails.
         """
         words = [*arguments, "--data", str(self.folder)]
-        if self.broken is None:
-            return self._run_nursed(words)
-        done = subprocess.run(
-            [*_PROGRAM, *words],
-            cwd=ROOT,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        if done.returncode != 0:
-            raise ServiceError(f"{arguments} failed: {done.stdout}{done.stderr}")
-        return done.stdout
-
-    def _run_nursed(self, words: Sequence[str]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             said, failed = Path(folder) / "out", Path(folder) / "errors"
-            program = nursery().start(words, self._environment(), said, failed)
+            program = nursery().start(words, self._environment(), said, failed, self.broken)
             if program.wait(120) != 0:
                 raise ServiceError(
                     f"{words} failed: {said.read_text()}{failed.read_text()}"
