@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import importlib
 import importlib.util
 import json
 import os
@@ -30,6 +31,25 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 _DIES_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 _LOOK_SECONDS: Final = 0.005
+_LOADED: Final = (
+    *("uvloop", "uvicorn"),
+    *(
+        f"productrecs.{name}"
+        for name in (
+            *("entrypoints.cli.serve", "entrypoints.cli.session", "entrypoints.cli.store"),
+            *("entrypoints.cli.api", "entrypoints.cli.worker"),
+            *("entrypoints.http.application", "entrypoints.http.serving"),
+            "entrypoints.http.writing.office",
+            *("entrypoints.worker.registry", "entrypoints.worker.uploads"),
+            *("entrypoints.worker.indexing", "entrypoints.worker.pictures"),
+            *("entrypoints.worker.forecasts", "training.constants.choose"),
+            # With the library that compiles them: half a second for each API process.
+            *("engines.browse.kernel", "engines.copurchase.kernel"),
+            *("engines.fusion.kernel", "engines.ranking.kernel"),
+        )
+    ),
+)
+"""What the processes of a service load, each by itself, when it is started in earnest."""
 
 
 @dataclass
@@ -205,11 +225,8 @@ def _load_from(path: str) -> None:
 
 def _load() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the service does, and why
-    import productrecs.entrypoints.cli.serve  # noqa: PLC0415
-    import productrecs.entrypoints.cli.session  # noqa: PLC0415
-    import productrecs.entrypoints.cli.store  # noqa: PLC0415
-    import productrecs.entrypoints.http.application  # noqa: PLC0415
-    import productrecs.entrypoints.http.serving  # noqa: F401, PLC0415
+    for name in _LOADED:
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":
