@@ -174,7 +174,7 @@ def test_no_task_of_ours_is_long_on_a_slow_device(page: Page, shop: Service) -> 
     slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
     worst = []
     # Other work on this machine can hold a task up, never shorten it: the best counts.
-    for _ in range(15):
+    for _ in range(30):
         opened(page, shop, f"/demo/product/{TENT}")
         worst.append(page.evaluate(WORST.replace("OURS", "'/widget/v1/'")))
         if worst[-1] <= 50:
