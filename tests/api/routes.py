@@ -171,6 +171,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/docs"): Row(NOBODY, _always("/docs")),
         ("GET", "/docs/{asset}"): Row(NOBODY, _always("/docs/pages.css")),
         ("GET", "/llms.txt"): Row(NOBODY, _always("/llms.txt")),
+        ("GET", "/llms-full.txt"): Row(NOBODY, _always("/llms-full.txt")),
         ("GET", "/docs-md/{slug}.md"): Row(NOBODY, _always("/docs-md/keys.md")),
         ("GET", "/guides"): Row(NOBODY, _always("/guides")),
         ("GET", "/guides/{slug}"): Row(NOBODY, _always("/guides/keys")),

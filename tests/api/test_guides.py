@@ -141,6 +141,43 @@ def test_every_link_of_the_index_answers(service: Service) -> None:
     assert {client.ask("GET", urlsplit(one).path).status for one in found} == {200}
 
 
+def test_the_full_text_is_every_guide_in_the_order_of_the_index(service: Service) -> None:
+    client = service.client()
+    guides = [client.ask("GET", f"/docs-md/{slug}.md").body for slug in SLUGS]
+
+    whole = client.ask("GET", "/llms-full.txt").body
+
+    assert whole == b"\n\n".join(one.rstrip(b"\n") for one in guides) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "same"),
+    [("/guides/items", "/docs-md/items.md"), ("/guides", "/llms.txt"), ("/", "/llms.txt")],
+)
+def test_a_page_comes_as_markdown_to_who_asks_for_it(
+    client: Client, path: str, same: str
+) -> None:
+    wish = {"accept": "text/markdown, text/html;q=0.9, */*;q=0.8"}
+
+    text = client.ask("GET", path, headers=wish)
+    page = client.ask("GET", path, headers=BROWSER)
+
+    assert text.header("content-type") == "text/markdown; charset=utf-8"
+    assert text.body == client.ask("GET", same).body
+    assert page.header("content-type") == "text/html; charset=utf-8"
+    assert (text.header("vary") or "").startswith("Accept")
+    assert (page.header("vary") or "").startswith("Accept")
+
+
+def test_a_guide_says_where_it_is_as_markdown(client: Client) -> None:
+    page = client.ask("GET", "/guides/items", headers=BROWSER)
+
+    assert page.header("link") == (
+        '</docs-md/items.md>; rel="alternate"; type="text/markdown"'
+    )
+    assert "/docs-md/items.md" in Links(page.body.decode()).addresses
+
+
 def test_every_link_of_every_page_leads_somewhere(service: Service) -> None:
     client = service.client()
     pages = ["/", "/docs", "/guides", *(f"/guides/{slug}" for slug in SLUGS)]
@@ -179,6 +216,7 @@ def test_the_index_is_a_page_for_browsers_and_json_for_programs(service: Service
     ("path", "kind"),
     [
         ("/llms.txt", "text/plain; charset=utf-8"),
+        ("/llms-full.txt", "text/plain; charset=utf-8"),
         ("/docs-md/items.md", "text/markdown; charset=utf-8"),
         ("/guides", "text/html; charset=utf-8"),
         ("/guides/items", "text/html; charset=utf-8"),

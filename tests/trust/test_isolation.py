@@ -231,6 +231,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/docs"): _plain("/docs"),
     ("GET", "/docs/{asset}"): _plain("/docs/pages.css"),
     ("GET", "/llms.txt"): _plain("/llms.txt"),
+    ("GET", "/llms-full.txt"): _plain("/llms-full.txt"),
     ("GET", "/docs-md/{slug}.md"): _plain("/docs-md/keys.md"),
     ("GET", "/guides"): _plain("/guides"),
     ("GET", "/guides/{slug}"): _plain("/guides/keys"),

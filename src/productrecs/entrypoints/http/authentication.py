@@ -130,6 +130,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/docs": Route({"GET": Credential.NONE}),
         ASSET_PATH: Route({"GET": Credential.NONE}),
         "/llms.txt": Route({"GET": Credential.NONE}),
+        "/llms-full.txt": Route({"GET": Credential.NONE}),
         GUIDE_PATH: Route({"GET": Credential.NONE}),
         "/guides": Route({"GET": Credential.NONE}),
         GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),

@@ -66,6 +66,11 @@ class Library:
         whence = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
         return f"{title}\n\n{whence}\n{rest}".replace(BASE, base_url)
 
+    def whole(self, base_url: str) -> str:
+        """Return /llms-full.txt: every guide as it is sent, in the order of the index."""
+        guides = (self.markdown(one.slug, base_url) for one in GUIDES)
+        return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
+
     def _fact(self, found: re.Match[str]) -> str:
         return self._facts[found.group(1)]().strip()
 
@@ -93,6 +98,7 @@ def index(base_url: str) -> str:
         "",
         "## Optional",
         "",
+        f"- [All guides as one text]({base_url}/llms-full.txt): long",
         f"- [OpenAPI]({base_url}/openapi.json): every call, field and refusal",
         f"- [API reference]({base_url}/docs): the same to read and to try in a browser",
         f"- [Guides as pages]({base_url}/guides): the same guides for people",

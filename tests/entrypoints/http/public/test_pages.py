@@ -6,11 +6,8 @@ import pytest
 from starlette.requests import Request
 
 from productrecs.entrypoints.http.kept import has_already
-from productrecs.entrypoints.http.public.pages import (
-    document,
-    page,
-    wants_html,
-)
+from productrecs.entrypoints.http.public.forms import HTML, JSON, MARKDOWN, preferred
+from productrecs.entrypoints.http.public.pages import document, page
 
 
 def asking(**headers: str) -> Request:
@@ -41,17 +38,26 @@ def test_another_tag_is_not(sent: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "html"),
+    ("accept", "form"),
     [
-        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
-        ("application/json, text/html", False),
-        ("*/*", False),
-        ("", False),
-        ("image/png", False),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", HTML),
+        ("application/json, text/html", JSON),
+        ("text/markdown, text/html, */*", MARKDOWN),
+        ("text/html, text/markdown", HTML),
+        ("text/html;q=0.5, text/markdown;q=0.9", MARKDOWN),
+        ("Text/Markdown; Q=0.9, text/html;q=0.8", MARKDOWN),
+        ("text/*", HTML),
+        ("text/*;q=0.5, text/markdown", MARKDOWN),
+        ("text/markdown;q=0, */*;q=0.1", JSON),
+        ("text/markdown;q=0", JSON),
+        ("*/*", JSON),
+        ("", JSON),
+        ("image/png", JSON),
+        (";;,,q=", JSON),
     ],
 )
-def test_browsers_get_pages_and_programs_get_json(accept: str, *, html: bool) -> None:
-    assert wants_html(asking(accept=accept)) is html
+def test_everybody_gets_the_form_that_they_would_have(accept: str, form: str) -> None:
+    assert preferred(asking(accept=accept), (JSON, HTML, MARKDOWN)) == form
 
 
 def test_a_page_runs_nothing_and_loads_nothing_from_elsewhere() -> None:

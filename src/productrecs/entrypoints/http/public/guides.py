@@ -1,4 +1,4 @@
-"""GET /llms.txt, /docs-md/{slug}.md, /guides and /guides/{slug}: what developers read."""
+"""What developers read: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md, /guides/..."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Request, Response
 
-from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.documentation import Responses, errors
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.facts import FACTS
+from productrecs.entrypoints.http.public.forms import HTML, MARKDOWN, preferred
 from productrecs.entrypoints.http.public.pages import content, document, page
 from productrecs.features.guides.guide import GUIDES, Guide
 from productrecs.features.guides.library import BASE, Library, index
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["documentation"])
 
 PAGE_EXAMPLE: Final = "<!doctype html>..."
+INDEX_EXAMPLE: Final = "# ProductRecs\n\n> ..."
+GUIDE_EXAMPLE: Final = "# Quick start\n\n..."
 Slug = Annotated[
     str,
     Path(
@@ -33,11 +36,18 @@ _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PLAIN: Final = "text/plain; charset=utf-8"
 
 
+def _either(description: str, markdown: str) -> Responses:
+    """Return the documented reply of a route that has a page and markdown."""
+    both = content(HTML, description, PAGE_EXAMPLE)
+    both[200]["content"] |= content(MARKDOWN, description, markdown)[200]["content"]
+    return both
+
+
 @router.get(
     "/llms.txt",
     operation_id="llms_txt",
     summary="List the guides for language models",
-    responses=content("text/plain", "The index of the guides.", "# ProductRecs\n\n> ..."),
+    responses=content("text/plain", "The index of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
 async def llms_txt(request: Request) -> Response:
@@ -49,10 +59,27 @@ async def llms_txt(request: Request) -> Response:
 
 
 @router.get(
+    "/llms-full.txt",
+    operation_id="llms_full_txt",
+    summary="Return all guides as one text",
+    responses=content("text/plain", "The guides, one after the other.", GUIDE_EXAMPLE),
+    response_class=Response,
+)
+async def llms_full_txt(request: Request) -> Response:
+    """Return every guide, in the order of `/llms.txt`, for who reads all of them at once.
+
+    An `ETag` spares sending it again.
+    """
+    base = base_url(request)
+    # In a thread: it is long, and packing it takes some milliseconds.
+    return await asyncio.to_thread(lambda: document(request, LIBRARY.whole(base), _PLAIN))
+
+
+@router.get(
     "/docs-md/{slug}.md",
     operation_id="guide_markdown",
     summary="Return a guide as markdown",
-    responses=content("text/markdown", "The guide.", "# Quick start\n\n...")
+    responses=content("text/markdown", "The guide.", GUIDE_EXAMPLE)
     | errors("guide_unknown"),
     response_class=Response,
 )
@@ -61,20 +88,23 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
 
     An `ETag` spares sending it again.
     """
-    reply = document(request, LIBRARY.markdown(slug, base_url(request)), _MARKDOWN)
-    reply.headers["link"] = '</llms.txt>; rel="index"'
-    return reply
+    return _as_markdown(request, LIBRARY.markdown(slug, base_url(request)))
 
 
 @router.get(
     "/guides",
     operation_id="guides",
     summary="List the guides for people",
-    responses=content("text/html", "The list of the guides.", PAGE_EXAMPLE),
+    responses=_either("The list of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
 async def guides(request: Request) -> Response:
-    """Return a page that lists the guides; `/llms.txt` is the same for programs."""
+    """Return a page that lists the guides; `/llms.txt` is the same for programs.
+
+    Who prefers `text/markdown` (`Accept`) gets that here.
+    """
+    if preferred(request, (HTML, MARKDOWN)) == MARKDOWN:
+        return _as_markdown(request, index(base_url(request)), vary="Accept")
     groups = dict.fromkeys(guide.group for guide in GUIDES)
     lists = "".join(
         f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
@@ -84,18 +114,24 @@ async def guides(request: Request) -> Response:
     )
     lead = "Short, with examples that run as they stand."
     html = f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>{lists}</main>"
-    return page(request, "Guides", html)
+    return page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
 
 
 @router.get(
     "/guides/{slug}",
     operation_id="guide_page",
     summary="Return a guide as a page",
-    responses=content("text/html", "The guide.", PAGE_EXAMPLE) | errors("guide_unknown"),
+    responses=_either("The guide.", GUIDE_EXAMPLE) | errors("guide_unknown"),
     response_class=Response,
 )
 async def guide_page(request: Request, slug: Slug) -> Response:
-    """Return one guide as a page for people, with an outline and links to the others."""
+    """Return one guide as a page for people, with an outline and links to the others.
+
+    Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
+    """
+    if preferred(request, (HTML, MARKDOWN)) == MARKDOWN:
+        text = LIBRARY.markdown(slug, base_url(request))
+        return _as_markdown(request, text, vary="Accept")
     guide = LIBRARY.guide(slug)
     rendered = await asyncio.to_thread(_rendered, slug)
     here = "".join(
@@ -110,7 +146,19 @@ async def guide_page(request: Request, slug: Slug) -> Response:
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>'
     )
-    return page(request, guide.title, html.replace(BASE, escape(base_url(request))))
+    return page(
+        request,
+        guide.title,
+        html.replace(BASE, escape(base_url(request))),
+        vary="Accept",
+        markdown=f"/docs-md/{guide.slug}.md",
+    )
+
+
+def _as_markdown(request: Request, text: str, vary: str | None = None) -> Response:
+    reply = document(request, text, _MARKDOWN, vary=vary)
+    reply.headers["link"] = '</llms.txt>; rel="index"'
+    return reply
 
 
 def _card(guide: Guide) -> str:

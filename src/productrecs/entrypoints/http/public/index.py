@@ -7,8 +7,11 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs import __version__
 from productrecs.entrypoints.http.documentation import errors
+from productrecs.entrypoints.http.paths import base_url
+from productrecs.entrypoints.http.public.forms import HTML, JSON, MARKDOWN, preferred
 from productrecs.entrypoints.http.public.health import not_ready
-from productrecs.entrypoints.http.public.pages import page, wants_html
+from productrecs.entrypoints.http.public.pages import page
+from productrecs.features.guides.library import index as index_of_guides
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.context import Exchange
@@ -36,7 +39,8 @@ on a page.</p>
 <li><a href="/openapi.json"><strong>openapi.json</strong>
 <span>The interface, machine-readable.</span></a></li>
 <li><a href="/llms.txt"><strong>llms.txt</strong>
-<span>The index of the guides as markdown, for language models.</span></a></li>
+<span>The index of the guides as markdown, for language models; all of them at once are
+in llms-full.txt.</span></a></li>
 <li><a href="/guides/mcp"><strong>/mcp</strong>
 <span>The guides for assistants, over the Model Context Protocol.</span></a></li>
 <li><a href="/health/ready"><strong>/health/ready</strong>
@@ -50,18 +54,20 @@ ADDRESSES: Final = {
     "docs": "/docs",
     "guides": "/guides",
     "llms": "/llms.txt",
+    "llms_full": "/llms-full.txt",
     "mcp": "/mcp",
     "health": {"live": "/health/live", "ready": "/health/ready"},
 }
 
 _SELF: Final = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
 _TEXT: Final = {
-    "text/html": {"schema": {"type": "string"}, "example": "<!doctype html>..."}
+    HTML: {"schema": {"type": "string"}, "example": "<!doctype html>..."},
+    MARKDOWN: {"schema": {"type": "string"}, "example": "# ProductRecs\n\n> ..."},
 }
-_JSON: Final = {"application/json": {"schema": {"type": "object"}, "example": _SELF}}
+_JSON: Final = {JSON: {"schema": {"type": "object"}, "example": _SELF}}
 _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "The service and its addresses; a page for browsers.",
+        "description": "The service and its addresses, in the form that is accepted.",
         "content": _JSON | _TEXT,
     }
 }
@@ -75,17 +81,22 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     response_class=Response,
 )
 async def index(request: Request) -> Response:
-    """Answer 200 when ready: a page when the caller prefers HTML, else JSON.
+    """Answer 200 when ready: a page, markdown or JSON, as the caller accepts.
 
-    Both lead to the guides, the reference, this description and the health.
+    All lead to the guides, the reference, this description and the health. Markdown is the
+    same as `/llms.txt`; who has no wish gets JSON.
     """
     exchange: Exchange = request.scope["productrecs"]
     if (fitness := exchange.fitness()).reasons:
         return not_ready(request, fitness)
-    if wants_html(request):
+    form = preferred(request, (JSON, HTML, MARKDOWN))
+    if form == HTML:
         shown = page(request, "Recommendations for online stores", _CONTENT, vary="Accept")
         shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
         del shown.headers["etag"]
         return shown
     headers = {"vary": "Accept"}
-    return Response(_encode(_SELF), media_type="application/json", headers=headers)
+    if form == MARKDOWN:
+        text = index_of_guides(base_url(request))
+        return Response(text, media_type=MARKDOWN, headers=headers)
+    return Response(_encode(_SELF), media_type=JSON, headers=headers)

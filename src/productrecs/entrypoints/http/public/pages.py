@@ -31,6 +31,7 @@ _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_ALTERNATE: Final = '<link rel="alternate" type="text/markdown" href="{}">\n'
 INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
 
 
@@ -71,16 +72,23 @@ def page(
     *,
     policy: str = _POLICY,
     vary: str | None = None,
+    markdown: str | None = None,
 ) -> Response:
-    """Return a page whose frame holds `shown`, which is HTML already."""
+    """Return a page whose frame holds `shown`, which is HTML already.
+
+    `markdown` is the address of the same as markdown, where there is one.
+    """
     html = _frame().substitute(
         title=escape(title),
+        alternate=_ALTERNATE.format(escape(markdown)) if markdown else "",
         content=shown,
         style=f"/docs/pages.css?v={_style_digest()}",
         version=escape(__version__),
     )
     reply = document(request, html, HTML, vary=vary)
     reply.headers["content-security-policy"] = policy
+    if markdown:
+        reply.headers["link"] = f'<{markdown}>; rel="alternate"; type="text/markdown"'
     return reply
 
 
@@ -88,17 +96,6 @@ def content(kind: str, description: str, example: str) -> Responses:
     """Return the documented reply of a route whose body is text of this kind."""
     shown = {"schema": {"type": "string"}, "example": example}
     return {200: {"description": description, "content": {kind: shown}}}
-
-
-def wants_html(request: Request) -> bool:
-    """Return whether the caller prefers a page: browsers do, programs do not say."""
-    for part in request.headers.get("accept", "").lower().split(","):
-        kind = part.split(";")[0].strip()
-        if kind in {"text/html", "application/xhtml+xml"}:
-            return True
-        if kind in {"application/json", "*/*"}:
-            return False
-    return False
 
 
 def read_asset(name: str) -> bytes:
