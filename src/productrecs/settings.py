@@ -34,6 +34,8 @@ class Settings:
     base_url: str | None = None
     connections: int = 4_096
     connections_per_address: int = 200
+    rate_per_key: int = 0
+    rate_per_address: int = 0
     metrics_token: str | None = None
     metrics_stores: int = 0
     plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
@@ -93,6 +95,18 @@ KNOBS: Final = (
         "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
         "200",
         "how many of them one public address may have; 0: any number",
+    ),
+    Knob(
+        "PRODUCTRECS_RATE_PER_KEY",
+        "0",
+        "how many calls a second a store's key may make, ten seconds' worth at once; 0: "
+        "any number",
+    ),
+    Knob(
+        "PRODUCTRECS_RATE_PER_ADDRESS",
+        "0",
+        "how many calls a second one public address may make, ten seconds' worth at once; "
+        "0: any number",
     ),
     Knob(
         "PRODUCTRECS_METRICS_TOKEN",
@@ -168,6 +182,10 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             environment,
             "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
             defaults.connections_per_address,
+        ),
+        rate_per_key=_whole(environment, "PRODUCTRECS_RATE_PER_KEY", defaults.rate_per_key),
+        rate_per_address=_whole(
+            environment, "PRODUCTRECS_RATE_PER_ADDRESS", defaults.rate_per_address
         ),
         metrics_token=_token(environment, "PRODUCTRECS_METRICS_TOKEN"),
         metrics_stores=_whole(

@@ -4,7 +4,7 @@ The supervisor makes a board with a row for each place; the process in a place c
 its row, and whichever process is asked reads all rows. There is no file, no lock and no
 message: a count is an addition to eight bytes of one's own. When a process dies its row
 stays, and its successor goes on counting there, so that counters never fall while the
-service runs.
+service runs. One row more belongs to all of them together.
 """
 
 import mmap
@@ -23,6 +23,7 @@ UNCOUNTED: Final = -1
 
 _HEAD: Final = struct.Struct("=qq48s")  # the layout, the process's number, its role
 _ROW_BYTES: Final = _HEAD.size + 8 * CELLS
+_COMMON_BYTES: Final = 8 * CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,16 @@ class Board:
     def __init__(self, number: int) -> None:
         """Open the board that is kept in the file `number`."""
         self.number = number
-        self._memory = memoryview(mmap.mmap(number, os.fstat(number).st_size))
+        whole = memoryview(mmap.mmap(number, os.fstat(number).st_size))
+        self._memory = whole[:-_COMMON_BYTES]
+        self.common: memoryview[float] = whole[-_COMMON_BYTES:].cast("d")
+        """Numbers that any process may change, 0 at first."""
 
     @classmethod
     def make(cls, roles: Sequence[str]) -> "Board":
         """Return a new board with a row for each of `roles`."""
         number = _anonymous_file()
-        os.ftruncate(number, len(roles) * _ROW_BYTES)
+        os.ftruncate(number, len(roles) * _ROW_BYTES + _COMMON_BYTES)
         board = cls(number)
         for place, role in enumerate(roles):
             _HEAD.pack_into(board._memory, place * _ROW_BYTES, 0, 0, role.encode()[:48])

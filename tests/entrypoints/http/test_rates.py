@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
+from productrecs.entrypoints.board import Board
 from productrecs.entrypoints.http.rates import (
     RateLimit,
+    Rates,
     TooManyRequestsError,
     address_of_client,
+    network_of,
 )
+from productrecs.settings import Settings
 
 
 class Watch:
@@ -21,21 +27,27 @@ class Watch:
         return self.now
 
 
-def taken(limit: RateLimit, address: str, tries: int) -> int:
+def taken(limit: RateLimit, caller: str, tries: int) -> int:
     """Return how many of so many calls are let in."""
     count = 0
     for _ in range(tries):
         try:
-            limit.take(address)
+            limit.take(caller)
         except TooManyRequestsError:
             continue
         count += 1
     return count
 
 
+def told(lines: object) -> dict[str, str]:
+    """Return headers as text."""
+    assert isinstance(lines, list | tuple)
+    return {name.decode(): value.decode() for name, value in lines}
+
+
 def test_so_many_come_at_once_and_then_at_their_pace() -> None:
     watch = Watch()
-    limit = RateLimit(5, 2.0, watch)
+    limit = RateLimit(b"address", 5, 2.0, None, watch)
 
     assert taken(limit, "a", 8) == 5
     assert taken(limit, "b", 3) == 3
@@ -45,15 +57,87 @@ def test_so_many_come_at_once_and_then_at_their_pace() -> None:
     assert taken(limit, "a", 8) == 5
 
 
-def test_it_remembers_no_more_addresses_than_fit() -> None:
-    limit = RateLimit(1, 0.0, Watch())
+def test_who_is_refused_hears_when_to_come_again() -> None:
+    watch = Watch()
+    limit = RateLimit(b"address", 6, 0.25, None, watch)
+    taken(limit, "a", 6)
 
-    for number in range(10_001):
-        limit.take(str(number))
+    with pytest.raises(TooManyRequestsError) as refused:
+        limit.take("a")
+    watch.now = float(refused.value.after)
 
-    limit.take("0")  # forgotten
+    assert refused.value.after == 4
+    limit.take("a")
+
+
+def test_where_buckets_run_short_the_one_that_is_empty_first_is_forgotten() -> None:
+    watch = Watch()
+    limit = RateLimit(b"address", 2, 1.0, array("d", bytes(8 * 8)), watch)
+    for caller in "abcd":
+        taken(limit, caller, 1 if caller == "b" else 2)
+
+    assert taken(limit, "e", 2) == 2
+
+    assert [taken(limit, one, 1) for one in "acd"] == [0, 0, 0]
+    assert taken(limit, "b", 2) == 2  # as if it had never come
+
+
+def test_processes_count_together() -> None:
+    board, watch = Board.make(["api 1", "api 2"]), Watch()
+    ours = RateLimit(b"key", 5, 1.0, board.common, watch)
+    theirs = RateLimit(b"key", 5, 1.0, Board(board.number).common, watch)
+
+    assert taken(ours, "a", 3) + taken(theirs, "a", 9) == 5
+
+
+def test_a_reply_says_how_its_callers_stand() -> None:
+    watch = Watch()
+    rates = Rates(2, 1, array("d", bytes(8 * 1_024)), watch)
+
+    first = told(rates.take_address("9.9.9.9"))
+    second = told(rates.take_key("a"))
+    both = rates.take_both("9.9.9.9", "a")
+
+    assert first == {
+        "ratelimit-policy": '"address";q=10;w=10',
+        "ratelimit": '"address";r=9;t=1',
+    }
+    assert second == {"ratelimit-policy": '"key";q=20;w=10', "ratelimit": '"key";r=19;t=1'}
+    assert [line.decode() for _, line in both][1::2] == [
+        '"address";r=8;t=2',
+        '"key";r=18;t=1',
+    ]
+
+
+def test_a_call_that_one_of_both_refuses_is_counted_by_none() -> None:
+    rates = Rates(1, 2, array("d", bytes(8 * 1_024)), Watch())
+    for _ in range(10):
+        rates.take_key("a")
+
     with pytest.raises(TooManyRequestsError):
-        limit.take("10000")
+        rates.take_both("9.9.9.9", "a")
+
+    assert told(rates.take_address("9.9.9.9"))["ratelimit"] == '"address";r=19;t=1'
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("9.9.9.9", "9.9.9.9"),
+        ("::ffff:9.9.9.9", "9.9.9.9"),
+        ("2620:fe::9", "2620:fe::/64"),
+        ("2620:fe::1:2:3:4", "2620:fe::/64"),
+        ("127.0.0.1", None),
+        ("10.1.2.3", None),
+        ("fd00::1", None),
+        ("::1", None),
+        ("", None),
+        ("unix:", None),
+        ("9.9.9.9, 8.8.8.8", None),
+    ],
+)
+def test_whom_an_address_stands_for(address: str, network: str | None) -> None:
+    assert network_of(address) == network
 
 
 @pytest.mark.parametrize(
@@ -67,5 +151,15 @@ def test_it_remembers_no_more_addresses_than_fit() -> None:
     ],
 )
 def test_a_proxy_beside_says_for_whom_it_asks(peer: str, told: str, address: str) -> None:
-    assert address_of_client((peer, 1), {"x-forwarded-for": told}) == address
-    assert address_of_client(None, {}) == ""
+    sent = {b"x-forwarded-for": told.encode()}
+
+    assert address_of_client(peer, sent) == address
+    assert address_of_client(peer, {}) == peer
+
+
+def test_nothing_is_limited_unless_somebody_says_so() -> None:
+    cells = array("d", bytes(8 * 8))
+
+    assert Rates.of(Settings(), cells) is None
+    assert Rates.of(Settings(rate_per_key=1), cells) is not None
+    assert Rates.of(Settings(rate_per_address=1), cells) is not None

@@ -25,6 +25,7 @@ from productrecs.entrypoints.http.errors import (
     ROUTER_CODES,
     Answer,
     answer_to,
+    wait_after,
 )
 from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.fitness import Fitness, Surroundings
@@ -50,6 +51,7 @@ from productrecs.entrypoints.http.public import (
     reference,
     widgets,
 )
+from productrecs.entrypoints.http.rates import Rates
 from productrecs.entrypoints.http.refusing import refused
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
@@ -103,8 +105,10 @@ def create_application(
     whom `admission` lets in. Events and orders go to the process that listens at `office`,
     if there is one.
     """
-    traffic = Traffic(place or Place.alone("api"))
-    process = _Process(services, draining, traffic, admission or Admission(), office)
+    place = place or Place.alone("api")
+    rates = Rates.of(services.settings, place.board.common)
+    traffic = Traffic(place)
+    process = _Process(services, draining, traffic, admission or Admission(), office, rates)
     return process.gate
 
 
@@ -166,8 +170,10 @@ class _Process:
         traffic: Traffic,
         admission: Admission,
         office: Path | None,
+        rates: Rates | None,
     ) -> None:
         self._services = services
+        self._rates = rates
         self._office = office
         self._draining = draining
         self._traffic = traffic
@@ -205,6 +211,7 @@ class _Process:
             seeing=Seeing(services.settings.image_detector, services.settings.image_model),
             surroundings=Surroundings(database),
             sightings=Sightings(database, services.clock),
+            rates=self._rates,
         )
         context.shops.start()
         context.metering.start()
@@ -317,7 +324,11 @@ async def _expected(request: Request, error: Exception) -> Response:
         )
     if not isinstance(error, ProductRecsError):
         raise error
-    return refused(request, answer_to(error), str(error))
+    reply = refused(request, answer_to(error), str(error))
+    wait = wait_after(error)
+    if wait is not None:
+        reply.headers["retry-after"] = str(wait)
+    return reply
 
 
 async def _unexpected(request: Request, _error: Exception) -> Response:

@@ -52,6 +52,7 @@ class Route:
     widget: bool = False  # browsers of shops call it: it answers OPTIONS
     empty: bytes = b""  # metered: what it answers when the plan is used up or over
     timed: bool = False  # its replies say how long they took; it takes long enough for that
+    paced: bool = True  # an installation may limit how often it is called
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
@@ -105,8 +106,8 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         ),
         "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
         FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),
-        "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True),
-        "/v1/orders": Route({"POST": Credential.EITHER}, widget=True),
+        "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True, paced=False),
+        "/v1/orders": Route({"POST": Credential.EITHER}, widget=True, paced=False),
         "/v1/items": Route({"POST": Credential.SECRET}),
         ITEM_PATH: Route({"DELETE": Credential.SECRET}),
         "/orders/upload": Route({"POST": Credential.SECRET}),
@@ -123,9 +124,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/train": Route({"POST": Credential.SECRET}),
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/integration/report": Route({"GET": Credential.SECRET}),
-        "/health/live": Route({"GET": Credential.NONE}),
-        "/health/ready": Route({"GET": Credential.NONE}),
-        "/metrics": Route({"GET": Credential.OPERATOR}),
+        "/health/live": Route({"GET": Credential.NONE}, paced=False),
+        "/health/ready": Route({"GET": Credential.NONE}, paced=False),
+        "/metrics": Route({"GET": Credential.OPERATOR}, paced=False),
         "/openapi.json": Route({"GET": Credential.NONE}),
         "/docs": Route({"GET": Credential.NONE}),
         ASSET_PATH: Route({"GET": Credential.NONE}),
@@ -169,6 +170,11 @@ class Caller:
 
     store: Store
     credential: Credential
+
+    @property
+    def pace_key(self) -> str:
+        """What tells its key from all others, without being it."""
+        return f"{self.credential} of {self.store.store_id}"
 
 
 def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:

@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.fitness import Fitness, Surroundings
 from productrecs.entrypoints.http.holdouts import Holdouts
 from productrecs.entrypoints.http.metering import Metering
+from productrecs.entrypoints.http.rates import Rates
 from productrecs.entrypoints.http.searches import Searches
 from productrecs.entrypoints.http.searching import Searching
 from productrecs.entrypoints.http.seeing import Seeing
@@ -53,6 +54,7 @@ class Context:
     seeing: Seeing
     surroundings: Surroundings
     sightings: Sightings
+    rates: Rates | None  # none where the installation limits no rate
 
     async def look_again(self) -> None:
         """Look whether the stores changed since this process last looked.

@@ -152,6 +152,18 @@ _HEADERS: Final = {
         "schema": {"type": "integer", "minimum": 1},
         "example": 2,
     },
+    "RateLimit-Policy": {
+        "description": "How many calls (q) may come in how many seconds (w), for the key "
+        "and for the address. On every reply where the installation limits them.",
+        "schema": {"type": "string"},
+        "example": '"key";q=500;w=10',
+    },
+    "RateLimit": {
+        "description": "How many calls may come at once now (r), and in how many seconds "
+        "all of them may (t).",
+        "schema": {"type": "string"},
+        "example": '"key";r=0;t=10',
+    },
     "X-Billing-Status": {
         "description": "Absent while all is well. `warn` from 80 % of the month's calls; "
         "`over_quota` when they are used up and `suspended` when the plan is over or the "
@@ -170,6 +182,7 @@ _HEADERS: Final = {
         "example": 10_000,
     },
 }
+_PACE: Final = ("RateLimit-Policy", "RateLimit")
 _METERED: Final = ("X-Billing-Status", "X-Quota-Used", "X-Quota-Limit")
 _SCHEMES: Final = {
     "publishableKey": {
@@ -249,6 +262,8 @@ def _description(application: FastAPI) -> dict[str, Any]:
             _complete(operation, ROUTES[path].methods[method.upper()])
             if ROUTES[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
+            if ROUTES[path].paced:
+                _limit_rate(operation["responses"])
     found["components"] = {
         "schemas": _schemas(found["components"].get("schemas", {})),
         "headers": _HEADERS,
@@ -269,6 +284,14 @@ def _complete(operation: dict[str, Any], credential: Credential) -> None:
         responses["401"] = errors(*_UNAUTHORISED[credential])[401]
     for response in responses.values():
         _add_headers(response, ("X-Request-Id",))
+
+
+def _limit_rate(responses: dict[str, Any]) -> None:
+    """Say that an installation may limit how often an operation is called."""
+    own = responses.get("429", {"content": {"application/json": {"examples": {}}}})
+    codes = {"too_many_requests": None} | own["content"]["application/json"]["examples"]
+    responses["429"] = errors(*codes)[429]
+    _add_headers(responses["429"], ("X-Request-Id", *_PACE))
 
 
 def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:

@@ -148,6 +148,11 @@ def answer_to(error: ProductRecsError) -> Answer:
     return INTERNAL
 
 
+def wait_after(error: ProductRecsError) -> int | None:
+    """Return after how many seconds a refused call may come again, where that is known."""
+    return error.after if isinstance(error, TooManyRequestsError) else None
+
+
 class Asked(NamedTuple):
     """What a refusal should know of its request: its id, and where and how it came."""
 

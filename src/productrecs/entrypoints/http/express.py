@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from productrecs.entrypoints.http.authentication import (
     ROUTES,
+    Caller,
     Credential,
     Keys,
     authenticate,
@@ -22,6 +23,7 @@ from productrecs.entrypoints.http.context import Context
 from productrecs.entrypoints.http.origins import REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import plain_query
 from productrecs.entrypoints.http.pressure import Pressure
+from productrecs.entrypoints.http.rates import address_of_client
 from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Traffic
@@ -58,10 +60,12 @@ class Express:
         self._pressure = pressure
         self._traffic = traffic
         self._new_request_id = new_request_id
+        self._find: _Find = _found
         self._context: Context | None = None
 
     def open(self, context: Context) -> None:
         """Begin to answer."""
+        self._find = _found if context.rates is None else _found_in_pace
         self._context = context
 
     def answer(
@@ -84,10 +88,7 @@ class Express:
             came = self._let_in(context, query_string, named)
             if came is None:
                 return None
-            if path == _SEARCH:
-                found = _searched(context, came, who_asks(address, headers))
-            else:
-                found = _recommended(context, came, query_string)
+            found = self._find(context, came, path, query_string, address, headers)
         except Exception:
             return None  # the gate meets it again, and says what it is
         if found is None:
@@ -107,7 +108,8 @@ class Express:
             return None
         named = query.get("key")
         keys = Keys(named, None, None) if named else keys_of(query_string, query, headers)
-        store = authenticate(keys, Credential.PUBLISHABLE, context.accounts).store
+        caller = authenticate(keys, Credential.PUBLISHABLE, context.accounts)
+        store = caller.store
         meter = context.metering.get(store.store_id)
         opened = context.shops.get(store)
         if meter is None or opened is None:
@@ -117,12 +119,13 @@ class Express:
         cors = cors_headers(store, headers.get(b"origin"))
         if cors is REFUSED and b"origin" in headers:
             return None  # the gate notes which pages ask
-        return _Came(query, cors, meter, opened)
+        return _Came(caller, query, cors, meter, opened)
 
 
 class _Came(NamedTuple):
     """A call that was let in."""
 
+    caller: Caller
     query: Mapping[str, str]
     cors: Sequence[Header]
     meter: Meter
@@ -138,6 +141,43 @@ def _read(query_string: bytes) -> Mapping[str, str] | None:
 def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | None:
     query = _read(query_string)
     return None if query is None else plain_request(query, default_num)
+
+
+_Find = Callable[[Context, _Came, str, bytes, str, Sequence[Header]], SearchReply | None]
+
+
+def _found(
+    context: Context,
+    came: _Came,
+    path: str,
+    query_string: bytes,
+    address: str,
+    headers: Sequence[Header],
+) -> SearchReply | None:
+    if path == _SEARCH:
+        return _searched(context, came, who_asks(address, headers))
+    return _recommended(context, came, query_string)
+
+
+def _found_in_pace(
+    context: Context,
+    came: _Came,
+    path: str,
+    query_string: bytes,
+    address: str,
+    headers: Sequence[Header],
+) -> SearchReply | None:
+    """Return what is found, and count the call where the installation limits its pace.
+
+    Raises:
+        TooManyRequestsError: when the caller has to wait first; the gate tells them.
+    """
+    found = _found(context, came, path, query_string, address, headers)
+    if found is None or context.rates is None:
+        return found
+    client = address_of_client(address, dict(headers))
+    pace = context.rates.take_both(client, came.caller.pace_key)
+    return SearchReply(found.body, (*pace, *found.headers))
 
 
 def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchReply | None:

@@ -37,6 +37,7 @@ from productrecs.entrypoints.http.errors import (
     Answer,
     answer_to,
     retry_after,
+    wait_after,
 )
 from productrecs.entrypoints.http.express import Express
 from productrecs.entrypoints.http.fitness import Fitness
@@ -44,6 +45,7 @@ from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
+from productrecs.entrypoints.http.rates import address_by
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.traffic import Traffic
@@ -115,7 +117,7 @@ class Gate:
         except ClientGoneError:
             return
         except ProductRecsError as error:
-            await visit.refuse(answer_to(error), str(error))
+            await visit.refuse(answer_to(error), str(error), wait_after(error))
         except Exception:
             _log.exception("a request failed", extra=visit.facts(_SERVER_ERROR))
             await visit.refuse(INTERNAL, INTERNAL_WORDS)
@@ -144,6 +146,7 @@ class Gate:
             visit.allow = ", ".join(route.methods)
             await visit.refuse(ROUTER_CODES[405], f"{path} answers {visit.allow}")
             return
+        _keep_pace(visit, route, context)
         if wanted is Credential.OPERATOR:
             check_operator(visit.headers, context.services.settings.metrics_token)
         elif wanted is not Credential.NONE and not await self._admit(
@@ -165,6 +168,7 @@ class Gate:
         visit.cors = cors_headers(caller.store, origin)
         if origin is not None:
             _look_at(origin, visit, caller, context)
+        _keep_pace(visit, route, context)
         if asks_for_a_plan(visit.scope["method"], wanted):
             caller.store.subscription.check_active(context.clock())
         if not route.empty:
@@ -198,7 +202,7 @@ class Gate:
             meter = await context.metering.open(store, context.read)
         told = meter.ask(store.subscription, context.clock())
         if told is not None:
-            visit.billing = billing_headers(told)
+            visit.limits = (*visit.limits, *billing_headers(told))
             if told.is_cut_off:
                 return False
         visit.meter = meter
@@ -245,6 +249,17 @@ class Gate:
     def retry_after(self) -> bytes:
         """Return after how many seconds a refused request may come again."""
         return retry_after(self._rng)
+
+
+def _keep_pace(visit: Visit, route: Route, context: Context) -> None:
+    """Count a call against the limits of its key, once that is known, else its address."""
+    if context.rates is None or not route.paced:
+        return
+    if visit.caller is None:
+        pace = context.rates.take_address(address_by(visit.scope, visit.headers))
+    else:
+        pace = context.rates.take_key(visit.caller.pace_key)
+    visit.limits = (*visit.limits, *pace)
 
 
 def _look_at(origin: bytes, visit: Visit, caller: Caller, context: Context) -> None:

@@ -123,8 +123,8 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
             "send the file as multipart/form-data, in a part named 'file'",
         ),
         "too_many_requests": Shown(
-            "Too often from one address",
-            "more than 600 calls came from this address at once; it may send 10 a second",
+            "Too often from one address, or by one key",
+            "more than 600 calls came at once of this address; it may send 10 a second",
         ),
         "too_many_uploads": Shown(
             "Twenty wait already",

@@ -93,10 +93,10 @@ class Visit:
         "_request_id",
         "_send",
         "allow",
-        "billing",
         "caller",
         "cors",
         "headers",
+        "limits",
         "meter",
         "query",
         "route",
@@ -118,7 +118,7 @@ class Visit:
         self._request_id = valid_request_id(headers) or gate.new_request_id()
         self.caller: Caller | None = None
         self.cors: Sequence[Header] = OPEN
-        self.billing: Sequence[Header] = ()
+        self.limits: Sequence[Header] = ()  # what the reply says of plan and pace
         self.meter: Meter | None = None  # that counts the reply, if it is a success
         self.allow = ""
         self.route: Route | None = None
@@ -168,7 +168,7 @@ class Visit:
             VERSION,
             cache,
             *self.cors,
-            *self.billing,
+            *self.limits,
             *extra,
         ]
         if self._gate.is_draining:
@@ -195,14 +195,15 @@ class Visit:
     def _answered_whole(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._gate.is_draining:
             return False
-        own = (*self.cors, *self.billing, *extra) if self.billing or extra else self.cors
+        own = (*self.cors, *self.limits, *extra) if self.limits or extra else self.cors
         return answer_whole(self.scope, whole_reply(body, self._request_id, own))
 
-    async def refuse(self, why: Answer, detail: str) -> None:
-        """Answer with an error's body."""
+    async def refuse(self, why: Answer, detail: str, after: int | None = None) -> None:
+        """Answer with an error's body; `after` so many seconds it may come again."""
         extra: list[Header] = []
         if why.is_passing:
-            extra.append((b"retry-after", self._gate.retry_after()))
+            wait = self._gate.retry_after() if after is None else b"%d" % after
+            extra.append((b"retry-after", wait))
         if why.status == 401:  # noqa: PLR2004 - HTTP
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
@@ -222,7 +223,7 @@ class Visit:
             self.started = True
             self.status = message["status"]
             added = [(b"x-request-id", self._request_id), VERSION]
-            added += (*self.cors, *self.billing)
+            added += (*self.cors, *self.limits)
             if self.route is not None and self.route.timed:
                 added += self._timing()
             if self.meter is not None and self.status < _FIRST_FAILURE:

@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.bodies import KIB, parse_json, read_body
 from productrecs.entrypoints.http.documentation import errors
 from productrecs.entrypoints.http.origins import check_origin
 from productrecs.entrypoints.http.paths import base_url
-from productrecs.entrypoints.http.rates import RateLimit, address_of_client
+from productrecs.entrypoints.http.rates import RateLimit, address_by
 from productrecs.entrypoints.http.schemas.problems import BodyError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["documentation"])
 
 BODY_LIMIT: Final = 64 * KIB
-_LIMIT: Final = RateLimit(at_once=600, a_second=10)
+_LIMIT: Final = RateLimit(b"address", at_once=600, a_second=10)
 _NOT_JSON: Final = -32700
 _NO_MESSAGE: Final = -32600
 _encode: Final = msgspec.json.Encoder().encode
@@ -96,7 +96,7 @@ async def mcp(request: Request) -> Response:
     """
     base = base_url(request)
     check_origin(request.headers.get("origin"), base)
-    _LIMIT.take(address_of_client(request.scope.get("client"), request.headers))
+    _LIMIT.take(address_by(request.scope, dict(request.scope["headers"])))
     body = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
     try:
         message = parse_json(body)
