@@ -1,0 +1,116 @@
+"""The files of calls that `productrecs openapi --form` makes: does each call work?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from productrecs.entrypoints.cli.call_files import as_http, as_postman
+from productrecs.entrypoints.http.application import declared_routes
+from productrecs.entrypoints.http.description import described_by
+from tests.support.service import METRICS_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.service import Merchant
+
+# What their examples name belongs to nobody here.
+NOT_THERE = {"/orders/upload/up_5tR0wqZ8kYb3NcJ1mXv7LdGa", "/look-pictures/"}
+
+
+class Request(NamedTuple):
+    """One call of a .http file."""
+
+    title: str
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    """Return the description."""
+    return described_by(declared_routes(), "http://shop.test:8000")
+
+
+def requests_in(text: str, **values: str) -> Iterator[Request]:
+    """Yield the calls of a .http file, its variables but `base` replaced by `values`."""
+    for name, value in values.items():
+        text = text.replace(f"{{{{{name}}}}}", value)
+    for part in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+        head, _, body = part.partition("\n\n")
+        title, *lines = head.split("\n")
+        first, *named = [one for one in lines if one and not one.startswith("# ")]
+        method, target = first.split(" ")
+        headers = dict(one.split(": ", 1) for one in named)
+        sent = body.rstrip("\n").replace("\n", "\r\n").encode()
+        yield Request(title, method, target.removeprefix("{{base}}"), headers, sent)
+
+
+def test_every_call_of_the_http_file_works(
+    described: dict[str, Any], merchant: Merchant
+) -> None:
+    account = merchant.account
+    text = as_http(described).replace("shop.example.com", account.domain)
+    assert merchant.push({"id": "tent"}).status == 200
+
+    refused = []
+    count = 0
+    for call in requests_in(
+        text, pk=account.publishable, sk=account.secret, metrics_token=METRICS_TOKEN
+    ):
+        count += 1
+        reply = merchant.client.ask(call.method, call.target, call.body, call.headers)
+        missing = any(call.target.startswith(one) for one in NOT_THERE)
+        if reply.status not in ({404} if missing else {200, 202}):
+            refused.append((call.title, reply.status, reply.body[:200]))
+
+    assert refused == []
+    assert count == sum(len(one) for one in described["paths"].values())
+
+
+def test_control_a_call_without_its_key_is_noticed(
+    described: dict[str, Any], merchant: Merchant
+) -> None:
+    calls = requests_in(as_http(described), pk="pk_of_nobody")
+    first = next(calls)
+
+    assert merchant.client.ask(first.method, first.target).status == 401
+
+
+def test_the_collection_holds_the_same_calls(described: dict[str, Any]) -> None:
+    collection = as_postman(described)
+    items = [one for folder in collection["item"] for one in folder["item"]]
+    calls = {(one.title, one.method, one.target) for one in requests_in(as_http(described))}
+
+    assert {
+        (
+            one["name"],
+            one["request"]["method"],
+            one["request"]["url"]["raw"].removeprefix("{{base}}"),
+        )
+        for one in items
+    } == calls
+    assert [one["key"] for one in collection["variable"]] == [
+        "base",
+        "pk",
+        "sk",
+        "metrics_token",
+    ]
+    assert collection["variable"][0]["value"] == "http://shop.test:8000"
+
+
+def test_what_is_not_needed_is_there_to_be_switched_on(described: dict[str, Any]) -> None:
+    search = next(
+        one["request"]["url"]["query"]
+        for folder in as_postman(described)["item"]
+        for one in folder["item"]
+        if one["request"]["url"]["raw"].startswith("{{base}}/v1/search?")
+    )
+
+    assert {one["key"]: one["disabled"] for one in search}["facets"] is True
+    assert {one["key"]: one["disabled"] for one in search}["key"] is False
