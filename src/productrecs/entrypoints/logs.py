@@ -13,7 +13,7 @@ from productrecs.core.clock import iso, system_ms
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 _SECRETS: Final = (
-    (re.compile(r"\b([ps]k_)[A-Za-z0-9]+"), r"\1..."),
+    (re.compile(r"\b([ps]k_)[A-Za-z0-9_]+"), r"\1..."),
     (re.compile(r"(\w://)[^\s/@]+@"), r"\1...@"),
     (re.compile(r"\w[\w.+-]*@[\w-]+(\.[\w-]+)+"), "...@..."),
 )

@@ -33,6 +33,7 @@ from productrecs.tenancy.accounts.registration import (
     find_store,
     register,
 )
+from productrecs.tenancy.accounts.sandbox import make_sandbox, reset_sandbox, sandbox_of
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, plan_named
 from productrecs.training.trained_models import folder_of
@@ -131,10 +132,42 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
         if not yes and sys.stdin.isatty():
             click.confirm(f"Delete {found.domain} with all its records?", abort=True)
         delete_store(services.database, found)
-        shutil.rmtree(folder_of(services.models, found.store_id), ignore_errors=True)
-        for folder in (services.indexes, services.trails, services.pictures):
-            shutil.rmtree(folder / found.store_id, ignore_errors=True)
+        _remove_files(services, found)
     click.echo(f"Deleted {found.domain}.")
+
+
+@store.command()
+@click.argument("domain")
+@click.option("--reset", is_flag=True, help="Empty it; its keys and settings stay.")
+@json_option
+@data_option
+def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> None:
+    """Make the test store of a store: test.DOMAIN, whose keys begin pk_test_ and sk_test_.
+
+    It begins empty, with the store's settings and no limits, and nothing in it counts for
+    the store. Made once; later calls tell of it, or empty it.
+
+    Example: productrecs store sandbox shop.example.com --reset
+    """
+    with opened(data) as services:
+        real = find_store(services.database, domain)
+        found = sandbox_of(services.database, real)
+        if found is None:
+            plan = plan_named(services.settings.plans, "unlimited")
+            made, secret = make_sandbox(services.database, real, plan, services.clock)
+            show_keys(made, secret, as_json=as_json)
+            return
+        if reset:
+            emptied = reset_sandbox(services.database, found, services.clock)
+            _remove_files(services, found)
+            found = emptied
+        facts = _facts(services, found)
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(f"{found.domain} is {'empty again' if reset else 'there'}.")
+    click.echo(f"publishable key  {found.publishable_key}")
+    click.echo(f"secret key       not kept; productrecs keys rotate {found.domain}")
 
 
 @store.command("enable-demand")
@@ -175,6 +208,13 @@ def show_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
     click.echo(f"{created.domain} ({created.store_id})")
     click.echo(f"publishable key  {created.publishable_key}  (for the storefront; public)")
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
+
+
+def _remove_files(services: Services, gone: Store) -> None:
+    """Remove what was learned of a store that is no more."""
+    shutil.rmtree(folder_of(services.models, gone.store_id), ignore_errors=True)
+    for folder in (services.indexes, services.trails, services.pictures):
+        shutil.rmtree(folder / gone.store_id, ignore_errors=True)
 
 
 def _as_read(facts: Mapping[str, object]) -> dict[str, str]:

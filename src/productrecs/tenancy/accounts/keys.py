@@ -10,17 +10,20 @@ SecretKey = NewType("SecretKey", str)
 
 PUBLISHABLE_PREFIX: Final = "pk_"
 SECRET_PREFIX: Final = "sk_"  # noqa: S105 - the prefix that all secrets share
+FOR_TESTS: Final = "test_"  # after the prefix of a test store's keys
 _LENGTH: Final = 43  # of 62 letters and digits: 256 bits
 
 
-def new_publishable_key() -> PublishableKey:
+def new_publishable_key(*, for_tests: bool = False) -> PublishableKey:
     """Return a fresh publishable key (256 bits); public by design."""
-    return PublishableKey(PUBLISHABLE_PREFIX + random_text(_LENGTH))
+    kind = FOR_TESTS if for_tests else ""
+    return PublishableKey(PUBLISHABLE_PREFIX + kind + random_text(_LENGTH))
 
 
-def new_secret_key() -> SecretKey:
+def new_secret_key(*, for_tests: bool = False) -> SecretKey:
     """Return a fresh secret key (256 bits); show it once, keep only its hash."""
-    return SecretKey(SECRET_PREFIX + random_text(_LENGTH))
+    kind = FOR_TESTS if for_tests else ""
+    return SecretKey(SECRET_PREFIX + kind + random_text(_LENGTH))
 
 
 def hash_of(secret: str) -> str:

@@ -117,7 +117,7 @@ def all_stores(database: Database) -> list[Store]:
 
 def rotate_secret(database: Database, store: Store) -> SecretKey:
     """Return a new secret key; the old one stops working everywhere within seconds."""
-    secret = new_secret_key()
+    secret = new_secret_key(for_tests=store.is_sandbox)
     with database.transaction() as transaction:
         AccountRepository(transaction).set_secret(store.store_id, hash_of(secret))
         SightingRepository(transaction, store.store_id).forget(Sign.LEAKED_SECRET)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from productrecs.core.ids import StoreId
+from productrecs.tenancy.accounts.keys import FOR_TESTS, PUBLISHABLE_PREFIX
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.tenancy.billing.subscription import Subscription
 
@@ -21,3 +22,8 @@ class Store:
     settings: StoreSettings
     chosen: tuple[str, ...]  # names of the settings that were set, not defaults
     created_at: int
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether it is a test store beside a real one."""
+        return self.publishable_key.startswith(PUBLISHABLE_PREFIX + FOR_TESTS)

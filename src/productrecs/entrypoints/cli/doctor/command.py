@@ -28,7 +28,9 @@ from productrecs.entrypoints.cli.session import (
     print_json,
 )
 from productrecs.settings import SettingsError
+from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.registration import all_stores, find_store
+from productrecs.tenancy.accounts.store import Store
 
 
 @click.command()
@@ -52,6 +54,11 @@ def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
     sys.exit(any(finding.level is Level.WRONG for finding in found))
 
 
+def _real(database: Database) -> list[Store]:
+    """Return all stores but those that are there to try things in."""
+    return [store for store in all_stores(database) if not store.is_sandbox]
+
+
 def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
     try:
         settings = chosen_settings(data)
@@ -67,7 +74,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
             yield from check_clock(services)
             yield from check_background(services)
             database = services.database
-            stores = [find_store(database, domain)] if domain else all_stores(database)
+            stores = [find_store(database, domain)] if domain else _real(database)
             for store in stores:
                 yield from check_store(services, store)
     except DataFolderError as error:

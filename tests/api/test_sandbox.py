@@ -1,0 +1,59 @@
+"""A test store: everything a store has, for nobody's account, and empty again at a word."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.support.service import Account, Merchant, eventually
+
+if TYPE_CHECKING:
+    from tests.support.service import Service
+
+
+def opened(service: Service, merchant: Merchant, *words: str) -> dict[str, str]:
+    """Return what `store sandbox` tells of the store's test store."""
+    told = service.run("store", "sandbox", merchant.account.domain, *words, "--json")
+    found: dict[str, str] = json.loads(told)
+    return found
+
+
+def test_what_is_tried_in_a_test_store_is_gone_after_a_reset_and_its_keys_stay(
+    service: Service, merchant: Merchant
+) -> None:
+    assert merchant.push({"id": "real", "title": "Real"}).status == 200
+    service.run("settings", merchant.account.domain, "rec_num=3")
+    told = opened(service, merchant)
+    account = Account(
+        told["store_id"], told["domain"], told["publishable_key"], told["secret_key"]
+    )
+    tried = Merchant(account, merchant.client)
+
+    assert tried.push(*({"id": f"i{n}", "title": "Tent"} for n in range(5))).status == 200
+    assert tried.order("1", "i1", "i2").status == 200
+    eventually(lambda: len(tried.trending().ids) == 3)  # the setting of its store
+    emptied = opened(service, merchant, "--reset")
+    eventually(lambda: tried.trending().ids == [])
+
+    assert emptied["publishable_key"] == account.publishable
+    assert emptied["catalog_items"] == 0
+    assert tried.push({"id": "i9"}).json["total"] == 1  # the same secret key
+    assert tried.order("1", "i9").json["duplicate"] is False
+    assert merchant.trending().ids == ["real"]
+
+
+def test_a_test_stores_keys_say_so_and_open_nothing_of_the_store(
+    service: Service, merchant: Merchant
+) -> None:
+    told = opened(service, merchant)
+    assert told["domain"] == f"test.{merchant.account.domain}"
+    assert told["publishable_key"].startswith("pk_test_")
+    assert told["secret_key"].startswith("sk_test_")
+
+    mixed = replace(merchant.account, publishable=told["publishable_key"])
+    script = merchant.client.ask("GET", f"/widget/v1/{told['domain']}.js")
+
+    assert merchant.push({"id": "real"}).status == 200
+    assert Merchant(mixed, merchant.client).trending().ids == []
+    assert told["publishable_key"].encode() in script.body
