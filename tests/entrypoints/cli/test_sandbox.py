@@ -1,4 +1,4 @@
-"""`productrecs store sandbox`: one test store a store, and never in the place of a real one."""
+"""`productrecs store sandbox`: one test store a store, never in the place of a real one."""
 
 from productrecs.entrypoints.logs import without_secrets
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
