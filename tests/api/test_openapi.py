@@ -193,7 +193,9 @@ MUTATIONS: dict[str, tuple[Callable[[Document], object], str]] = {
         "never answers 401",
     ),
     "no refusal": (
-        lambda d: d["paths"]["/llms.txt"]["get"]["responses"].pop("431"),
+        lambda d: [
+            d["paths"]["/llms.txt"]["get"]["responses"].pop(one) for one in ("429", "431")
+        ],
         "never refuses",
     ),
     "no request id": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support.service import Account, Merchant, eventually
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from tests.support.service import Service
 
 
-def opened(service: Service, merchant: Merchant, *words: str) -> dict[str, str]:
+def opened(service: Service, merchant: Merchant, *words: str) -> dict[str, Any]:
     """Return what `store sandbox` tells of the store's test store."""
     told = service.run("store", "sandbox", merchant.account.domain, *words, "--json")
-    found: dict[str, str] = json.loads(told)
+    found: dict[str, Any] = json.loads(told)
     return found
 
 
