@@ -84,7 +84,7 @@ def test_who_met_which_arm_is_stored_soon(service: Service, shop: list[Merchant]
         with service.database() as database, database.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
-    eventually(lambda: len(stored()) == 8, 5)
+    eventually(lambda: len(stored()) == 8, 10)
     assert stored() == {name: "shown" if ids else "held_out" for name, ids in found.items()}
 
 

@@ -271,7 +271,7 @@ def test_a_change_is_what_every_process_shows_within_a_second(
 ) -> None:
     merchant.push({"id": "a", "price": 1})
     everywhere = service.everywhere(merchant)
-    eventually(lambda: all(shown(there) == {"a"} for there in everywhere), 5)
+    eventually(lambda: all(shown(there) == {"a"} for there in everywhere), 10)
 
     def prices() -> list[object]:
         told = [there.trending().json["recommendations"] for there in everywhere]
@@ -356,7 +356,7 @@ def test_what_is_deleted_is_not_shown_again_whatever_is_training(
 
     assert seen_again == set()
     service.train(merchant)
-    eventually(lambda: all(shown(there) == set(ids[30:]) for there in everywhere), 5)
+    eventually(lambda: all(shown(there) == set(ids[30:]) for there in everywhere), 10)
 
 
 def test_control_a_catalog_that_forgets_to_hide_is_seen(

@@ -168,7 +168,7 @@ def careful(service: Service) -> Merchant:
         assert change_origins(database, store, add=LISTED) == set(ECHOED)
     closed = {Expected(None, vary=True)}
     there = service.everywhere(merchant)
-    eventually(lambda: {seen(one.trending()) for one in there} == closed, 5)
+    eventually(lambda: {seen(one.trending()) for one in there} == closed, 10)
     return merchant
 
 

@@ -192,7 +192,7 @@ def test_what_a_shopper_bought_is_not_recommended_again_unless_the_store_wishes(
         store = find_store(database, own_shop.account.domain)
         change_settings(database, store, {"allow_repeat_recommendations": "true"})
 
-    eventually(lambda: repeats() == {"tent-0", "tent-1"}, 5)
+    eventually(lambda: repeats() == {"tent-0", "tent-1"}, 10)
 
 
 def test_what_was_merely_viewed_may_be_recommended(shop: Merchant) -> None:

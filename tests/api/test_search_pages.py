@@ -259,7 +259,7 @@ def test_rules_and_windows_hold_for_pages_too(service: Service) -> None:
     rules = merchant.account.domain
     service.run("search-rules", "add", rules, "pin", "kite", "--item", "pin")
     there = merchant.through(service.client())
-    eventually(lambda: ask(there, "kite", offset=0).ids == ["pin", "a", "b"], 5)
+    eventually(lambda: ask(there, "kite", offset=0).ids == ["pin", "a", "b"], 10)
 
     assert ask(there, "kite", sort="price_asc").ids == ["b", "a"]
     assert ask(there, "kite", "price:..5").ids == ["a", "b"]
@@ -286,15 +286,15 @@ def test_rules_that_name_search_and_the_stock_move_what_was_found(
         return merchant.through(service.client())
 
     there = found("rules", "add", domain, "boost", "--item", "d", "--in", "search")
-    eventually(lambda: there.search("kite").ids == ["b", "d", "a", "c"], 5)
+    eventually(lambda: there.search("kite").ids == ["b", "d", "a", "c"], 10)
     there = found("rules", "add", domain, "boost", "--item", "c", "--strength", "9")
     last = found("settings", domain, "search_sold_out=last")
-    eventually(lambda: last.search("kite").ids == ["b", "d", "c", "a"], 5)
+    eventually(lambda: last.search("kite").ids == ["b", "d", "c", "a"], 10)
     assert ask(last, "kite", num=2, offset=2).ids == ["c", "a"]
     assert last.search("a").ids[0] == "a"  # its id is exact
 
     gone = found("settings", domain, "search_sold_out=hidden")
-    eventually(lambda: gone.search("kite").ids == ["b", "d", "c"], 5)
+    eventually(lambda: gone.search("kite").ids == ["b", "d", "c"], 10)
     assert ask(gone, "kite", facets="in_stock").json["total"] == 3
 
 
@@ -305,5 +305,5 @@ def test_a_page_is_as_new_as_the_catalog(shop: Merchant) -> None:
 
     assert page()["facets"]["price"]["min"] == 20.5
     shop.push({"id": "l-2", "price": 21})
-    eventually(lambda: page()["facets"]["price"]["min"] == 21, 5)
+    eventually(lambda: page()["facets"]["price"]["min"] == 21, 10)
     shop.push({"id": "l-2", "price": 20.5})

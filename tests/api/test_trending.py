@@ -96,7 +96,9 @@ def test_what_costs_less_than_the_least_price_is_passed_over_at_once(
 
     with service.database() as database:
         change_settings(database, store, {"trending_min_price": "0"})
-    eventually(lambda: all(cheap <= set(one.trending(num=20).ids) for one in everywhere), 5)
+    eventually(
+        lambda: all(cheap <= set(one.trending(num=20).ids) for one in everywhere), 10
+    )
 
 
 def test_with_no_orders_it_is_carts_then_views_then_the_newest(service: Service) -> None:

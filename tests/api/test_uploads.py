@@ -94,7 +94,7 @@ def test_a_header_that_lacks_a_column_is_told_at_once(
 
     assert (reply.status, reply.json["code"]) == (400, "missing_columns")
     assert "order_id" in reply.json["detail"]
-    eventually(lambda: files(service) == [], 5)
+    eventually(lambda: files(service) == [], 20)
 
 
 def test_a_header_is_refused_before_the_rest_has_come(
@@ -128,7 +128,7 @@ def test_what_is_no_form_with_one_file_is_refused_in_place(
     assert reply.status == 422, reply
     (problem,) = reply.json["detail"]
     assert (problem["loc"][0], problem["type"]) == ("body", kind)
-    eventually(lambda: files(service) == [], 5)
+    eventually(lambda: files(service) == [], 20)
 
 
 def test_another_content_type_or_encoding_is_refused(merchant: Merchant) -> None:

@@ -516,7 +516,7 @@ def free_port() -> int:
 
 
 def eventually(
-    condition: Callable[[], object], seconds: float = 10.0, pause: float = 0.02
+    condition: Callable[[], object], seconds: float = 30.0, pause: float = 0.02
 ) -> float:
     """Wait until `condition()` is true; return how many seconds that took.
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.postgres
 OUTAGE: Final = 3.0
-PATIENCE: Final = 8.0
+PATIENCE: Final = 15.0  # ten, and what a machine adds that stands still for a while
+AT_ONCE: Final = 4.0  # less than whoever waits for the database
 
 
 @contextlib.contextmanager
@@ -80,7 +81,7 @@ def test_a_database_that_hangs_keeps_no_list_waiting(data_folder: Path) -> None:
                 for query in ({"user_id": "s_1"}, {"user_id": "s_2"}, {"item_id": "a"}, {}):
                     began = time.monotonic()
                     assert merchant.recommend(**query).status == 200
-                    assert time.monotonic() - began < PATIENCE / 2
+                    assert time.monotonic() - began < AT_ONCE
 
             eventually(lambda: merchant.order("o-1", "a").status == 200, 20)
     finally:

@@ -73,7 +73,7 @@ def test_a_stop_is_over_within_seconds_though_connections_are_kept(
     service.signal(signal.SIGTERM)
 
     assert service.wait() == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 def test_control_processes_that_end_at_once_fail_somebody(data_folder: Path) -> None:

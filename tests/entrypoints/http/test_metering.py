@@ -103,7 +103,7 @@ def test_what_is_counted_is_brought_within_seconds_and_stores_are_kept_apart(
         lambda: (kept(services, one.store_id), kept(services, other.store_id)) == (300, 7)
     )
 
-    assert took < 8
+    assert took < 20
 
 
 def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
