@@ -24,6 +24,7 @@ from benchmarks.quality.search_peers import PEERS, Catalog
 from benchmarks.report import Figure
 from productrecs.engines.text.index import IndexWriter, SearchIndex
 from productrecs.engines.text.schema import ProductText
+from productrecs.engines.text.warming import warm_up
 from productrecs.engines.text.words import is_code, words_of
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class ours:  # noqa: N801 - reads as the function that it is
                 are_new=True,
             )
             writer.commit()
+        warm_up()
         index = SearchIndex(folder, "en")
         visible = np.ones(len(catalog.ids), dtype=np.bool_)
         return lambda query: [

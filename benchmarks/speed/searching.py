@@ -28,6 +28,7 @@ from benchmarks.report import Figure
 from benchmarks.speed.servers import ROOT, Server, ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.warming import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -144,6 +145,8 @@ import json, re, sys
 from pathlib import Path
 import numpy as np
 from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.warming import warm_up
+warm_up()
 def held():
     told = Path("/proc/self/smaps_rollup").read_text()
     return int(re.search(r"^Pss:\\s+(\\d+) kB", told, re.M)[1]) / 1000
@@ -323,6 +326,7 @@ def _beside(
     queries: Sequence[str],
 ) -> None:
     """Report searches per second through HTTP, beside searches without a service."""
+    warm_up()
     ours, visible = SearchIndex(index, "en"), np.ones(2 * PRODUCTS, dtype=np.bool_)
     peers: dict[str, Callable[[str], object]] = {
         "our index in process": lambda query: ours.find(query, 36, visible),

@@ -24,11 +24,11 @@ _CURRENT: Final = "current.json"
 _DAMAGED: Final = "damaged"
 _BLOCK: Final = 1 << 20
 # The library's own notes; everything else below a generation is written once.
-_META: Final = "meta.json"
-_CHANGING: Final = frozenset({_META, ".managed.json"})
+META: Final = "meta.json"
+_CHANGING: Final = frozenset({META, ".managed.json"})
 
 # Files of a segment that go while it stays.
-_PASSING: Final = frozenset({".del", ".temp"})
+PASSING: Final = frozenset({".del", ".temp"})
 
 
 class DamagedFilesError(ProductRecsError):
@@ -55,6 +55,7 @@ class IndexFolder:
     def __init__(self, folder: Path) -> None:
         """Look below `folder`, which need not exist."""
         self.folder = folder
+        self._looks: dict[str, tuple[int, int, int]] = {}
 
     def path(self, generation: str) -> Path:
         """Return the folder of one generation."""
@@ -101,7 +102,7 @@ class IndexFolder:
         root = self.path(seal.generation)
         known = {root / name: one for name, one in (seal.files or {}).items()}
         for folder in {path.parent for path in known}:
-            if not (folder / _META).exists():
+            if not (folder / META).exists():
                 message = f"the library's own note of {folder.name} is gone"
                 raise DamagedFilesError(message)
         for path, checksum in known.items():
@@ -110,6 +111,20 @@ class IndexFolder:
                 said = "gone" if found is None else "damaged"
                 message = f"the index file {path.name} is {said}"
                 raise DamagedFilesError(message)
+
+    def is_touched(self, seal: Seal) -> bool:
+        """Return whether a file was written to, cut or removed since the last look."""
+        root = self.path(seal.generation)
+        before, self._looks = self._looks, {}
+        for name in seal.files or {}:
+            try:
+                seen = (root / name).stat()
+            except OSError:
+                if name in before and _is_needed(root / name):
+                    return True
+                continue
+            self._looks[name] = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+        return any(before.get(name, look) != look for name, look in self._looks.items())
 
     def note_damage(self, generation: str) -> None:
         """Ask for a new index in place of `generation`; whoever writes looks for it."""
@@ -184,14 +199,22 @@ def _locked(handle: int) -> bool:
 
 
 def _segments(folder: Path) -> frozenset[str] | None:
-    """Return the names of the segments that the library committed; None where it has none.
+    """Return the names of the segments that were committed; None where there are none."""
+    try:
+        return segments_of((folder / META).read_bytes())
+    except OSError:
+        return None
+
+
+def segments_of(note: bytes) -> frozenset[str] | None:
+    """Return the names of the segments that a note tells of; None where it is none.
 
     Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
     """
     try:
-        told = json.loads((folder / _META).read_bytes())
+        told = json.loads(note)
         return frozenset(one["segment_id"].replace("-", "") for one in told["segments"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
@@ -201,7 +224,7 @@ def _is_needed(path: Path) -> bool:
     What was deleted of a segment is noted in another file each time.
     """
     segments = _segments(path.parent) or ()
-    return path.suffix not in _PASSING and path.name.split(".")[0] in segments
+    return path.suffix not in PASSING and path.name.split(".")[0] in segments
 
 
 def _checksum(path: Path) -> int | None:

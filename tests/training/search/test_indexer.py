@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -299,6 +300,54 @@ def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
     assert seal is not None
     assert seal.generation != broken
     assert fresh.find("kite", 1, VISIBLE).items == [0]
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut"])
+def test_files_that_are_damaged_in_place_harm_no_search(bench: Bench, how: str) -> None:
+    bench.push(a="Blue kite", b="Sledge")
+    bench.settle()
+    broken = bench.folder.current()
+    assert broken is not None
+    assert bench.indexer.turn(bench.reader) is False
+
+    for file in bench.folder.path(broken.generation).glob("*/*.*"):
+        if file.suffix in {".json", ".lock"}:
+            continue
+        with file.open("r+b") as opened:  # the very file that a reader would map
+            if how == "cut":
+                opened.truncate(0)
+            else:
+                opened.write(bytes(one ^ 0xFF for one in file.read_bytes()))
+    assert bench.found("kite") == [0]
+    for query in ("kiet", "blue kite", "b", "sled", "nothing"):
+        bench.served.suggest(query, 3, VISIBLE)
+    bench.settle()  # the writer looks by itself
+
+    seal = bench.folder.current()
+    assert seal is not None
+    assert seal.generation != broken.generation
+    assert bench.found("kite") == [0]
+    assert bench.found("sledge") == [1]
+
+
+def test_a_readers_copy_goes_with_it_and_those_of_killed_readers_with_the_next(
+    bench: Bench,
+) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    copies = bench.root / ".read"
+    left = copies / "killed"
+    left.mkdir()
+    (left / ".alive").touch()
+    other = ServedIndex(bench.folder)
+
+    other.refresh()
+
+    assert not left.exists()
+    assert len(list(copies.iterdir())) == 2
+    del other
+    gc.collect()
+    assert len(list(copies.iterdir())) == 1
 
 
 def test_control_the_checksums_see_the_damage(bench: Bench) -> None:

@@ -1,76 +1,53 @@
 """Which products do words find? One store's index on disk, as readers and as the writer."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
-import numpy as np
 import tantivy
 
 from productrecs.engines.text.failures import translated
-from productrecs.engines.text.gist import read
 from productrecs.engines.text.interpret import (
     NO_SYNONYMS,
     Interpreter,
     Slot,
     Synonyms,
-    is_misread,
 )
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
-from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
+from productrecs.engines.text.lexicon import Lexicon, LexiconWriter
+from productrecs.engines.text.likeness import KEPT
 from productrecs.engines.text.matching import (
-    every_word,
-    exact_query,
     holding_query,
-    some_words,
 )
+from productrecs.engines.text.postings import Postings, PostingsWriter
 from productrecs.engines.text.reading import Related, WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
     COUNT,
-    EXACT,
-    GIST,
     NUMBER,
     WORD,
     ProductText,
     document,
-    exact_key,
     products_schema,
     register,
     words_schema,
 )
+from productrecs.engines.text.search import Found, Relaxed, Search
 from productrecs.engines.text.suggestions import Mask, Suggested, suggested
 from productrecs.engines.text.vocabulary import Vocabulary
 
+__all__ = ["Found", "IndexWriter", "Relaxed", "SearchIndex"]
+
 PRODUCTS, WORDS = "products", "words"
-"""The two folders of an index."""
+ARRAYS, LEXICON = "arrays", "lexicon"
+"""The folders of an index: the library's two, and the same words as arrays."""
 
 _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 80_000_000
 """What is not written yet may take so much: an index of few parts is fast."""
-_PAGES: Final = (1, 4, 30, 1000)
-
-
-class Relaxed(StrEnum):
-    """What had to be given up to find enough."""
-
-    NOTHING = "none"
-    SPELLING = "spelling"  # a word that nothing holds was read as another
-    WORDS = "words"  # some products hold only some of the words
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Item numbers and falling scores, and what was given up for them."""
-
-    items: list[int]
-    scores: list[float]
-    relaxed: Relaxed = Relaxed.NOTHING
-    exact: int = 0  # so many of the first were named by id or sku
-    whole: int = 0  # so many of the first were named or hold every word
+_SHORT: Final = 60
+"""Letters of a query that is read at once: in a longer one many words may be unknown."""
 
 
 class SearchIndex:
@@ -92,7 +69,11 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = Language(language)
-            self._reader = self._state(Vocabulary(words, self._words.schema))
+            postings = Postings.read(folder / ARRAYS)
+            self._folder = folder
+            lexicon = Lexicon.read(folder / LEXICON)
+            vocabulary = Vocabulary(words, self._words.schema, lexicon)
+            self._reader = self._state(vocabulary, postings)
 
     def __len__(self) -> int:
         """Return how many products can be found."""
@@ -108,7 +89,10 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
             words = self._words.searcher()
-            self._reader = self._state(self._reader.vocabulary.read_on(words))
+            before = self._reader
+            postings = Postings.read(self._folder / ARRAYS, before.postings)
+            lexicon = Lexicon.read(self._folder / LEXICON, before.vocabulary.lexicon)
+            self._reader = self._state(before.vocabulary.read_on(words, lexicon), postings)
 
     def find(
         self,
@@ -133,8 +117,30 @@ class SearchIndex:
         """
         wanted = (limit, limit if enough is None else enough)
         with translated("the index cannot be searched"):
-            search = _Search(self._interpreter(synonyms), visible)
+            search = Search(self._interpreter(synonyms), visible)
             return search.run(query, *wanted, is_deep=by_likeness and limit > KEPT)
+
+    def find_at_once(
+        self,
+        query: str,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
+        *,
+        enough: int | None = None,
+        by_likeness: bool = True,
+    ) -> Found | None:
+        """Return what `find` returns if that takes next to no time, else None.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged.
+        """
+        if len(query) > _SHORT or (by_likeness and limit > KEPT):
+            return None
+        wanted = (limit, limit if enough is None else enough)
+        with translated("the index cannot be searched"):
+            search = Search(self._interpreter(synonyms), visible)
+            return search.run_at_once(query, *wanted)
 
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return the words of a query that say something, with what each may mean here.
@@ -158,8 +164,8 @@ class SearchIndex:
             return suggested(self._interpreter(synonyms), query, limit, visible)
 
     def memory_bytes(self) -> int:
-        """Return about how much is remembered of what words mean."""
-        return self._reader.memory_bytes()
+        """Return about how much is held and remembered, without mapped files."""
+        return self._reader.memory_bytes() + self._reader.postings.memory_bytes()
 
     @property
     def vocabulary_size(self) -> int:
@@ -202,118 +208,12 @@ class SearchIndex:
     def _interpreter(self, synonyms: Synonyms) -> Interpreter:
         return Interpreter(self._reader, synonyms)
 
-    def _state(self, vocabulary: Vocabulary) -> WordReader:
+    def _state(self, vocabulary: Vocabulary, postings: Postings) -> WordReader:
         schema = self._products.schema
         searcher = self._products.searcher()
-        return WordReader(searcher, schema, vocabulary, self.language, self._related)
-
-
-class _Search:
-    """One search in one state of an index."""
-
-    def __init__(self, interpreter: Interpreter, visible: Mask) -> None:
-        self._interpreter = interpreter
-        self._visible = visible
-        self._items: list[int] = []
-        self._scores: list[float] = []
-        self._addresses: list[tantivy.DocAddress] = []
-        self._seen: set[int] = set()
-        self._whole = 0
-
-    def run(self, query: str, limit: int, enough: int, *, is_deep: bool) -> Found:
-        """Return what is found."""
-        key = exact_key(query)
-        if key and self._interpreter.searcher.doc_freq(EXACT, key):
-            self._take(exact_query(self._interpreter.schema, key), limit)
-        exact = len(self._items)
-        is_typing = not query.endswith(" ")
-        slots = self._interpreter.slots(query, is_typing=is_typing)
-        relaxed = self._by_words(slots, max(limit, REACH) if is_deep else limit, enough)
-        if relaxed is Relaxed.NOTHING and is_misread(slots, is_typing=is_typing):
-            relaxed = Relaxed.SPELLING
-        if is_deep:
-            self._sort_deep(exact)
-        self._put_exact_first(exact)
-        items, scores = self._items[:limit], self._scores[:limit]
-        return Found(items, scores, relaxed, exact, min(self._whole, limit))
-
-    def _by_words(self, slots: Sequence[Slot], limit: int, enough: int) -> Relaxed:
-        meant = [slot for slot in slots if slot.readings]
-        self._whole = len(self._items)
-        if not meant:
-            return Relaxed.NOTHING
-        relaxed = Relaxed.NOTHING
-        if len(meant) < len(slots):
-            relaxed = Relaxed.WORDS
-        self._take(every_word(self._interpreter, meant), limit)
-        self._whole = len(self._items)
-        if self._whole < enough:
-            for query in some_words(self._interpreter, meant):
-                before = len(self._items)
-                self._take(query, limit)
-                self._let_fall(before)
-                if len(self._items) >= enough:
-                    break
-            relaxed = Relaxed.WORDS if len(self._items) > self._whole else relaxed
-        return relaxed
-
-    def _take(self, query: tantivy.Query, limit: int) -> None:
-        """Add the visible products of a query that are not there yet, up to `limit`."""
-        searcher, known = self._interpreter.searcher, len(self._items)
-        for page in _PAGES:
-            size = limit * page + known  # what is there already is found again
-            hits = searcher.search(query, size, count=False).hits
-            self._add(hits, limit)
-            if len(self._items) >= limit or len(hits) < size:
-                return
-
-    def _add(self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int) -> None:
-        if not hits or not len(self._visible):
-            return
-        addresses = [address for _, address in hits]
-        numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
-        items = np.array(numbers, dtype=np.int64)
-        shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
-        seen, room = self._seen, limit - len(self._items)
-        places = [
-            place for place in shown.nonzero()[0].tolist() if numbers[place] not in seen
-        ]
-        for place in places[:room]:
-            item = int(numbers[place] or 0)
-            seen.add(item)
-            self._items.append(item)
-            self._scores.append(hits[place][0])
-            self._addresses.append(addresses[place])
-
-    def _sort_deep(self, exact: int) -> None:
-        """Let what is like the best come first, far down; each tier stays by itself."""
-        end = min(len(self._items), REACH)
-        if end - exact <= KEPT:
-            return
-        doc = self._interpreter.searcher.doc
-        gists = [read(doc(one)[GIST][0]) for one in self._addresses[exact:end]]
-        reader = self._interpreter.reader
-        scores = self._scores[exact:end]
-        merits = with_likeness(gists, scores, reader.terms, reader.products)
-        first = exact + KEPT
-        for begin, until in (
-            (first, min(self._whole, end)),
-            (max(first, self._whole), end),
-        ):
-            places = sorted(range(begin, until), key=lambda n: -merits[n - exact])
-            self._items[begin:until] = [self._items[n] for n in places]
-
-    def _let_fall(self, before: int) -> None:
-        """Let the scores from `before` on begin below those that stand before them."""
-        if 0 < before < len(self._scores):
-            ceiling, top = 0.9 * self._scores[before - 1], self._scores[before]
-            share = min(1.0, ceiling / top) if top > 0 else 1.0
-            self._scores[before:] = [score * share for score in self._scores[before:]]
-
-    def _put_exact_first(self, exact: int) -> None:
-        if exact:
-            top = max(self._scores) + 1.0
-            self._scores[:exact] = [top + exact - place for place in range(exact)]
+        return WordReader(
+            searcher, schema, vocabulary, self.language, self._related, postings
+        )
 
 
 class IndexWriter:
@@ -334,6 +234,8 @@ class IndexWriter:
             self._products = register(products).writer(heap, 1)
             self._words = self._words_index.writer(_WORDS_HEAP, 1)
             self._words_index.config_reader("manual")
+            self._postings = PostingsWriter(folder / ARRAYS)
+            self._lexicon = LexiconWriter(folder / LEXICON)
         self._fresh: dict[str, int] = {}
 
     def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
@@ -342,9 +244,10 @@ class IndexWriter:
             for product in products:
                 if not are_new:
                     self._products.delete_documents_by_term(NUMBER, product.number)
-                kept, words = document(product, self._language)
-                self._products.add_document(kept)
-                for word in dict.fromkeys(words):
+                kept = document(product, self._language)
+                self._products.add_document(kept.document)
+                self._postings.put(product.number, kept.stems)
+                for word in dict.fromkeys(kept.words):
                     self._fresh[word] = self._fresh.get(word, 0) + 1
 
     def remove(self, numbers: Iterable[int]) -> None:
@@ -352,6 +255,7 @@ class IndexWriter:
         with translated("the index cannot be written"):
             for number in numbers:
                 self._products.delete_documents_by_term(NUMBER, number)
+                self._postings.remove(number)
 
     def commit(self, *, with_words: bool = True) -> None:
         """Let readers find what was put and no longer find what was removed.
@@ -364,6 +268,7 @@ class IndexWriter:
                 self._add_words()
                 self._words.commit()
             self._products.commit()
+            self._postings.commit()
 
     def close(self) -> None:
         """Wait for what the library still tidies up, and let the index go."""
@@ -390,4 +295,5 @@ class IndexWriter:
                 one.add_text(BACKWARDS, word[::-1])
                 one.add_integer(COUNT, count)
                 self._words.add_document(one)
+        self._lexicon.add(self._fresh)
         self._fresh.clear()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -51,6 +51,7 @@ class Interpreter:
 
     reader: WordReader
     synonyms: Synonyms
+    _together: dict[tuple[str, str], tuple[Reading, ...]] = field(default_factory=dict)
 
     @property
     def searcher(self) -> tantivy.Searcher:
@@ -125,6 +126,13 @@ class Interpreter:
 
     def together(self, one: Slot, other: Slot) -> tuple[Reading, ...]:
         """Return what two neighbouring words mean together: one word, or their synonyms."""
+        kept = self._together.get((one.typed, other.typed))
+        if kept is None:
+            kept = self._meant_together(one, other)
+            self._together[one.typed, other.typed] = kept
+        return kept
+
+    def _meant_together(self, one: Slot, other: Slot) -> tuple[Reading, ...]:
         word = one.typed + other.typed
         readings = []
         if len(word) >= LIMITS.apart_from - 1 and self.vocabulary.has(word):

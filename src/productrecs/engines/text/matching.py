@@ -8,7 +8,6 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
-from productrecs.engines.text.heads import plain_colours_of
 from productrecs.engines.text.interpret import Interpreter, Slot
 from productrecs.engines.text.options import WEIGHTS
 from productrecs.engines.text.reading import Reading
@@ -20,6 +19,7 @@ from productrecs.engines.text.schema import (
     HEAD,
     TITLE,
 )
+from productrecs.engines.text.scoring import last_told
 
 _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
@@ -148,7 +148,7 @@ class _Builder:
 
     def heads(self, slots: Sequence[Slot], share: float) -> list[Query]:
         """Return what counts where a word says what the product is, the last one most."""
-        last = self._last(slots)
+        last = last_told(self.interpreter, slots)
         found = []
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
@@ -157,12 +157,6 @@ class _Builder:
             if known:
                 found.append(_best(known))
         return found
-
-    def _last(self, slots: Sequence[Slot]) -> int:
-        """Return which word says what is looked for: the last that is no colour."""
-        colours = plain_colours_of(self.interpreter.language.code)
-        told = [index for index, slot in enumerate(slots) if slot.typed not in colours]
-        return told[-1] if told else len(slots) - 1
 
     def _head(self, reading: Reading, weight: float) -> Query | None:
         stem = reading.stems[-1]

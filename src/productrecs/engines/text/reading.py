@@ -16,6 +16,7 @@ from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.options import LIMITS, WEIGHTS
+from productrecs.engines.text.postings import Postings
 from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Near, Vocabulary
@@ -59,8 +60,10 @@ class WordReader:
         vocabulary: Vocabulary,
         language: Language,
         related: Related | None = None,
+        postings: Postings | None = None,
     ) -> None:
         """Remember nothing yet; `related` is asked for words that mean nothing else."""
+        self.postings = Postings({}) if postings is None else postings
         self.searcher = searcher
         self.schema = schema
         self.vocabulary = vocabulary

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Final
+from typing import Final, NamedTuple
 
 import tantivy
 
@@ -11,13 +11,16 @@ from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"6 tantivy-{version('tantivy')}"
+FORMAT: Final = f"7 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
 BACKWARDS, GIST = "backwards", "gist"
+FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
+"""In the order of `layout`."""
+
 MOST_DESCRIPTION: Final = 12_000
 """Characters of a description that count; what stands further down sells nothing."""
 
@@ -72,31 +75,39 @@ def exact_key(code: str) -> str:
     return "".join(one for one in code.lower() if one.isalnum()) or code.strip()
 
 
-def document(
-    product: ProductText, language: Language
-) -> tuple[tantivy.Document, list[str]]:
-    """Return what the index keeps of a product, and the words that it brings."""
+class Kept(NamedTuple):
+    """What an index keeps of a product."""
+
+    document: tantivy.Document
+    words: list[str]  # as its texts write them
+    stems: tuple[list[str], ...]  # by field: title, categories, description, codes, head
+
+
+def document(product: ProductText, language: Language) -> Kept:
+    """Return what the index keeps of a product."""
     one = tantivy.Document()
     one.add_integer(NUMBER, product.number)
     title = indexed_words(product.title)
     categories = indexed_words(" . ".join(product.categories))
     description = indexed_words(product.description[:MOST_DESCRIPTION])
     codes = indexed_words(" . ".join(product.codes))
-    for key in dict.fromkeys(exact_key(code) for code in product.codes if code):
-        one.add_text(EXACT, key)
-    texts = ((TITLE, title), (CATEGORIES, categories), (DESCRIPTION, description))
-    for name, words in texts:
-        if words:
-            one.add_text(name, " ".join(language.stems(words)))
     heads = [
         word
         for head in heads_of(product.title, language.code)
         for word in indexed_words(head)
     ]
-    if heads:
-        one.add_text(HEAD, " ".join(language.stems(heads)))
-    if codes:
-        one.add_text(CODES, " ".join(codes))
+    for key in dict.fromkeys(exact_key(code) for code in product.codes if code):
+        one.add_text(EXACT, key)
+    stems = (
+        language.stems(title),
+        language.stems(categories),
+        language.stems(description),
+        codes,
+        language.stems(heads),
+    )
+    for name, words in zip(FIELDS, stems, strict=True):
+        if words:
+            one.add_text(name, " ".join(words))
     lead = indexed_words(product.description[:_LEAD])
-    one.add_bytes(GIST, written(language.stems(title), language.stems(lead)))
-    return one, title + categories + description + codes
+    one.add_bytes(GIST, written(stems[0], language.stems(lead)))
+    return Kept(one, title + categories + description + codes, stems)

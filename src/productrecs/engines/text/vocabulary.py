@@ -9,6 +9,8 @@ from typing import Final
 
 import tantivy
 
+from productrecs.engines.text import lexicon
+from productrecs.engines.text.lexicon import Lexicon
 from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.words import is_code
@@ -17,9 +19,7 @@ ONE_FROM: Final = 5
 TWO_FROM: Final = 9
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
-_MOST_KNOWN: Final = 20_000
 _MOST_NEAR: Final = 4_000
-_KNOWN_BYTES: Final = 110
 _NEAR_BYTES: Final = 600
 
 
@@ -59,29 +59,28 @@ def distance(one: str, other: str) -> int:
 class Vocabulary:
     """The words of one index, as they are written; any number of threads may ask."""
 
-    def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
-        """Look words up in the index of words."""
+    def __init__(
+        self, searcher: tantivy.Searcher, schema: tantivy.Schema, known: Lexicon
+    ) -> None:
+        """Look words up in the lexicon, and what it does not tell in the index of words."""
         self.size: int = searcher.num_docs
+        self.lexicon = known
         self._searcher = searcher
         self._schema = schema
-        self._known: Memory[str, bool] = Memory(_MOST_KNOWN, _KNOWN_BYTES)
         self._near: Memory[tuple[str, int], list[Near]] = Memory(_MOST_NEAR, _NEAR_BYTES)
 
-    def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
+    def read_on(self, searcher: tantivy.Searcher, known: Lexicon) -> "Vocabulary":
         """Return the words that `searcher` reads: these, where none was added.
 
         Words are never taken out of an index, so that as many are the same.
         """
-        if searcher.num_docs == self.size:
+        if searcher.num_docs == self.size and known is self.lexicon:
             return self
-        return Vocabulary(searcher, self._schema)
+        return Vocabulary(searcher, self._schema, known)
 
     def has(self, word: str) -> bool:
         """Return whether a text of the catalog ever held this very word."""
-        known = self._known.get(word)
-        if known is None:
-            known = self._known.put(word, self._searcher.doc_freq(WORD, word) > 0)
-        return known
+        return self.lexicon.has(word)
 
     def near(self, word: str, distance: int) -> list[Near]:
         """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
@@ -98,8 +97,8 @@ class Vocabulary:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:
             return []
-        query = self._query(start, 0, prefix=True)
-        return [one for one in self._found(query, limit + 1) if one != start][:limit]
+        found = self.lexicon.beginning(start, limit + 1)
+        return [one for one in found if one != start][:limit]
 
     def ending(self, end: str, limit: int) -> list[str]:
         """Return the most frequent words that end with `end`, without itself."""
@@ -126,9 +125,13 @@ class Vocabulary:
         nearer = {word}
         if distance > 1:
             nearer.update(one.word for one in self.near(word, distance - 1))
+        if distance == 1 and lexicon.is_ready():
+            found = self.lexicon.near(word, _MOST_FOUND)
+        else:
+            found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
         return [
             Near(one, distance, one[0] == word[0])
-            for one in self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
+            for one in found
             if len(one) >= least and one not in nearer and not is_code(one)
         ]
 
@@ -144,4 +147,4 @@ class Vocabulary:
 
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
-        return self._known.memory_bytes() + self._near.memory_bytes()
+        return self.lexicon.memory_bytes() + self._near.memory_bytes()

@@ -1,4 +1,4 @@
-"""Lists that need not be waited for, answered in the step that parsed the request.
+"""Lists and searches that need not be waited for, answered in the step that parsed them.
 
 For every request uvicorn makes a scope, a cycle and a task, and the gate a visit; for a
 list that lies ready they cost more than all else. Here a well-formed call for a list goes
@@ -34,8 +34,8 @@ from productrecs.entrypoints.http.widget.recommendations import (
 )
 from productrecs.entrypoints.http.widget.search import (
     SearchReply,
-    kept_search,
     plain_search,
+    search_at_once,
 )
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.tenancy.billing.meter import Meter
@@ -188,4 +188,4 @@ def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchRe
 
 def _searched(context: Context, came: _Came, who: Hashable) -> SearchReply | None:
     asked = plain_search(came.query)
-    return None if asked is None else kept_search(context, came.opened, asked, who)
+    return None if asked is None else search_at_once(context, came.opened, asked, who)

@@ -1,14 +1,15 @@
 """Which products does a shopper look for? The index proposes, the catalog strikes out."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.contract import Floats
+from productrecs.engines.text.index import Found
 from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.interpret import Synonyms
 from productrecs.engines.text.language import Language
@@ -21,6 +22,7 @@ from productrecs.training.search.served import ServedIndex
 from productrecs.training.trained_models import Ranks
 
 SoldOut = Literal["mixed", "last", "hidden"]
+Proposed = TypeVar("Proposed")
 
 _CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
 _LEAST_CANDIDATES: Final = 30
@@ -146,22 +148,42 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
         BrokenIndexError: when the index turns out to be damaged.
     """
     asked = asked_of(shop, request, now_ms)
+    return _ranked(shop, asked, request.num, _proposed(shop.index.find, asked, request))
+
+
+def find_at_once(shop: Searchable, request: SearchRequest, now_ms: int) -> Results | None:
+    """Return what `find` does where that takes next to no time; else None.
+
+    Raises:
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    asked = asked_of(shop, request, now_ms)
+    found = _proposed(shop.index.find_at_once, asked, request)
+    return None if found is None else _ranked(shop, asked, request.num, found)
+
+
+def _proposed(
+    search: Callable[..., Proposed], asked: Asked, request: SearchRequest
+) -> Proposed:
+    """Return what the index proposes."""
     wanted = asked.looked_at(request.num)
-    # Below a full page of all words nothing comes up, unless more than words decide.
-    enough = wanted if asked.moves else request.num
-    found = shop.index.find(
+    return search(
         asked.query,
         wanted,
         asked.visible,
         asked.synonyms,
-        enough=enough,
+        # Below a full page of all words nothing comes up, unless more than words decide.
+        enough=wanted if asked.moves else request.num,
         by_likeness=not asked.moves,
     )
-    proposed = map(Hit, found.items, found.scores)
-    hits = weighed(shop, asked, proposed)
+
+
+def _ranked(shop: Searchable, asked: Asked, num: int, found: Found) -> Results:
+    """Return the first `num` of what was found, in the order of all that decides."""
+    hits = weighed(shop, asked, map(Hit, found.items, found.scores))
     named, others = hits[: found.exact], hits[found.exact :]
     others.sort(key=_by_score)
-    ranked = with_pins(asked.pinned, [*named, *others])[: request.num]
+    ranked = with_pins(asked.pinned, [*named, *others])[:num]
     return Results(ranked, found.relaxed, asked.address)
 
 

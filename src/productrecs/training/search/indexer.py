@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 600.0
 _LOOK_FOR_DAMAGE_SECONDS: Final = 0.5
+_LOOK_AT_FILES_SECONDS: Final = 2.0  # whether one was written to: some 40 looks a store
 _TRY_AGAIN_SECONDS: Final = 5.0
 _MOST_WRITERS: Final = 4
 _FEW: Final = 10
@@ -43,6 +44,7 @@ class _Indexing:
     draft: Follower | None = None
     checked_at: float = -_CHECK_SECONDS
     looked_at: float = 0.0
+    touched_at: float = 0.0
     not_before: float = 0.0  # after a failure
 
 
@@ -148,11 +150,24 @@ class Indexer:
                 return  # known; another is on its way
             message = "a reader found it damaged"
             raise DamagedFilesError(message)
-        if now - known.checked_at >= _CHECK_SECONDS:
-            known.checked_at = now
-            known.folder.check(seal)
+        self._check_files(known, seal, now)
         if known.live is None:
             known.live = Follower(StoreId(known.folder.folder.name), known.folder, seal)
+
+    @staticmethod
+    def _check_files(known: _Indexing, seal: Seal, now: float) -> None:
+        """Compare files with their checksums when they were touched, or after a while.
+
+        Raises:
+            DamagedFilesError: when one is not what was written.
+        """
+        is_touched = False
+        if now - known.touched_at >= _LOOK_AT_FILES_SECONDS:
+            known.touched_at = now
+            is_touched = known.folder.is_touched(seal)
+        if is_touched or now - known.checked_at >= _CHECK_SECONDS:
+            known.checked_at = now
+            known.folder.check(seal)
 
     def _is_due(
         self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing

@@ -13,6 +13,7 @@ from productrecs.engines.text.interpret import NO_SYNONYMS, Slot, Synonyms
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import FORMAT
 from productrecs.engines.text.suggestions import Mask, Suggested
+from productrecs.storage.index_copies import IndexCopy
 from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
 from productrecs.training.search.kinship import ServedKin
 
@@ -36,7 +37,8 @@ class ServedIndex:
         self._folder = folder
         self._kin = kin
         self._index: SearchIndex | None = None
-        self._generation = ""
+        self._generation, self._path = "", Path()
+        self._copy = IndexCopy(folder)
         self._stamp: tuple[int, int, int] | None = None
         self._version = object()
 
@@ -92,6 +94,28 @@ class ServedIndex:
                 query, limit, visible, synonyms, enough=enough, by_likeness=by_likeness
             )
 
+    def find_at_once(
+        self,
+        query: str,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
+        *,
+        enough: int | None = None,
+        by_likeness: bool = True,
+    ) -> Found | None:
+        """Return what `find` does where that takes next to no time; else None.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            if index is None:
+                return None
+            return index.find_at_once(
+                query, limit, visible, synonyms, enough=enough, by_likeness=by_likeness
+            )
+
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return what the words of `query` may mean, see `SearchIndex.understand`.
 
@@ -124,11 +148,16 @@ class ServedIndex:
             raise
 
     def _follow(self, seal: Seal) -> None:
-        if self._index is not None and seal.generation == self._generation:
+        try:
+            path = self._copy.follow(seal)
+        except OSError:
+            _log.exception("no copy of a search index could be made; its files are read")
+            self._folder.check(seal)
+            path = self._folder.path(seal.generation)
+        if self._index is not None and path == self._path:
             self._index.reload()
             return
-        self._folder.check(seal)
-        path = self._folder.path(seal.generation)
         related = None if self._kin is None else self._kin.of
         self._index = SearchIndex(path, seal.language, related)
-        self._generation = seal.generation
+        self._generation, self._path = seal.generation, path
+        self._copy.keep_only(seal.generation)

@@ -32,10 +32,10 @@ from productrecs.entrypoints.http.widget.search_pages import (
 )
 from productrecs.features.recommendations.trending import trend_of
 from productrecs.features.search.browse import MOST_COUNTED, Page, browse
-from productrecs.features.search.find import Searchable, find
+from productrecs.features.search.find import Searchable, find, find_at_once
 from productrecs.features.search.listing import Listing
 from productrecs.features.search.repository import read_descriptions
-from productrecs.features.search.request import SearchRequest, cut
+from productrecs.features.search.request import Results, SearchRequest, cut
 from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.rule import Place
 from productrecs.records.searches.tally import Searched
@@ -163,6 +163,40 @@ async def answer_search(
         reply = SearchReply(_trending(opened, asked, now_ms))
     else:
         reply = await context.searching.run(lambda: _found(opened, asked, now_ms))
+    return _told(context, opened, asked, reply, who, moment)
+
+
+def search_at_once(
+    context: Context, opened: OpenShop, asked: SearchRequest, who: Hashable
+) -> SearchReply | None:
+    """Return the reply to a search that takes next to no time, and count it as `who`'s.
+
+    None leaves it to `answer_search`: it would hold up others' replies.
+
+    Raises:
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    kept = kept_search(context, opened, asked, who)
+    if kept is not None or not asked.query.strip():
+        return kept
+    now_ms = context.clock()
+    moment = _moment(opened, now_ms)
+    found = find_at_once(_searchable(opened), asked, now_ms)
+    if found is None:
+        return None
+    reply = _written_of(opened, found)
+    return _told(context, opened, asked, reply, who, moment)
+
+
+def _told(
+    context: Context,
+    opened: OpenShop,
+    asked: SearchRequest | Listing,
+    reply: SearchReply,
+    who: Hashable,
+    moment: Moment,
+) -> SearchReply:
+    """Count a reply, and keep it if nothing changed since the `moment` it is of."""
     context.traffic.add(Count.SEARCHES)
     context.traffic.add(Count.SEARCHES_EMPTY, reply.body.startswith(_NOTHING))
     _note(context, opened, asked, reply, who)
@@ -235,7 +269,10 @@ def _unpacked(kept: bytes) -> SearchReply:
 
 
 def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> SearchReply:
-    found = find(_searchable(opened), asked, now_ms)
+    return _written_of(opened, find(_searchable(opened), asked, now_ms))
+
+
+def _written_of(opened: OpenShop, found: Results) -> SearchReply:
     body = search_body(found.hits, opened.shop.catalog.cards)
     return SearchReply(body, _headers(found.relaxed, found.address))
 

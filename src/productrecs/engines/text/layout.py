@@ -1,0 +1,12 @@
+"""How do arrays say which field a word stands in, and what do loops note of a product?"""
+
+from typing import Final
+
+FIELDS: Final = 5
+TITLE_AT, CATEGORIES_AT, DESCRIPTION_AT, CODES_AT, HEAD_AT = range(FIELDS)
+
+NORMS: Final = 256
+"""Lengths of a field are rounded to so many."""
+
+INT_COLUMNS, FLOAT_COLUMNS, LISTS = 8, 8, 4
+"""Of the scratch rows of products, and of the lists of products."""

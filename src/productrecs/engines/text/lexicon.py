@@ -1,0 +1,193 @@
+"""Which words has the catalog, which are one edit away, which begin alike? Arrays.
+
+The index of words tells the same, and what is two edits away besides; asked for a word that
+nobody typed before, it takes many times as long.
+"""
+
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.parts import Arrays, PartsWriter, read_parts
+
+_MOST_NEAR: Final = 512
+_FEW: Final = 4
+_NAMES: Final = ("letters", "starts", "backward", "counts")
+_BYTES_OF_A_WORD: Final = 130
+
+Ints = npt.NDArray[np.int32]
+
+
+_kernels: Final[list[ModuleType]] = []
+
+
+def warm_up() -> None:
+    """Let this process ask its lexicons for what is near from now on."""
+    from productrecs.engines.text import lexicon_kernel  # noqa: PLC0415 - it compiles
+
+    _kernels[:] = [lexicon_kernel]
+
+
+def is_ready() -> bool:
+    """Return whether what is near may be asked for."""
+    return bool(_kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Some words, each once, and how many products brought each."""
+
+    letters: npt.NDArray[np.uint32]
+    starts: Ints
+    backward: Ints  # in the order of their letters from behind
+    counts: Ints
+    texts: list[str]  # in order
+    known: frozenset[str]
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "Words":
+        """Return words with their counts."""
+        texts = sorted(counts)
+        lengths = [len(one) for one in texts]
+        behind = [one[::-1] for one in texts]
+        places = range(len(texts))
+        return cls(
+            letters=_letters("".join(texts)),
+            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
+            backward=np.array(sorted(places, key=behind.__getitem__), dtype=np.int32),
+            counts=np.array([counts[one] for one in texts], dtype=np.int32),
+            texts=texts,
+            known=frozenset(texts),
+        )
+
+    def beginning(self, start: str) -> tuple[int, int]:
+        """Return from where to where the words begin with `start`."""
+        past = start + chr(sys.maxunicode)
+        return bisect_left(self.texts, start), bisect_left(self.texts, past)
+
+    def counted(self) -> Iterator[tuple[str, int]]:
+        """Give each word with its count."""
+        return zip(self.texts, self.counts.tolist(), strict=True)
+
+
+class Lexicon:
+    """All words at one moment; any number of threads may read."""
+
+    def __init__(self, parts: Mapping[str, Words]) -> None:
+        """Put the parts together."""
+        self.by_name = dict(parts)
+        self._parts = tuple(self.by_name.values())
+
+    @classmethod
+    def read(cls, folder: Path, known: "Lexicon | None" = None) -> "Lexicon":
+        """Read what is committed below `folder`; of what is `known` nothing is read again.
+
+        Raises:
+            BrokenIndexError: when a file is missing or not what was written.
+        """
+        before = known.by_name if known is not None else {}
+        parts = read_parts(folder, before, _words)
+        return known if known is not None and list(parts) == list(before) else cls(parts)
+
+    def __len__(self) -> int:
+        """Return how many words there are."""
+        return sum(len(part.texts) for part in self._parts)
+
+    def has(self, word: str) -> bool:
+        """Return whether a text of the catalog ever held this very word."""
+        return any(word in part.known for part in self._parts)
+
+    def near(self, word: str, limit: int) -> list[str]:
+        """Return the most frequent words that are one edit from `word`; see `is_ready`."""
+        typed, found = _letters(word), np.empty(_MOST_NEAR, dtype=np.int32)
+        start = word[: (len(word) - 1) // 2]
+        places = []
+        for part in self._parts:
+            begin, end = part.beginning(start)
+            count = _kernels[0].near(
+                part.letters, part.starts, part.backward, typed, begin, end, found
+            )
+            places.append(found[:count].tolist())
+        return self._frequent(places, limit)
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Return the most frequent words that begin with `start`."""
+        places = []
+        for part in self._parts:
+            begin, end = part.beginning(start)
+            those = np.arange(begin, end, dtype=np.int32)
+            if len(those) > _FEW * limit:
+                counts = part.counts[begin:end]
+                least = np.partition(counts, -limit)[-limit]
+                those = those[counts >= least]
+            places.append(those.tolist())
+        return self._frequent(places, limit)
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return len(self) * _BYTES_OF_A_WORD
+
+    def _frequent(self, places: Sequence[Sequence[int]], limit: int) -> list[str]:
+        ranked = [
+            (-int(part.counts[place]), part.texts[place])
+            for part, those in zip(self._parts, places, strict=True)
+            for place in those
+        ]
+        ranked.sort()
+        return [text for _, text in ranked[:limit]]
+
+
+class LexiconWriter:
+    """The one writer of an index's words; what it adds is read at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Go on from what is committed below `folder`.
+
+        Raises:
+            BrokenIndexError: when that cannot be read.
+        """
+        self._files = PartsWriter(folder, _words, _arrays, _size)
+        self._known = {text for part in self._files.parts() for text in part.texts}
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add the words that are not there yet.
+
+        Raises:
+            BrokenIndexError: when an earlier part is damaged.
+            OSError: when nothing can be written.
+        """
+        new = {text: n for text, n in counts.items() if text and text not in self._known}
+        if new:
+            self._files.add(Words.of(new), _joined)
+            self._known.update(new)
+
+
+def _letters(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+
+
+def _words(arrays: Arrays) -> Words:
+    text = arrays["letters"].tobytes().decode("utf-32-le", "surrogatepass")
+    starts = arrays["starts"].tolist()
+    texts = [text[begin:end] for begin, end in pairwise(starts)]
+    return Words(**arrays, texts=texts, known=frozenset(texts))
+
+
+def _arrays(part: Words) -> Arrays:
+    return {one: getattr(part, one) for one in _NAMES}
+
+
+def _size(part: Words) -> int:
+    return len(part.texts)
+
+
+def _joined(parts: Sequence[Words], _is_all: bool) -> Words:  # noqa: FBT001 - a callback
+    return Words.of(dict(pair for part in parts for pair in part.counted()))

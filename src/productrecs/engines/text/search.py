@@ -1,0 +1,219 @@
+"""Which products does one query find? Named ones, those with all words, those with some."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from productrecs.engines.text.gist import read
+from productrecs.engines.text.interpret import Interpreter, Slot, is_misread
+from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
+from productrecs.engines.text.matching import every_word, exact_query, some_words
+from productrecs.engines.text.schema import EXACT, GIST, NUMBER, exact_key
+from productrecs.engines.text.scoring import Scoring, is_plain
+
+Mask = npt.NDArray[np.bool_]
+
+_PAGES: Final = (1, 4, 30, 1000)
+_LITTLE: Final = 30_000
+"""Places in the arrays that are gone through at once, in some .3 ms."""
+
+
+class Relaxed(StrEnum):
+    """What had to be given up to find enough."""
+
+    NOTHING = "none"
+    SPELLING = "spelling"  # a word that nothing holds was read as another
+    WORDS = "words"  # some products hold only some of the words
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Item numbers and falling scores, and what was given up for them."""
+
+    items: list[int]
+    scores: list[float]
+    relaxed: Relaxed = Relaxed.NOTHING
+    exact: int = 0  # so many of the first were named by id or sku
+    whole: int = 0  # so many of the first were named or hold every word
+
+
+class Search:
+    """One search in one state of an index."""
+
+    def __init__(self, interpreter: Interpreter, visible: Mask) -> None:
+        """Find nothing yet."""
+        self._interpreter = interpreter
+        self._visible = visible
+        self._items: list[int] = []
+        self._scores: list[float] = []
+        self._addresses: list[tantivy.DocAddress] = []
+        self._seen: set[int] = set()
+        self._whole = 0
+
+    def run(self, query: str, limit: int, enough: int, *, is_deep: bool) -> Found:
+        """Return what is found."""
+        slots, meant, exact = self._begin(query, limit)
+        if not is_deep and meant and is_plain(self._interpreter, meant):
+            relaxed = self._by_arrays(self._scoring(meant), slots, limit, enough)
+        else:
+            reach = max(limit, REACH) if is_deep else limit
+            relaxed = self._by_words(slots, meant, reach, enough)
+        return self._found(query, slots, exact, limit, relaxed, is_deep=is_deep)
+
+    def run_at_once(self, query: str, limit: int, enough: int) -> Found | None:
+        """Return what is found where there is little to go through; else None."""
+        slots, meant, exact = self._begin(query, limit)
+        relaxed = Relaxed.NOTHING
+        if meant:
+            if not is_plain(self._interpreter, meant):
+                return None
+            scoring = self._scoring(meant)
+            if scoring.work > _LITTLE:
+                return None
+            relaxed = self._by_arrays(scoring, slots, limit, enough)
+        return self._found(query, slots, exact, limit, relaxed, is_deep=False)
+
+    def _scoring(self, meant: Sequence[Slot]) -> Scoring:
+        return Scoring(self._interpreter.reader.postings, self._interpreter, meant)
+
+    def _begin(self, query: str, limit: int) -> tuple[list[Slot], list[Slot], int]:
+        """Return the words, those that mean something, and how many it names."""
+        key = exact_key(query)
+        if key and self._interpreter.searcher.doc_freq(EXACT, key):
+            self._take(exact_query(self._interpreter.schema, key), limit)
+        exact = self._whole = len(self._items)
+        slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
+        return slots, [slot for slot in slots if slot.readings], exact
+
+    def _found(
+        self,
+        query: str,
+        slots: Sequence[Slot],
+        exact: int,
+        limit: int,
+        relaxed: Relaxed,
+        *,
+        is_deep: bool,
+    ) -> Found:
+        is_typing = not query.endswith(" ")
+        if relaxed is Relaxed.NOTHING and is_misread(slots, is_typing=is_typing):
+            relaxed = Relaxed.SPELLING
+        if is_deep:
+            self._sort_deep(exact)
+        self._put_exact_first(exact)
+        items, scores = self._items[:limit], self._scores[:limit]
+        return Found(items, scores, relaxed, exact, min(self._whole, limit))
+
+    def _by_arrays(
+        self, scoring: Scoring, slots: Sequence[Slot], limit: int, enough: int
+    ) -> Relaxed:
+        """Find what `_by_words` finds, without the library."""
+        relaxed = Relaxed.WORDS if scoring.words < len(slots) else Relaxed.NOTHING
+        visible, known = self._visible, len(self._items)
+        self._put(*scoring.every_word(visible, limit + known), limit)
+        self._whole = len(self._items)
+        if self._whole >= enough or scoring.words == 1:
+            return relaxed
+        for anywhere in (False, True):
+            before = len(self._items)
+            found = scoring.some_words(visible, limit + before, anywhere=anywhere)
+            self._put(*found, limit)
+            self._let_fall(before)
+            if len(self._items) >= enough:
+                break
+        return Relaxed.WORDS if len(self._items) > self._whole else relaxed
+
+    def _put(self, items: Sequence[int], scores: Sequence[float], limit: int) -> None:
+        """Add what was found and is not there yet, up to `limit`."""
+        seen = self._seen
+        for item, score in zip(items, scores, strict=True):
+            if len(self._items) >= limit:
+                return
+            if item not in seen:
+                seen.add(item)
+                self._items.append(item)
+                self._scores.append(score)
+
+    def _by_words(
+        self, slots: Sequence[Slot], meant: Sequence[Slot], limit: int, enough: int
+    ) -> Relaxed:
+        self._whole = len(self._items)
+        if not meant:
+            return Relaxed.NOTHING
+        relaxed = Relaxed.NOTHING
+        if len(meant) < len(slots):
+            relaxed = Relaxed.WORDS
+        self._take(every_word(self._interpreter, meant), limit)
+        self._whole = len(self._items)
+        if self._whole < enough:
+            for query in some_words(self._interpreter, meant):
+                before = len(self._items)
+                self._take(query, limit)
+                self._let_fall(before)
+                if len(self._items) >= enough:
+                    break
+            relaxed = Relaxed.WORDS if len(self._items) > self._whole else relaxed
+        return relaxed
+
+    def _take(self, query: tantivy.Query, limit: int) -> None:
+        """Add the visible products of a query that are not there yet, up to `limit`."""
+        searcher, known = self._interpreter.searcher, len(self._items)
+        for page in _PAGES:
+            size = limit * page + known  # what is there already is found again
+            hits = searcher.search(query, size, count=False).hits
+            self._add(hits, limit)
+            if len(self._items) >= limit or len(hits) < size:
+                return
+
+    def _add(self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int) -> None:
+        if not hits or not len(self._visible):
+            return
+        addresses = [address for _, address in hits]
+        numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
+        items = np.array(numbers, dtype=np.int64)
+        shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
+        seen, room = self._seen, limit - len(self._items)
+        places = [
+            place for place in shown.nonzero()[0].tolist() if numbers[place] not in seen
+        ]
+        for place in places[:room]:
+            item = int(numbers[place] or 0)
+            seen.add(item)
+            self._items.append(item)
+            self._scores.append(hits[place][0])
+            self._addresses.append(addresses[place])
+
+    def _sort_deep(self, exact: int) -> None:
+        """Let what is like the best come first, far down; each tier stays by itself."""
+        end = min(len(self._items), REACH)
+        if end - exact <= KEPT:
+            return
+        doc = self._interpreter.searcher.doc
+        gists = [read(doc(one)[GIST][0]) for one in self._addresses[exact:end]]
+        reader = self._interpreter.reader
+        scores = self._scores[exact:end]
+        merits = with_likeness(gists, scores, reader.terms, reader.products)
+        first = exact + KEPT
+        for begin, until in (
+            (first, min(self._whole, end)),
+            (max(first, self._whole), end),
+        ):
+            places = sorted(range(begin, until), key=lambda n: -merits[n - exact])
+            self._items[begin:until] = [self._items[n] for n in places]
+
+    def _let_fall(self, before: int) -> None:
+        """Let the scores from `before` on begin below those that stand before them."""
+        if 0 < before < len(self._scores):
+            ceiling, top = 0.9 * self._scores[before - 1], self._scores[before]
+            share = min(1.0, ceiling / top) if top > 0 else 1.0
+            self._scores[before:] = [score * share for score in self._scores[before:]]
+
+    def _put_exact_first(self, exact: int) -> None:
+        if exact:
+            top = max(self._scores) + 1.0
+            self._scores[:exact] = [top + exact - place for place in range(exact)]

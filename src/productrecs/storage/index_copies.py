@@ -1,0 +1,143 @@
+"""From which files does a process read an index? From a copy of its own.
+
+The library maps files: what happens to one in place happens to who reads it, and one that
+is cut short ends the process. A copy below `.read`, checked while it is made, is touched by
+nobody else; of a commit only what is new is brought.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+import weakref
+import zlib
+from pathlib import Path
+from typing import Final
+
+from productrecs.storage.index_files import (
+    META,
+    PASSING,
+    DamagedFilesError,
+    IndexFolder,
+    Seal,
+    segments_of,
+)
+
+_COPIES: Final = ".read"
+_ALIVE: Final = ".alive"
+_TRIES: Final = 5
+_NOT_OURS: Final = frozenset({".lock", ".temp"})
+
+
+class IndexCopy:
+    """One reader's copy of the index that serves; it goes with the reader."""
+
+    def __init__(self, folder: IndexFolder) -> None:
+        """Copy from `folder`, once there is something."""
+        self._folder = folder
+        self._own: Path | None = None
+
+    def follow(self, seal: Seal) -> Path:
+        """Bring what is new of an index, checked; return the folder to read it from.
+
+        Raises:
+            DamagedFilesError: when a file is not what was written, or missing.
+            OSError: when no copy can be written.
+        """
+        source = self._folder.path(seal.generation)
+        target = self._path() / seal.generation
+        for tries in range(1, _TRIES + 1):
+            try:
+                _bring(source, target, seal)
+                break
+            except FileNotFoundError as error:  # perhaps merged meanwhile
+                if tries == _TRIES:
+                    message = f"a file of the index is gone: {error.filename}"
+                    raise DamagedFilesError(message) from error
+        return target
+
+    def keep_only(self, generation: str) -> None:
+        """Let go of every other copy."""
+        for one in self._path().glob("index-*"):
+            if one.name != generation:
+                shutil.rmtree(one, ignore_errors=True)
+
+    def _path(self) -> Path:
+        if self._own is None or not self._own.exists():
+            copies = self._folder.folder.parent / _COPIES
+            _sweep(copies)
+            own = copies / secrets.token_hex(8)
+            own.mkdir(parents=True)
+            handle = os.open(own / _ALIVE, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            weakref.finalize(self, _remove, own, handle)
+            self._own = own
+        return self._own
+
+
+def _bring(source: Path, target: Path, seal: Seal) -> None:
+    """Copy what the notes in `source` name and `target` lacks, and the notes last.
+
+    Raises:
+        FileNotFoundError: when what they name is gone.
+        DamagedFilesError: when a file is not what was written.
+    """
+    known = seal.files or {}
+    parts = {name.split("/", 1)[0] for name in known}
+    parts.update(note.parent.name for note in source.glob(f"*/{META}"))
+    notes = {part: (source / part / META).read_bytes() for part in sorted(parts)}
+    for part, note in notes.items():
+        segments = segments_of(note) or frozenset()
+        (target / part).mkdir(parents=True, exist_ok=True)
+        wanted = {
+            path.name
+            for path in (source / part).iterdir()
+            if path.name.split(".")[0] in segments and path.suffix not in _NOT_OURS
+        }
+        wanted.update(
+            name.split("/", 1)[1]
+            for name in known
+            if name.startswith(f"{part}/") and Path(name).suffix not in PASSING
+            if Path(name).name.split(".")[0] in segments
+        )
+        for name in sorted(wanted):
+            if not (target / part / name).exists():
+                _copy(source, target, f"{part}/{name}", known.get(f"{part}/{name}"))
+        draft = target / part / f".{META}"
+        draft.write_bytes(note)
+        draft.replace(target / part / META)
+        for path in (target / part).iterdir():
+            if path.name not in wanted and path.name != META and path.suffix != ".lock":
+                path.unlink(missing_ok=True)  # who reads it goes on reading it
+
+
+def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:
+    content = (source / name).read_bytes()
+    if checksum is not None and zlib.crc32(content) != checksum:
+        message = f"the index file {name} is damaged"
+        raise DamagedFilesError(message)
+    draft = target / f"{name}.draft"
+    draft.write_bytes(content)
+    draft.replace(target / name)
+
+
+def _sweep(copies: Path) -> None:
+    """Remove the copies of readers that are no more."""
+    for one in copies.glob("*"):
+        try:
+            handle = os.open(one / _ALIVE, os.O_RDWR)
+        except OSError:
+            continue  # being made
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        else:
+            shutil.rmtree(one, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _remove(own: Path, handle: int) -> None:
+    shutil.rmtree(own, ignore_errors=True)
+    os.close(handle)

@@ -1,0 +1,96 @@
+"""Are all words found that are one edit away or begin alike, and no others?"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.engines.text.failures import BrokenIndexError
+from productrecs.engines.text.lexicon import Lexicon, LexiconWriter
+from productrecs.engines.text.vocabulary import distance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LETTERS = "abcß字"
+
+
+def words_of(rng: random.Random, count: int) -> dict[str, int]:
+    return {
+        "".join(rng.choices(LETTERS, k=rng.randint(1, 8))): rng.randint(1, 9)
+        for _ in range(count)
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lexicon")
+
+
+@pytest.fixture(scope="module")
+def counts(folder: Path) -> dict[str, int]:
+    rng = random.Random(3)  # noqa: S311 - a test's dice
+    writer = LexiconWriter(folder)
+    counts: dict[str, int] = {}
+    for size in (900, 150, 30, 8):
+        fresh = words_of(rng, size)
+        writer.add(fresh)
+        counts = fresh | counts  # a word's first count stays
+    return counts
+
+
+def by_count(words: list[str], counts: dict[str, int]) -> list[str]:
+    return sorted(words, key=lambda word: (-counts[word], word))
+
+
+def test_all_words_one_edit_away_are_found_the_frequent_first(
+    folder: Path, counts: dict[str, int]
+) -> None:
+    rng = random.Random(4)  # noqa: S311 - a test's dice
+    lexicon = Lexicon.read(folder)
+    asked = [*rng.sample(sorted(counts), k=60), *words_of(rng, 60)]
+
+    for typed in asked:
+        if len(typed) < 4:
+            continue
+        expected = [word for word in counts if distance(typed, word) == 1]
+        assert lexicon.near(typed, 1000) == by_count(expected, counts), typed
+
+
+def test_all_words_that_begin_alike_are_found_the_frequent_first(
+    folder: Path, counts: dict[str, int]
+) -> None:
+    lexicon = Lexicon.read(folder)
+
+    for start in ("a", "bß", "字c", "abca", "zz", "ccccccccccc"):
+        expected = [word for word in counts if word.startswith(start)]
+        assert lexicon.beginning(start, 12) == by_count(expected, counts)[:12]
+
+
+def test_what_was_added_is_there_and_nothing_else(
+    folder: Path, counts: dict[str, int]
+) -> None:
+    lexicon = Lexicon.read(folder)
+
+    assert len(lexicon) == len(counts)
+    assert all(map(lexicon.has, counts))
+    assert not lexicon.has("nowhere")
+
+
+def test_a_damaged_file_is_refused_and_harms_nobody_who_has_read_it(
+    tmp_path: Path,
+) -> None:
+    LexiconWriter(tmp_path).add({"tent": 2, "tents": 1})
+    before = Lexicon.read(tmp_path)
+    for file in tmp_path.glob("*.part"):
+        told = bytearray(file.read_bytes())
+        told[-3] ^= 1
+        file.write_bytes(told)
+
+    with pytest.raises(BrokenIndexError):
+        Lexicon.read(tmp_path)
+
+    assert before.near("tent", 5) == ["tents"]
+    assert Lexicon.read(tmp_path, before) is before
