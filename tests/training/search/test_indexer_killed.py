@@ -1,0 +1,125 @@
+"""Does an index lose or double anything when its writer is killed while it writes?"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.core.clock import frozen_at
+from productrecs.engines.text import warming
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import push
+from productrecs.storage.database import Database
+from productrecs.storage.migrations import migrate
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.training.search.served import ServedIndex, folder_of_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[3]
+STEP, KILLS = 1_100, 3
+VISIBLE = np.ones(STEP * (KILLS + 1), dtype=np.bool_)
+WRITER = """
+import sys, time
+from pathlib import Path
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.training.search.indexer import Indexer
+database = Database.open(None, Path(sys.argv[1]))
+indexer = Indexer(Path(sys.argv[2]), AccountDirectory(database))
+reader = database.hot_reader()
+while True:
+    indexer.turn(reader) or time.sleep(0.01)
+"""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Bench:
+    """One store, its index, and a process that reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty store."""
+        self.data, self.root = folder / "data", folder / "search"
+        self.data.mkdir()
+        self.database = Database.open(None, self.data)
+        migrate(self.database)
+        self.store, _ = register(self.database, Registration("a.example"), frozen_at(0))
+        self.folder = folder_of_index(self.root, self.store.store_id)
+        self.served = ServedIndex(self.folder)
+
+    def push(self, turn: int) -> None:
+        """Push a step's products."""
+        patches = [
+            ItemPatch(f"i{n}", {"title": f"Blue lantern turn{turn}x number{n}x"})
+            for n in range(turn * STEP, (turn + 1) * STEP)
+        ]
+        with self.database.transaction() as transaction:
+            push(StoreLog(self.database, transaction, self.store.store_id), patches, 1)
+
+    def found(self, word: str) -> list[int]:
+        """Return what is found now; nothing may be there twice."""
+        self.served.refresh()
+        found = self.served.find(word, len(VISIBLE), VISIBLE, by_likeness=False).items
+        assert len(found) == len(set(found)), "a product is there twice"
+        return found
+
+    def written(self) -> int:
+        """Return how much is written."""
+        size = 0
+        for one in self.root.glob("*/index-*/*/*.*"):
+            with contextlib.suppress(FileNotFoundError):
+                size += one.stat().st_size
+        return size
+
+    def write(self, end: Callable[[], object]) -> None:
+        """Let a process write; kill it at the `end`."""
+        command = [sys.executable, "-c", WRITER, str(self.data), str(self.root)]
+        with subprocess.Popen(command, cwd=ROOT) as writer:
+            try:
+                end()
+            finally:
+                writer.send_signal(signal.SIGKILL)
+
+
+def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    warming.warm_up()
+    rng = random.Random(9)  # noqa: S311 - a test's dice
+    bench = Bench(tmp_path)
+
+    def soon() -> None:
+        size = bench.written()
+        until(lambda: bench.written() != size)
+        time.sleep(rng.uniform(0.0, 0.15))
+
+    before: set[int] = set()
+    for turn in range(KILLS):
+        bench.push(turn)
+        bench.write(soon)
+        now = set(bench.found("lantern "))
+        assert before <= now, "what was found is lost"
+        before = now
+    bench.push(KILLS)
+    bench.write(lambda: until(lambda: len(bench.found("lantern ")) == len(VISIBLE)))
+
+    seal = bench.folder.current()
+    assert seal is not None
+    bench.folder.check(seal)
+    for n in (0, STEP - 1, STEP, 2 * STEP + 7, len(VISIBLE) - 1):
+        assert bench.found(f"number{n}x") == [n]
+    bench.database.close()
