@@ -77,6 +77,7 @@ def test_an_address_that_asks_too_often_waits_and_nobody_else_does(
     assert reply.json["code"] == "too_many_requests"
     assert reply.json["doc_url"].endswith("/docs-md/errors.md#too_many_requests")
     assert int(reply.header("retry-after") or 0) >= 1
+    assert (reply.header("ratelimit") or "").startswith('"address";r=0;t=')
     assert reply.header("access-control-allow-origin") == "*"
     assert reply.header("x-request-id") == reply.json["request_id"]
     assert other.status == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from productrecs.entrypoints.http.rates import (
     network_of,
 )
 from productrecs.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Watch:
@@ -39,9 +43,8 @@ def taken(limit: RateLimit, caller: str, tries: int) -> int:
     return count
 
 
-def told(lines: object) -> dict[str, str]:
+def told(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers as text."""
-    assert isinstance(lines, list | tuple)
     return {name.decode(): value.decode() for name, value in lines}
 
 
@@ -67,6 +70,7 @@ def test_who_is_refused_hears_when_to_come_again() -> None:
     watch.now = float(refused.value.after)
 
     assert refused.value.after == 4
+    assert told(refused.value.told)["ratelimit"] == '"address";r=0;t=24'
     limit.take("a")
 
 

@@ -45,7 +45,7 @@ from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
-from productrecs.entrypoints.http.rates import address_by
+from productrecs.entrypoints.http.rates import TooManyRequestsError, address_by
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.traffic import Traffic
@@ -255,10 +255,14 @@ def _keep_pace(visit: Visit, route: Route, context: Context) -> None:
     """Count a call against the limits of its key, once that is known, else its address."""
     if context.rates is None or not route.paced:
         return
-    if visit.caller is None:
-        pace = context.rates.take_address(address_by(visit.scope, visit.headers))
-    else:
-        pace = context.rates.take_key(visit.caller.pace_key)
+    try:
+        if visit.caller is None:
+            pace = context.rates.take_address(address_by(visit.scope, visit.headers))
+        else:
+            pace = context.rates.take_key(visit.caller.pace_key)
+    except TooManyRequestsError as error:
+        visit.limits = (*visit.limits, *error.told)
+        raise
     visit.limits = (*visit.limits, *pace)
 
 

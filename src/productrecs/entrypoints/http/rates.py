@@ -31,12 +31,16 @@ Line = tuple[bytes, bytes]  # of a reply's head
 
 
 class TooManyRequestsError(ProductRecsError):
-    """One caller asked more often than it may; `after` so many seconds it may again."""
+    """One caller asked more often than it may; `after` so many seconds it may again.
 
-    def __init__(self, message: str, after: int) -> None:
+    `told` is what the refusal says of it in its head.
+    """
+
+    def __init__(self, message: str, after: int, told: Sequence[Line] = ()) -> None:
         """Say so."""
         super().__init__(message)
         self.after = after
+        self.told = told
 
 
 class Standing(NamedTuple):
@@ -98,7 +102,9 @@ class RateLimit:
                 f"more than {self.at_once:,} calls came at once of this "
                 f"{self.name.decode()}; it may send {self.a_second:g} a second"
             )
-            raise TooManyRequestsError(message, max(1, math.ceil(wait)))
+            full = Standing(self, cell, whose, held)
+            after = max(1, math.ceil(wait))
+            raise TooManyRequestsError(message, after, full.header_lines(now))
         return Standing(self, cell, whose, empty_at)
 
     def count(self, standing: Standing) -> None:
