@@ -23,8 +23,8 @@ from benchmarks.quality.datasets import ROOT, MissingDataError, folder
 from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop_of
 from benchmarks.report import Figure
 from productrecs.engines.visual import Space, describe, fit_space
-from productrecs.engines.visual.descriptor import PICTURE_SIDE, describe_photo
-from productrecs.engines.visual.places import describe_places
+from productrecs.engines.visual.descriptor import PICTURE_SIDE
+from productrecs.engines.visual.places import look_at
 from productrecs.records.pictures.decoding import decode
 
 if TYPE_CHECKING:
@@ -190,9 +190,9 @@ def _measure_elsewhere(
 
 def _likes(space: Space, known: Vectors, photo: Pixels) -> Vectors:
     """Return how much each known picture is like a shopper's photo, or a place in it."""
-    whole = space.vectors(np.stack(describe_photo(photo))).mean(axis=0)
-    places = space.vectors(np.stack(describe_places(photo)))
-    seen = np.concatenate([whole[None] / np.linalg.norm(whole), places])
+    views, around = (space.vectors(np.stack(one)) for one in look_at(photo))
+    whole = views.mean(axis=0)
+    seen = np.concatenate([whole[None] / np.linalg.norm(whole), around])
     likes: Vectors = (known @ seen.T).max(axis=1)
     return likes
 

@@ -19,7 +19,7 @@ from productrecs.engines.visual.descriptor import (
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.nearest import Pictured, best_of, nearest_of_each
 from productrecs.engines.visual.pixels import lab_of, scaled
-from productrecs.engines.visual.places import MOST_PLACES, describe_places
+from productrecs.engines.visual.places import MOST_PLACES, look_at
 from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.salience import things_in
 from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
@@ -265,7 +265,7 @@ def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() ->
     photo[20:180, 20:180], photo[150:310, 150:310] = red, blue
     known = np.stack([describe(red), describe(blue)]).astype(np.float32)
 
-    places = np.stack(describe_places(photo)).astype(np.float32)
+    places = np.stack(look_at(photo)[1]).astype(np.float32)
 
     assert len(places) <= MOST_PLACES
     apart = np.abs(known[:, None] - places[None]).sum(axis=2)
@@ -275,7 +275,7 @@ def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() ->
 
 def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
     photo = np.full((300, 400, 3), 240, np.uint8)
-    assert len(propose(photo)) == len(describe_places(photo)) == 0
+    assert len(propose(photo)) == len(look_at(photo)[1]) == 0
 
     photo[100:160, 100:150] = 228
 

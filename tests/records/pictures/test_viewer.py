@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.engines.visual import describe
 from productrecs.engines.visual.descriptor import LENGTH
-from productrecs.engines.visual.places import describe_places
+from productrecs.engines.visual.places import look_at
 from productrecs.records.pictures import viewer as module
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 from productrecs.records.pictures.viewer import Viewer
@@ -35,7 +35,7 @@ def test_a_child_sees_what_we_would_see(viewer: Viewer) -> None:
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
     views, places = viewer.look(GOOD)
-    assert np.array_equal(places, np.stack(describe_places(pixels(drawn("red", "ball")))))
+    assert np.array_equal(places, np.stack(look_at(pixels(drawn("red", "ball")))[1]))
     assert views.shape == (2, LENGTH)
     assert not np.array_equal(views[0], views[1])
 

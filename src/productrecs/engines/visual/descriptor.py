@@ -85,7 +85,11 @@ def describe_photo(pixels: Pixels) -> list[Descriptor]:
         ValueError: as `describe`.
     """
     lab = _lab(in_white_light(pixels))
-    front = find_foreground(lab)
+    return views_in(lab, find_foreground(lab))
+
+
+def views_in(lab: Floats, front: Foreground) -> list[Descriptor]:
+    """Return what `describe_photo` does, of a photo's Lab in white light, and its front."""
     window, share = window_in(lab, front)
     whole = _packed(_parts(lab, front))
     part = np.ascontiguousarray(lab[window])
@@ -124,7 +128,16 @@ def describe_parts(
     Raises:
         ValueError: when the picture, or a part, has no `LEAST_SIDE` pixels a side.
     """
-    lab, found = _lab(pixels), list[Descriptor]()
+    return parts_in(_lab(pixels), windows)
+
+
+def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descriptor]:
+    """Return what `describe_parts` does, of a picture's Lab.
+
+    Raises:
+        ValueError: as `describe_parts`.
+    """
+    found = list[Descriptor]()
     for window in windows:
         part = lab[window]
         if min(part.shape[:2]) < LEAST_SIDE:

@@ -37,8 +37,10 @@ def scaled(plane: Floats, height: int, width: int) -> Floats:
     columns = _weights(plane.shape[1], width)
     if plane.ndim == 2:  # noqa: PLR2004 - a plane
         return rows @ plane @ columns.T
-    stacked = np.moveaxis(plane, 2, 0)
-    return np.moveaxis(rows @ stacked @ columns.T, 0, 2)
+    old_height, old_width, channels = plane.shape
+    lower = (rows @ plane.reshape(old_height, -1)).reshape(height, old_width, channels)
+    stacked = np.ascontiguousarray(np.moveaxis(lower, 2, 0)).reshape(-1, old_width)
+    return np.moveaxis((stacked @ columns.T).reshape(channels, height, width), 0, 2)
 
 
 @lru_cache(maxsize=1)

@@ -3,29 +3,35 @@
 from collections.abc import Sequence
 from typing import Final
 
-from productrecs.engines.visual.descriptor import LEAST_SIDE, describe_parts
-from productrecs.engines.visual.proposals import propose
+from productrecs.engines.visual.descriptor import LEAST_SIDE, parts_in, views_in
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.pixels import lab_of
+from productrecs.engines.visual.proposals import propose_in
 from productrecs.engines.visual.salience import in_white_light
-from productrecs.engines.visual.types import Descriptor, Pixels
+from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
 MOST_PLACES: Final = 6
 """More find a little more, and each takes as long as a photo itself."""
 
 
-def describe_places(pixels: Pixels) -> list[Descriptor]:
-    """Return descriptors of the likeliest places in an upright photo, the first first.
+def look_at(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]]:
+    """Return descriptors of an upright photo, to be averaged, and of places in it.
 
-    A product that stands small among other things is like one of them, hardly like it all.
+    The photo's are those of `describe_photo`. The likeliest places, the first first, are
+    looked at alone: a product that stands small among other things is like one of them,
+    hardly like it all.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.
     """
-    lit = in_white_light(pixels)
-    boxes = propose(lit)[:MOST_PLACES].tolist()
-    return describe_parts(lit, [window_at(lit, box) for box in boxes])
+    lab = lab_of(in_white_light(pixels))
+    front = find_foreground(lab)
+    boxes = propose_in(lab, front)[:MOST_PLACES].tolist()
+    views = views_in(lab, front)
+    return views, parts_in(lab, [window_at(lab, box) for box in boxes])
 
 
-def window_at(pixels: Pixels, box: Sequence[float]) -> tuple[slice, slice]:
+def window_at(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:
     """Return the rows and columns of a box; of a speck with some of what is around it."""
     height, width = pixels.shape[:2]
     x, y, across, down = box

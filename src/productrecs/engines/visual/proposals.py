@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.foreground import Foreground, find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
 from productrecs.engines.visual.types import Floats, Pixels, Plane
 
@@ -31,14 +31,19 @@ def propose(pixels: Pixels) -> Boxes:
     The first is what stands in front as a whole; none where all is of one colour, as with a
     hand before the camera. Deterministic.
     """
-    lab = lab_of(pixels)
-    if float(np.ptp(scaled(lab, _SIDE, _SIDE), axis=(0, 1)).max()) < _EVEN:
+    return propose_in(lab_of(pixels))
+
+
+def propose_in(lab: Floats, front: Foreground | None = None) -> Boxes:
+    """Return what `propose` does, of a picture's Lab and, where it is known, its front."""
+    small = scaled(lab, _SIDE, _SIDE)
+    if float(np.ptp(small, axis=(0, 1)).max()) < _EVEN:
         return np.zeros((0, 4), np.float32)
-    front = find_foreground(lab)
+    front = front or find_foreground(lab)
     height, width = lab.shape[:2]
     top, bottom, left, right = front.box
     whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
-    weights, small = scaled(front.weights, _SIDE, _SIDE), scaled(lab, _SIDE, _SIDE)
+    weights = scaled(front.weights, _SIDE, _SIDE)
     masks = [weights > bar for bar in (0.25, 0.5, 0.75)]
     masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - hardly the background
     found = [box for mask in masks for box in _parts(mask)]
@@ -74,10 +79,12 @@ def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[n
     spread = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
     centres = points[order[spread]].copy()
     for _ in range(_ROUNDS):
-        near = ((points[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
-        for colour in range(_COLOURS):
-            if (near == colour).any():
-                centres[colour] = points[near == colour].mean(axis=0)
+        # Squares of distances but for what all of a point's have alike.
+        near = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
+        counts = np.bincount(near, minlength=_COLOURS)
+        sums = [np.bincount(near, axis, minlength=_COLOURS) for axis in points.T]
+        is_used = counts > 0
+        centres[is_used] = (np.stack(sums, axis=1)[is_used]) / counts[is_used, None]
     labels = np.full(is_front.shape, -1)
     labels[is_front] = near
     return [labels == colour for colour in range(_COLOURS)]
@@ -87,7 +94,7 @@ def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float
     """Return boxes around the connected parts of a mask, those of a likely size."""
     from scipy import ndimage  # noqa: PLC0415 - only who looks at pictures needs it
 
-    labels, _ = ndimage.label(ndimage.binary_closing(mask, iterations=1))
+    labels, _ = ndimage.label(_closed(mask))
     boxes = []
     for rows, columns in ndimage.find_objects(labels):
         height, width = rows.stop - rows.start, columns.stop - columns.start
@@ -96,6 +103,15 @@ def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float
             corner = (columns.start / _SIDE, rows.start / _SIDE)
             boxes.append((*corner, width / _SIDE, height / _SIDE))
     return boxes
+
+
+def _closed(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return a mask with its gaps of a pixel filled; beyond the picture there is nothing."""
+    for join in (np.logical_or, np.logical_and):
+        wide = np.pad(mask, 1)
+        sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:])
+        mask = join.reduce((mask, *sides))
+    return mask
 
 
 def _windows() -> list[tuple[float, float, float, float]]:

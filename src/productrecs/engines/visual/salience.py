@@ -73,12 +73,12 @@ def _apart(lab: Floats) -> Plane:
     small = scaled(lab, _SIDE, _SIDE) * np.array([_LIGHTNESS, 1.0, 1.0], dtype=np.float32)
     padded = np.pad(small, ((1, 1), (1, 1), (0, 0)), mode="edge")
     around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
-    values = np.ascontiguousarray((around + 2 * small) / 6, dtype=np.float32)
+    values = np.moveaxis(((around + 2 * small) / 6).astype(np.float32), 2, 1).copy()
     highest, lowest = values.copy(), values.copy()
-    barrier = np.full(values.shape[:2], _FAR, dtype=np.float32)
+    barrier = np.full((_SIDE, _SIDE), _FAR, dtype=np.float32)
     barrier[0] = barrier[-1] = barrier[:, 0] = barrier[:, -1] = 0.0
     planes = (values, highest, lowest, barrier)
-    turned = tuple(plane.swapaxes(0, 1) for plane in planes)
+    turned = tuple(plane.swapaxes(0, plane.ndim - 1) for plane in planes)
     for _ in range(_ROUNDS):
         for found in (planes, turned):
             _sweep(*found)
@@ -87,14 +87,19 @@ def _apart(lab: Floats) -> Plane:
 
 
 def _sweep(values: Floats, highest: Floats, lowest: Floats, barrier: Plane) -> None:
-    """Let each row go on from the one before it, in place."""
+    """Let each row go on from the one before it, in place; all but `barrier` [row, 3, x].
+
+    Written for few and short calls: there are four hundred rows to a photo.
+    """
     for row in range(1, len(values)):
         high = np.maximum(highest[row - 1], values[row])
         low = np.minimum(lowest[row - 1], values[row])
-        cost = (high - low).sum(axis=1)
+        apart = high - low
+        cost = apart[0] + apart[1] + apart[2]
         is_less = cost < barrier[row]
-        barrier[row][is_less] = cost[is_less]
-        highest[row][is_less], lowest[row][is_less] = high[is_less], low[is_less]
+        np.copyto(barrier[row], cost, where=is_less)
+        np.copyto(highest[row], high, where=is_less)
+        np.copyto(lowest[row], low, where=is_less)
 
 
 def _bar_between(plane: Plane) -> float:

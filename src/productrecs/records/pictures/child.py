@@ -27,12 +27,11 @@ from productrecs.engines.visual.descriptor import (
     PICTURE_SIDE,
     describe,
     describe_parts,
-    describe_photo,
     window_in,
 )
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.pixels import lab_of, scaled
-from productrecs.engines.visual.places import describe_places, window_at
+from productrecs.engines.visual.places import look_at, window_at
 from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
 from productrecs.records.pictures.apart import answer_all, give_way
@@ -106,8 +105,8 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
     """
     pixels, places = decode(data, _VIEW_SIDE, most_whole=MOST_WHOLE_PIXELS), list[bytes]()
     if own or not _EMBEDDERS:
-        views = [one.tobytes() for one in describe_photo(pixels)]
-        places = [one.tobytes() for one in describe_places(pixels)]
+        seen, around = look_at(pixels)
+        views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
     else:
         lab = lab_of(pixels)
         window, _ = window_in(lab, find_foreground(lab))
