@@ -43,11 +43,22 @@ def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + check
 
 
-def png(width: int, height: int, *between: bytes, depth: int = 8, colour: int = 2) -> bytes:
-    """Return a PNG whose pixels are all there, packed as small as they can be."""
+def png(
+    width: int,
+    height: int,
+    *between: bytes,
+    depth: int = 8,
+    colour: int = 2,
+    way: int = 0,
+) -> bytes:
+    """Return a PNG whose pixels are all there, packed as small as they can be.
+
+    Each row is told in one `way`; 4 takes readers longest.
+    """
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     channels = {0: 1, 2: 3, 6: 4}[colour]
-    packer, row = zlib.compressobj(9), bytes(1 + width * channels * depth // 8)
+    packer = zlib.compressobj(9)
+    row = bytes([way]) + bytes(width * channels * depth // 8)
     packed = b"".join(packer.compress(row) for _ in range(min(height, 6_000)))
     packed += packer.flush()
     parts = [chunk(b"IHDR", head), *between, chunk(b"IDAT", packed), chunk(b"IEND", b"")]
@@ -65,7 +76,7 @@ def bombs() -> dict[str, bytes]:
     """Return forty files that take far more than they weigh, or claim to."""
     packed = zlib.compress(bytes(64 << 20), 9)
     green = Image.new("RGB", (4_900, 5_000), "green")
-    wide = Image.new("RGB", (3_999, 4_000), "green")
+    wide = Image.new("RGB", (2_800, 2_857), "green")
     small = encoded(drawn("red", "ball"), "PNG")
     found: dict[str, bytes] = {}
     for size in ((65_535, 65_535), (20_000, 20_000), (10_001, 8), (5_001, 5_000)):
@@ -76,6 +87,8 @@ def bombs() -> dict[str, bytes]:
         "png of 24 megapixels": png(4_900, 5_000),
         "png of 24 megapixels, 16 bits, alpha": png(4_900, 5_000, depth=16, colour=6),
         "png of 24 megapixels, grey": png(4_900, 5_000, colour=0),
+        "png of 24 megapixels, told by three neighbours": png(4_900, 5_000, way=4),
+        "png of 8 megapixels, told by three neighbours": png(2_890, 2_890, way=4),
         "png with a text bomb": png(64, 64, chunk(b"zTXt", b"a\0\0" + packed)),
         "png with many text bombs": png(64, 64, *[chunk(b"zTXt", b"a\0\0" + packed)] * 9),
         "png with an international text bomb": png(
@@ -90,8 +103,10 @@ def bombs() -> dict[str, bytes]:
         "jpeg of 24 megapixels, progressive": encoded(green, progressive=True),
         "webp of 24 megapixels": encoded(green, "WEBP", quality=20),
         "webp of 24 megapixels, lossless": encoded(green, "WEBP", lossless=True, method=0),
-        "webp of 16 megapixels": encoded(wide, "WEBP", quality=20, method=0),
-        "avif of 16 megapixels": encoded(wide, "AVIF", speed=10, quality=20),
+        "jpeg of 24 megapixels, in a hundred passes": _in_passes(green, 100),
+        "jpeg of 8 megapixels, in a hundred passes": _in_passes(wide, 100),
+        "webp of 8 megapixels": encoded(wide, "WEBP", quality=20, method=0),
+        "avif of 8 megapixels": encoded(wide, "AVIF", speed=10, quality=20),
         "jpeg with a long comment": encoded(drawn("red", "ball"), comment=bytes(60_000)),
         "webp claims 16383x16383": _webp_head(16_383, 16_383),
         "jpeg claims 65535x65535": _jpeg_head(65_535, 65_535),
@@ -115,6 +130,13 @@ def bombs() -> dict[str, bytes]:
         "a header alone": small[:33],
     }
     return found | disguises
+
+
+def _in_passes(picture: Image.Image, count: int) -> bytes:
+    """Return a JPEG whose last pass is told again and again: each draws all of it."""
+    told = encoded(picture, progressive=True)
+    last = told[told.rindex(b"\xff\xda") : -2]
+    return told[:-2] + last * count + told[-2:]
 
 
 def _webp_head(width: int, height: int) -> bytes:

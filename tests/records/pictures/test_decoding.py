@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from productrecs.records.pictures import decoding
 from productrecs.records.pictures.decoding import (
     MOST_PIXELS,
     NotAPictureError,
@@ -103,15 +104,41 @@ def header_of_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + content
 
 
-@pytest.mark.parametrize("kind", ["WEBP", "AVIF"])
-def test_what_is_only_read_whole_may_be_smaller(kind: str) -> None:
-    picture = drawn("red", "ball")
-    count = picture.width * picture.height
+@pytest.mark.parametrize(
+    ("kind", "how", "most"),
+    [
+        ("WEBP", {}, 25_600),
+        ("AVIF", {}, 25_600),
+        ("PNG", {}, 3 * 25_600),
+        ("JPEG", {"progressive": True}, 10 * 25_600),
+    ],
+)
+def test_a_shoppers_photo_may_be_smaller_where_its_kind_is_slow_to_read(
+    kind: str, how: dict[str, bool], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = encoded(drawn("red", "ball"), kind, **how)  # 25,600 pixels
+    limits = ("MOST_WHOLE_PIXELS", "MOST_UNPACKED_BYTES", "MOST_PASSED_PIXELS")
+    for limit in limits:
+        monkeypatch.setattr(decoding, limit, most)
+    assert decode(data, 64, is_photo=True).shape[0] == 64
 
-    assert decode(encoded(picture, kind), 64, most_whole=count).shape[0] == 64
-    with pytest.raises(PictureTooLargeError, match="a JPEG may have 25"):
-        decode(encoded(picture, kind), 64, most_whole=count - 1)
-    assert decode(encoded(picture), 64, most_whole=count - 1).shape[0] == 64
+    for limit in limits:
+        monkeypatch.setattr(decoding, limit, most - 10)
+    with pytest.raises(PictureTooLargeError, match="a plain JPEG may have 25"):
+        decode(data, 64, is_photo=True)
+    assert decode(data, 64).shape[0] == 64
+    assert decode(encoded(drawn("red", "ball")), 64, is_photo=True).shape[0] == 64
+
+
+def test_a_deep_png_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    grey = np.full((100, 100), 30_000, np.uint16)
+    data = encoded(Image.fromarray(grey), "PNG")
+    monkeypatch.setattr(decoding, "MOST_UNPACKED_BYTES", 2 * grey.size)
+    assert decode(data, 64, is_photo=True).shape[0] == 64
+
+    monkeypatch.setattr(decoding, "MOST_UNPACKED_BYTES", 2 * grey.size - 2)
+    with pytest.raises(PictureTooLargeError):
+        decode(data, 64, is_photo=True)
 
 
 @pytest.mark.parametrize("size", [(65_535, 65_535), (10_001, 10), (5_001, 5_000)])

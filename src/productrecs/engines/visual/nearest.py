@@ -56,9 +56,7 @@ def nearest_of_each(
         return [NOTHING] * len(queries)
     # The large array as it lies, and the rest in place: with 100,000 pictures turning it
     # around is five milliseconds, and every copy one.
-    likes = np.ascontiguousarray(
-        np.matmul(pictured.vectors, queries.T, dtype=np.float32).T
-    )
+    likes = np.ascontiguousarray(np.matmul(pictured.vectors, queries.T, dtype=np.float32).T)
     np.clip(likes, 0.0, 1.0, out=likes)
     if visible is not None:
         likes[:, ~_of(visible, items)] = _NEVER

@@ -106,7 +106,7 @@ def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float
 
 
 def _closed(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return a mask with its gaps of a pixel filled; beyond the picture there is nothing."""
+    """Return a mask with its gaps of a pixel filled; beyond the picture is nothing."""
     for join in (np.logical_or, np.logical_and):
         wide = np.pad(mask, 1)
         sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:])

@@ -186,8 +186,10 @@ def _refusal(text: bytes, error: Exception) -> BodyError:
 
 
 def _syntax_refusal(text: bytes, message: str) -> BodyError:
-    half = _HALF_PAIR.search(text)
-    if half and ("surrogate" in message or "truncated" in message):
+    is_half = "surrogate" in message or "truncated" in message
+    # Only where there may be one: through a photo's 400 kB it takes eight milliseconds.
+    half = _HALF_PAIR.search(text) if is_half and b"\\u" in text else None
+    if half:
         reason = "half a surrogate pair in a string; send whole Unicode characters"
         return _invalid(reason, text, half.start())
     if "truncated" in message:

@@ -36,7 +36,6 @@ from productrecs.engines.visual.proposals import propose
 from productrecs.engines.visual.types import Pixels
 from productrecs.records.pictures.apart import answer_all, give_way
 from productrecs.records.pictures.decoding import (
-    MOST_WHOLE_PIXELS,
     NotAPictureError,
     PictureTooLargeError,
     decode,
@@ -103,7 +102,7 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
 
     First it, and its front. For places an operator's model would take too long.
     """
-    pixels, places = decode(data, _VIEW_SIDE, most_whole=MOST_WHOLE_PIXELS), list[bytes]()
+    pixels, places = decode(data, _VIEW_SIDE, is_photo=True), list[bytes]()
     if own or not _EMBEDDERS:
         seen, around = look_at(pixels)
         views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
@@ -140,7 +139,7 @@ def _side() -> int:
 def _regions(data: bytes, *, own: bool = False) -> bytes:
     """Return the places of a photo where something could be, each with its descriptor."""
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
-    pixels = decode(data, side, most_whole=MOST_WHOLE_PIXELS)
+    pixels = decode(data, side, is_photo=True)
     if _DETECTORS:
         found = _DETECTORS[0].detect(pixels)
     else:

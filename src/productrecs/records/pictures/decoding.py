@@ -18,8 +18,14 @@ from productrecs.core.errors import ProductRecsError
 MOST_BYTES: Final = 10 << 20
 MOST_PIXELS: Final = 25_000_000
 
-MOST_WHOLE_PIXELS: Final = 16_000_000
-"""Of a shopper's photo that is only read whole: some fifteen milliseconds a million."""
+MOST_WHOLE_PIXELS: Final = 8_000_000
+"""Of a shopper's WebP or AVIF, which are only read whole."""
+
+MOST_UNPACKED_BYTES: Final = 24 << 20
+"""Of a shopper's PNG: the dearest of its filters takes ten nanoseconds a byte."""
+
+MOST_PASSED_PIXELS: Final = 150_000_000
+"""Of a shopper's JPEG that is drawn in passes: all its pixels, once for each of them."""
 
 MOST_SIDE: Final = 10_000
 LEAST_SIDE: Final = 8
@@ -32,6 +38,7 @@ _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
 _FEW: Final = 32
 _FAR_TOO_LARGE: Final = 8
 _WHOLE: Final = frozenset({"WEBP", "AVIF"})  # whose libraries know no smaller reading
+_PASS: Final = b"\xff\xda"  # begins each in a JPEG, and stands nowhere else but in previews
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -77,13 +84,12 @@ def format_of(data: bytes) -> str | None:
     return None
 
 
-def decode(
-    data: bytes, side: int, *, most_whole: int = MOST_PIXELS
-) -> npt.NDArray[np.uint8]:
+def decode(data: bytes, side: int, *, is_photo: bool = False) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
     Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
-    would be gone otherwise. WebP and AVIF may have `most_whole` pixels.
+    would be gone otherwise. A shopper's photo, which somebody waits for, may have fewer
+    pixels where its kind is slow to read.
 
     Raises:
         NotAPictureError: when it is none that can be read.
@@ -95,7 +101,7 @@ def decode(
         raise NotAPictureError(message)
     try:
         with Image.open(io.BytesIO(data), formats=(kind,)) as picture:
-            _check_size(*picture.size, most_whole if kind in _WHOLE else MOST_PIXELS)
+            _check_size(*picture.size, _most_of(picture, data) if is_photo else MOST_PIXELS)
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))
             ImageOps.exif_transpose(picture, in_place=True)
@@ -105,10 +111,23 @@ def decode(
         raise NotAPictureError(message) from error
 
 
+def _most_of(picture: Image.Image, data: bytes) -> int:
+    """Return how many pixels a shopper's photo may have, by its header and its passes."""
+    most = MOST_PIXELS
+    if picture.format in _WHOLE:
+        most = MOST_WHOLE_PIXELS
+    elif picture.format == "PNG":
+        is_deep = any("16" in str(tile.args) for tile in picture.tile)
+        most = MOST_UNPACKED_BYTES // (len(picture.getbands()) * (1 + is_deep))
+    elif "progressive" in picture.info:
+        most = MOST_PASSED_PIXELS // max(1, data.count(_PASS))
+    return min(most, MOST_PIXELS)
+
+
 def _check_size(width: int, height: int, most: int) -> None:
     if width * height > most or max(width, height) > MOST_SIDE:
-        told = f"{most // 1_000_000} megapixels are the most"
-        told += "" if most == MOST_PIXELS else " of its kind; a JPEG may have 25"
+        told = f"{most / 1e6:.3g} megapixels are the most"
+        told += "" if most == MOST_PIXELS else " of its kind; a plain JPEG may have 25"
         message = f"the picture has {width} x {height} pixels; {told}"
         raise PictureTooLargeError(message)
     if min(width, height) < LEAST_SIDE:

@@ -29,7 +29,7 @@ _SHORTEST: Final = 16
 class PhotoBody(BaseModel):
     """A photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels.
 
-    A WebP or AVIF may have 16.
+    A PNG, WebP or AVIF may have 8.
     """
 
     model_config = ConfigDict(title="Photo", extra="ignore")
