@@ -190,9 +190,11 @@ def _measure_elsewhere(
 
 def _likes(space: Space, known: Vectors, photo: Pixels) -> Vectors:
     """Return how much each known picture is like a shopper's photo, or a place in it."""
-    views, around = (space.vectors(np.stack(one)) for one in look_at(photo))
-    whole = views.mean(axis=0)
-    seen = np.concatenate([whole[None] / np.linalg.norm(whole), around])
+    views, around = look_at(photo)
+    whole = space.vectors(np.stack(views)).mean(axis=0, keepdims=True)
+    seen = np.concatenate(
+        [whole / np.linalg.norm(whole), *(space.vectors(one[None]) for one in around)]
+    )
     likes: Vectors = (known @ seen.T).max(axis=1)
     return likes
 

@@ -10,23 +10,23 @@ from productrecs.engines.visual.proposals import propose_in
 from productrecs.engines.visual.salience import in_white_light
 from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
-MOST_PLACES: Final = 6
-"""More find a little more, and each takes as long as a photo itself."""
+MOST_PLACES: Final = 5
+"""Beside the front, which is looked at anyway. More find a little more, and take long."""
 
 
 def look_at(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]]:
     """Return descriptors of an upright photo, to be averaged, and of places in it.
 
-    The photo's are those of `describe_photo`. The likeliest places, the first first, are
-    looked at alone: a product that stands small among other things is like one of them,
-    hardly like it all.
+    The photo's are those of `describe_photo`. The likeliest places beside its front, the
+    first first, are looked at alone: a product that stands small among other things is like
+    one of them, hardly like it all.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.
     """
     lab = lab_of(in_white_light(pixels))
     front = find_foreground(lab)
-    boxes = propose_in(lab, front)[:MOST_PLACES].tolist()
+    boxes = propose_in(lab, front)[1 : 1 + MOST_PLACES].tolist()
     views = views_in(lab, front)
     return views, parts_in(lab, [window_at(lab, box) for box in boxes])
 
