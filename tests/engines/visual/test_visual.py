@@ -14,7 +14,6 @@ from productrecs.engines.visual.descriptor import (
     BLOCKS,
     LENGTH,
     describe_parts,
-    describe_photo,
 )
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.nearest import Pictured, best_of, nearest_of_each
@@ -125,7 +124,7 @@ def test_a_products_own_picture_is_described_alike_as_a_photo() -> None:
     white = np.full((160, 120, 3), 250, np.uint8)
     white[30:130, 25:95] = (200, 20, 30)
 
-    whole, front = describe_photo(white)
+    whole, front = look_at(white)[0]
 
     assert np.array_equal(whole, describe(white))
     assert not np.array_equal(whole, front)  # a closer look
@@ -138,7 +137,7 @@ def test_light_on_an_even_pale_wall_is_taken_out(wall: tuple[int, int, int]) -> 
     seen = np.rint(shop * (np.array(wall) / 250)).astype(np.uint8)
 
     lit, unlit = (colours_alike(one, describe(shop)) for one in
-                  (describe_photo(seen)[0], describe(seen)))  # fmt: skip
+                  (look_at(seen)[0][0], describe(seen)))  # fmt: skip
 
     assert lit > 0.8
     assert unlit < 0.6 * lit
@@ -157,7 +156,7 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
     floor = (planks[..., None] * (1.0, 0.8, 0.6)).astype(np.uint8)
     floor[150:210, 20:90] = (210, 20, 40)
 
-    views = describe_photo(floor)
+    views = look_at(floor)[0]
     box = np.array(things_in(lab_of(floor))[0])
 
     assert np.abs(box - np.array([20, 150, 70, 60]) / 240).max() < 0.06
@@ -167,7 +166,7 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
 
 def test_a_picture_of_one_colour_has_no_thing_in_it_that_breaks_anything() -> None:
     for level in (0, 128, 255):
-        assert 1 <= len(describe_photo(np.full((40, 60, 3), level, np.uint8))) <= 4
+        assert 1 <= len(look_at(np.full((40, 60, 3), level, np.uint8))[0]) <= 4
 
 
 def test_a_part_is_described_as_a_picture_of_its_own() -> None:

@@ -46,7 +46,7 @@ def test_what_is_no_picture_is_refused_and_the_child_lives_on(viewer: Viewer) ->
 
     with pytest.raises(NotAPictureError, match="no JPEG"):
         viewer.describe(b"nothing")
-    with pytest.raises(PictureTooLargeError, match="25 megapixels"):
+    with pytest.raises(PictureTooLargeError, match="megapixels are the most"):
         viewer.look(header_of_png(20_000, 20_000))
 
     assert viewer.pid == child

@@ -15,7 +15,7 @@ from productrecs.engines.visual.foreground import (
     window_of,
 )
 from productrecs.engines.visual.pixels import lab_of, scaled
-from productrecs.engines.visual.salience import in_white_light, things_in
+from productrecs.engines.visual.salience import things_in
 from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
 FORMAT: Final = "tier0-1"
@@ -75,21 +75,12 @@ def describe(pixels: Pixels) -> Descriptor:
     return _packed(_parts(lab, find_foreground(lab)))
 
 
-def describe_photo(pixels: Pixels) -> list[Descriptor]:
-    """Return descriptors of an upright photo to be averaged: it, and what is in its front.
-
-    What is small counts three times as much as the room around it. A product's own picture
-    before a wall is described as `describe` does, as if its wall were white.
-
-    Raises:
-        ValueError: as `describe`.
-    """
-    lab = _lab(in_white_light(pixels))
-    return views_in(lab, find_foreground(lab))
-
-
 def views_in(lab: Floats, front: Foreground) -> list[Descriptor]:
-    """Return what `describe_photo` does, of a photo's Lab in white light, and its front."""
+    """Return descriptors of a photo to be averaged: it, and what is in its front.
+
+    Of its Lab in white light. What is small counts three times as much as the room around
+    it. A product's own picture before a wall is described as `describe` does.
+    """
     window, share = window_in(lab, front)
     whole = _packed(_parts(lab, front))
     part = np.ascontiguousarray(lab[window])

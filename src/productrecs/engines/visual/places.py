@@ -17,9 +17,9 @@ MOST_PLACES: Final = 5
 def look_at(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]]:
     """Return descriptors of an upright photo, to be averaged, and of places in it.
 
-    The photo's are those of `describe_photo`. The likeliest places beside its front, the
-    first first, are looked at alone: a product that stands small among other things is like
-    one of them, hardly like it all.
+    The photo's own are those of `views_in`, as if a pale wall were white. The likeliest
+    places beside its front, the first first, are looked at alone: a product that stands
+    small among other things is like one of them, hardly like it all.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.

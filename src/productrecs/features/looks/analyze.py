@@ -15,7 +15,7 @@ MOST_PRODUCTS: Final = 6
 
 _LEAST: Final = 0.35  # of evidence
 _AGREED: Final = 0.6  # of the voters: with fewer of one category there is no label
-_LIKELY: Final = 0.5  # a label that is likelier wrong is none
+_LIKELY: Final = 0.65  # of confidence: of labels said with less one in three was right
 _TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
 _FEW: Final = 20  # items of a catalog whose categories all may tell something
 _OVERLAP: Final = 0.4
@@ -44,7 +44,7 @@ def analyze(
     Without a detector a place counts where the catalog knows something like it. Its
     confidence says how often pictures of this store that are so alike, and whose neighbours
     agree so far, are of the kind that they say, and that there is such a thing. Where
-    neighbours do not agree, or are likelier wrong than right, there is no label.
+    neighbours do not agree, or are too likely wrong, there is no label.
     """
     spots = [
         spot for place in places if (spot := _spot(sureness, catalog, place)) is not None

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.PngImagePlugin import PngImageFile
 
 from productrecs.core.errors import ProductRecsError
 
@@ -116,7 +117,7 @@ def _most_of(picture: Image.Image, data: bytes) -> int:
     most = MOST_PIXELS
     if picture.format in _WHOLE:
         most = MOST_WHOLE_PIXELS
-    elif picture.format == "PNG":
+    elif isinstance(picture, PngImageFile):
         is_deep = any("16" in str(tile.args) for tile in picture.tile)
         most = MOST_UNPACKED_BYTES // (len(picture.getbands()) * (1 + is_deep))
     elif "progressive" in picture.info:
