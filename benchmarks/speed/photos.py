@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from benchmarks.speed.servers import Load
 
 PICTURES = int(os.environ.get("BENCH_PICTURES", "100000"))
-ASKED, SECONDS, A_SECOND, READS, ROUNDS = 100, 8.0, 5, 200, 3
+ASKED, SECONDS, A_SECOND, READS, ROUNDS = 100, 4.0, 5, 200, 5
 PATHS = {"/v1/search/image": "search", "/v1/shop-the-look/analyze": "analysis"}
 Asked = tuple[str, str, object]
 """A key, an address and a body."""
@@ -107,6 +107,7 @@ def _beside(report: Report, server: Server, name: str, asked: Asked) -> None:
     rounds = [_round(server, *asked) for _ in range(ROUNDS)]
     alone, beside, plain = (float(np.median([one[n] for one in rounds])) for n in (0, 1, 2))
     ratio = beside / alone
+    spread = " ".join("/".join(f"{value:.1f}" for value in one[:3]) for one in rounds)
     others = max(one[3] for one in rounds)
     report.add(
         Figure(
@@ -118,7 +119,8 @@ def _beside(report: Report, server: Server, name: str, asked: Asked) -> None:
             f"<= {RISE} x alone",
             ratio <= RISE,
             f"{A_SECOND} photos/s, {READS} reads/s; beside a plain process that computes "
-            f"as much {plain:.2f}; others {others:.2f} of a core at most",
+            f"as much {plain:.2f}; others {others:.2f} of a core at most; "
+            f"rounds (alone/beside/plain) {spread}",
         )
     )
 
