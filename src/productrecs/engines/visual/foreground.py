@@ -32,8 +32,9 @@ def find_foreground(lab: Floats) -> Foreground:
     small = scaled(lab, _SMALL, _SMALL)
     rim = _rim_of(small)
     seeds = _colours_of(rim)
-    distance = np.min(
-        [np.sqrt(((small - seed) ** 2).sum(axis=2)) for seed in seeds], axis=0
+    axes = np.ascontiguousarray(np.moveaxis(small, 2, 0))
+    distance = np.sqrt(
+        np.min([((axes - seed[:, None, None]) ** 2).sum(axis=0) for seed in seeds], axis=0)
     )
     typical = float(np.sqrt(((rim - np.median(rim, axis=0)) ** 2).sum(axis=1)).mean())
     plainness = float(np.clip(1.5 - typical / _PLAIN, 0.0, 1.0))

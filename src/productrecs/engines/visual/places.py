@@ -10,7 +10,7 @@ from productrecs.engines.visual.proposals import propose_in
 from productrecs.engines.visual.salience import in_white_light
 from productrecs.engines.visual.types import Descriptor, Floats, Pixels
 
-MOST_PLACES: Final = 5
+MOST_PLACES: Final = 4
 """Beside the front, which is looked at anyway. More find a little more, and take long."""
 
 
