@@ -15,7 +15,9 @@ MOST_PRODUCTS: Final = 6
 
 _LEAST: Final = 0.35  # of evidence
 _AGREED: Final = 0.6  # of the voters: with fewer of one category there is no label
-_LIKELY: Final = 0.65  # of confidence: of labels said with less one in three was right
+_LIKELY: Final = (
+    0.65  # of a label: of those that were likely by less one in three was right
+)
 _TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
 _FEW: Final = 20  # items of a catalog whose categories all may tell something
 _OVERLAP: Final = 0.4
@@ -62,7 +64,7 @@ def _spot(sureness: Sureness, catalog: CatalogView, place: Sight) -> Spot | None
     if not len(found.items):
         return None
     items, scores = tuple(found.items.tolist()), tuple(found.scores.tolist())
-    label, share = _vote(catalog, items)
+    label, share, label_share = _vote(catalog, items)
     if place.confidence is not None:
         return Spot(place.label or label, place.box, place.confidence, items, scores)
     evidence = sureness.evidence_of(scores[0], share)
@@ -70,15 +72,16 @@ def _spot(sureness: Sureness, catalog: CatalogView, place: Sight) -> Spot | None
         return None
     # Twice: whether the place is a thing at all is as uncertain as of which kind it is.
     confidence = sureness.chance_of(evidence) ** 2
-    if confidence < _LIKELY:
+    if sureness.chance_of(sureness.evidence_of(scores[0], label_share)) ** 2 < _LIKELY:
         label = ""
     return Spot(label, place.box, round(confidence, 4), items, scores)
 
 
-def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float]:
-    """Return the narrowest category that the nearest agree on, and which share is of it.
+def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float]:
+    """Return the narrowest category that the nearest agree on, as a label, and two shares.
 
-    No label where too few agree; the share is then the largest of any narrowest category.
+    The first is the largest of any narrowest category, the second that of the label. No
+    label where too few agree.
     """
     voters = items[:VOTERS]
     narrowest = Counter(
@@ -94,12 +97,12 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float]:
         if count >= _AGREED * len(voters) and _tells(catalog, name)
     ]
     if not agreed:
-        return "", share
+        return "", share, 0.0
     # Of two with the same items the longer name says more: a level further down.
     label = min(
         agreed, key=lambda name: (len(catalog.members.get(name, ())), -len(name), name)
     )
-    return label.rpartition(_LEVEL)[2], share
+    return label.rpartition(_LEVEL)[2], share, votes[label] / len(voters)
 
 
 def _tells(catalog: CatalogView, category: str) -> bool:
