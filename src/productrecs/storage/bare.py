@@ -22,6 +22,13 @@ GIVEN: Final = "{given}"
 """Stands in a text for rows that come as one parameter, a list: `FROM {given}`, and then
 `given.value ->> 0` for their first column."""
 
+FOUND: Final = "{found}"
+"""Stands before a table, `found`, that is looked into for each given row: `CROSS JOIN
+{found} lines AS found WHERE found.store_id = ? AND found.a = given.value ->> 0 {each}`."""
+
+EACH: Final = "{each}"
+"""Stands after the conditions of such a table."""
+
 BARE: Final = "productrecs.bare"
 """Under which name a pooled connection keeps its `Bare`."""
 
@@ -128,7 +135,9 @@ def _holds_bytes(table: sa.Table) -> bool:
 
 @functools.cache
 def _sqlite(sql: str) -> str:
-    return sql.replace(GIVEN, "json_each(?) AS given")
+    # Of CROSS JOIN the left table is the outer loop here.
+    named = sql.replace(GIVEN, "json_each(?) AS given")
+    return named.replace(FOUND, "").replace(EACH, "")
 
 
 @functools.cache

@@ -1,9 +1,11 @@
 """A file of past orders becomes purchases: each once, overwritten by what is carried."""
 
+import contextlib
 import io
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -374,3 +376,22 @@ def test_a_store_that_is_deleted_meanwhile_ends_the_import(database: Database) -
 
     with pytest.raises(StoreGoneError):
         history.run(io.BytesIO(b"order_id,item_id\nA,x\n"))
+
+
+@pytest.mark.postgres
+def test_each_order_is_looked_up_in_a_table_that_its_server_never_measured(
+    migrated_url: str, tmp_path: Path
+) -> None:
+    lines = [f"A-{n // 7 % 1_250},item-{n * 31 % 400}" for n in range(10_000)]
+    with contextlib.closing(Database.open(migrated_url, tmp_path)) as database:
+        import_text(database, new_store(database), "\n".join(["order_id,item_id", *lines]))
+
+        with database.reading() as connection:
+            read = connection.exec_driver_sql(
+                "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables "
+                "WHERE relname = 'purchase_lines'"  # by this connection, till now
+            ).scalar_one()
+
+    assert read < 15 * len(
+        lines
+    )  # the store's lines anew for each order: 35 times and more

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import GIVEN, Row, bare
+from productrecs.storage.bare import EACH, FOUND, GIVEN, Row, bare
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import imports, order_receipts, purchase_lines
@@ -63,20 +63,20 @@ class HistoryMark:
 
 
 _NAMES: Final = PurchaseLine._fields
-_ORDERS: Final = f"FROM {GIVEN} CROSS JOIN"  # the given ones first: each is looked up
+_ORDERS: Final = f"FROM {GIVEN} CROSS JOIN {FOUND}"  # each is looked up
 _LINES: Final = (
     f"SELECT {', '.join(f'found.{name}' for name in _NAMES)} "
     f"{_ORDERS} purchase_lines AS found "
-    "WHERE found.store_id = ? AND found.order_id = given.value ->> 0"
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH}"
 )
 _ENDLESS: Final = (
     f"SELECT found.order_id {_ORDERS} purchase_lines AS found "
-    "WHERE found.store_id = ? AND found.order_id = given.value ->> 0 "
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH} "
     f"GROUP BY found.order_id HAVING count(*) > {_MOST}"
 )
 _RECEIPTS: Final = (
     f"SELECT found.order_id, found.receipt {_ORDERS} order_receipts AS found "
-    "WHERE found.store_id = ? AND found.order_id = given.value ->> 0"
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH}"
 )
 
 
