@@ -138,6 +138,26 @@ def online_retail() -> Orders:
     )
 
 
+def online_retail_titles() -> list[str]:
+    """Return the titles of `online_retail`'s items, by number; empty where none is told.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    table = pq.read_table(
+        _present("online_retail/transactions.parquet"),
+        columns=["invoice_no", "stock_code", "unit_price"],
+    )
+    invoices = table["invoice_no"].to_numpy().astype(str)
+    codes = table["stock_code"].to_numpy().astype(str)
+    kept = ~np.char.startswith(invoices, "C") & ~np.isin(codes, NO_PRODUCTS)
+    kept &= table["unit_price"].to_numpy() > 0
+    told = {
+        row["stock_code"]: row["title"] for row in _rows("online_retail/catalog.csv.gz")
+    }
+    return [told.get(code, "").strip() for code in np.unique(codes[kept]).tolist()]
+
+
 def online_retail_demand() -> tuple[npt.NDArray[np.float32], int]:
     """Return units by product and day, returns negative, and the first day's ordinal.
 

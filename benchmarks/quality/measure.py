@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.quality import (
     basket_completion,
     bought_together,
+    complements,
     constants,
     demand,
     holdout,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
     "basket-completion": basket_completion.measure,
+    "what-completes": complements.measure,
     "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,

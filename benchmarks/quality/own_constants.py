@@ -112,6 +112,7 @@ def _purchases(test: Trial) -> Purchases:
         times=times,
         standing=np.ones(count, np.bool_),
         buyers=np.zeros(count, np.int64),
+        visitors=np.zeros(count, np.int64),
     )
 
 

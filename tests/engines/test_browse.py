@@ -11,6 +11,7 @@ import pytest
 
 from productrecs.engines import compiling
 from productrecs.engines.browse import (
+    Deed,
     SessionIndex,
     SessionOptions,
     fit_sessions,
@@ -19,6 +20,7 @@ from productrecs.engines.browse import (
     visits,
     warm_up,
 )
+from productrecs.engines.browse import index as index_module
 from productrecs.engines.browse.layout import Question, sealed, weights_of
 from tests.engines.references import next_items
 
@@ -317,3 +319,38 @@ def test_no_events_make_no_visits() -> None:
     none = np.zeros(0, dtype=np.int64)
 
     assert visits(none, none).tolist() == []
+
+
+def before(items: list[int], one: int, other: int) -> bool:
+    return items.index(one) < items.index(other)
+
+
+@pytest.mark.parametrize("answer", [twin.answer, kernel.answer])
+def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
+    monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    monkeypatch.setattr(index_module, "_evaluators", [answer])
+    seen = walks(*[[0, 5]] * 3, *[[1, 6]] * 3, *[[2, 7]] * 3)
+    plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionOptions(carted=6.0))
+    carted = {0: Deed.CARTED}
+
+    usual = plain.next_items([0, 1], HOUR, 4)
+    found = weighing.next_items([0, 1], HOUR, 4, deeds=carted)
+
+    assert before(usual.items.tolist(), 6, 5)
+    assert before(found.items.tolist(), 5, 6)
+    for index, deeds in ((plain, carted), (weighing, {}), (weighing, {2: Deed.CARTED})):
+        same = index.next_items([0, 1], HOUR, 4, deeds=deeds)
+        assert same.items.tolist() == usual.items.tolist()
+        assert same.scores.tolist() == usual.scores.tolist()
+    loaded = SessionIndex.from_arrays(weighing.to_arrays())
+    again = loaded.next_items([0, 1], HOUR, 4, deeds=carted)
+    assert again.scores.tolist() == found.scores.tolist()
+
+
+def test_an_older_models_constants_weigh_all_deeds_alike() -> None:
+    constants = SessionOptions(carted=6.0).to_array()
+
+    assert not fitted(walks([0, 1]), 2).weighs_deeds
+    assert SessionOptions.from_array(constants).carted == 6.0
+    assert SessionOptions.from_array(constants[:-3]) == SessionOptions()

@@ -171,9 +171,10 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
                 np.testing.assert_array_equal(one, other)
         for count in (2, 7, 50):
             anchors = rng.choice(70, count, replace=False).astype(np.int64)
+            counts = rng.choice([1.0, 0.5, 1e-3], count)
             for one, other in zip(
-                kernel.together(layout, anchors, limit),
-                twin.together(layout, anchors, limit),
+                kernel.together(layout, anchors, counts, limit),
+                twin.together(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert one.dtype == other.dtype
@@ -266,3 +267,16 @@ def test_no_item_keeps_more_than_fifty_companions() -> None:
 
     assert np.diff(model.offsets).tolist() == [50] * 80
     assert model.neighbours(0).items.tolist() == list(range(1, 51))
+
+
+def test_of_several_each_votes_by_how_much_it_counts() -> None:
+    model = fitted([*[(n, item, 0.0) for n in range(9) for item in (0, 2)], *PAIRS], 5)
+
+    assert model.complete([0, 1], 2).items.tolist() == [2, 3]
+    assert model.complete([0, 1], 2, {0: 0.01}).items.tolist() == [3, 2]
+    for counts in ({0: 1.0}, {4: 0.01}, {}):
+        same, usual = model.complete([0, 1], 2, counts), model.complete([0, 1], 2)
+        assert same.scores.tolist() == usual.scores.tolist()
+
+
+PAIRS = [(n, item, 0.0) for n in range(20, 29) for item in (1, 3)]

@@ -34,7 +34,7 @@ def marks(
     ages = np.zeros(len(lines), dtype=np.float32)
     options = CopurchaseOptions()
     model = fit_copurchase(baskets, bought, ages, n_items, options, baskets)
-    return marks_of(index.to_arrays(), model.to_arrays())
+    return marks_of(index.to_arrays(), model.to_arrays(), {})
 
 
 def test_nothing_new_changes_none() -> None:

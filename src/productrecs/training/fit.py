@@ -35,7 +35,12 @@ from productrecs.training.constants.constants import Constants
 from productrecs.training.constants.repository import ConstantsRepository
 from productrecs.training.indicators import Deeds, learned_of
 from productrecs.training.inputs import TrainingInputs
-from productrecs.training.learned import companions_of, sessions_of
+from productrecs.training.learned import (
+    carted_of,
+    companions_of,
+    complements_of,
+    sessions_of,
+)
 from productrecs.training.marks import marks_of
 from productrecs.training.ranking.due import touched_of
 from productrecs.training.ranking.repository import RankingRepository
@@ -135,11 +140,16 @@ def fit(
     learns = constants or Constants()
     copurchase = companions_of(inputs.purchases, n_items, now_ms, learns.companions)
     sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
+    carts = carted_of(inputs, n_items, now_ms, learns.companions)
+    complements = complements_of(carts or copurchase, inputs, n_items)
     bought, viewed = copurchase.to_arrays(), sessions.to_arrays()
+    carted = {} if carts is None else carts.to_arrays()
     return {
         **{f"copurchase.{name}": array for name, array in bought.items()},
         **{f"browse.{name}": array for name, array in viewed.items()},
-        "marks": marks_of(viewed, bought),
+        **{f"carts.{name}": array for name, array in carted.items()},
+        **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
+        "marks": marks_of(viewed, bought, carted),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},

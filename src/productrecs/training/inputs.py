@@ -12,6 +12,7 @@ from productrecs.engines.trials import Trials
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.choices.searches import SearchInputs
 from productrecs.training.indicators import IndicatorInputs
+from productrecs.training.kinds import CatalogInputs
 from productrecs.training.repository import Head, TrainingRepository
 
 Ints = npt.NDArray[np.int64]
@@ -50,6 +51,7 @@ class Purchases:
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     standing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: nobody known
+    visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # as Behaviour's
 
 
 F = TypeVar("F", Behaviour, Purchases)
@@ -75,6 +77,7 @@ class TrainingInputs:
         self.searches = SearchInputs()
         self.signs = IndicatorInputs()
         self.trials = Trials()
+        self.catalog = CatalogInputs()
 
     @property
     def size(self) -> int:
@@ -87,8 +90,12 @@ class TrainingInputs:
         self.searches.read_on(repository, self.applied_seq, up_to_seq)
 
     def before(self, until_ms: int) -> "TrainingInputs":
-        """Return what shoppers did and bought before a moment; not what they searched."""
+        """Return what shoppers did and bought before a moment; not what they searched.
+
+        The catalog is today's: it has no past.
+        """
         earlier = TrainingInputs()
+        earlier.catalog = self.catalog
         earlier.behaviour = chosen(self.behaviour, self.behaviour.times < until_ms)
         earlier.purchases = chosen(self.purchases, self.purchases.times < until_ms)
         return earlier
@@ -112,14 +119,16 @@ class TrainingInputs:
         ]
         if changed:
             self._take_purchases(changed)
+        self.catalog.take(*repository.catalog(self.catalog.seq))
         self.applied_seq = up_to_seq
         return read + len(changed)
 
     def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
         # A line that changed twice meanwhile was read once, as it stands now.
-        line_seqs, baskets, items, quantities, totals, times, voids, buyers = zip(
+        line_seqs, baskets, items, quantities, totals, times, voids, *whose = zip(
             *rows, strict=True
         )
+        buyers, sessions = whose
         fresh = Purchases(
             line_seqs=_ints(line_seqs),
             baskets=_ints(baskets, missing=-1),
@@ -129,6 +138,9 @@ class TrainingInputs:
             times=_ints(times),
             standing=~np.array(voids, np.bool_),
             buyers=_codes(buyers),
+            visitors=_codes(
+                [one or two for one, two in zip(sessions, buyers, strict=True)]
+            ),
         )
         self.purchases = _merged(self.purchases, fresh)
 

@@ -20,8 +20,10 @@ _TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT: Final = np.uint64(29)
 
 
-def marks_of(browse: Arrays, copurchase: Arrays) -> Ints:
-    """Return [n_items] a mark of each item, from the arrays of both engines.
+def marks_of(browse: Arrays, copurchase: Arrays, carts: Arrays) -> Ints:
+    """Return [n_items] a mark of each item, from the arrays of these engines.
+
+    `carts` may be none at all: then they tell no more than `copurchase`.
 
     Equal marks mean equal evidence, but for one chance in 2^64.
     """
@@ -30,9 +32,15 @@ def marks_of(browse: Arrays, copurchase: Arrays) -> Ints:
     seen = _sums(_mixed(_words(items) * _ONE + _words(places)), offsets)
     visits = _mixed(seen + _mixed(_words(browse["owners"])))
     viewed = _sums(visits[browse["postings"]], browse["posting_offsets"])
-    together = _words(copurchase["companions"]) * _ONE + _words(copurchase["support"])
-    bought = _sums(_mixed(together), copurchase["offsets"])
-    return _mixed(viewed + _mixed(bought)).view(np.int64)
+    marks = _mixed(viewed + _mixed(_bought(copurchase)))
+    if carts:
+        marks = _mixed(marks + _bought(carts))
+    return marks.view(np.int64)
+
+
+def _bought(model: Arrays) -> Words:
+    together = _words(model["companions"]) * _ONE + _words(model["support"])
+    return _sums(_mixed(together), model["offsets"])
 
 
 def _words(numbers: npt.NDArray[Any]) -> Words:

@@ -1,14 +1,27 @@
 """What came after what in a store's past? Its visits and orders in the order of time."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.browse import visits
+from productrecs.engines.browse import Deed, visits
 from productrecs.engines.contract import Ints, Items, offsets_of
+from productrecs.records.events.event import EventKind
 from productrecs.training.inputs import Behaviour, Purchases
 from productrecs.training.learned import in_orders
 
+DEEDS: Final[Mapping[int, Deed]] = MappingProxyType(
+    {
+        int(EventKind.SEARCH_CLICK): Deed.CLICKED,
+        int(EventKind.IMAGE_SEARCH_CLICK): Deed.CLICKED,
+        int(EventKind.REC_CLICK): Deed.CLICKED,
+        int(EventKind.ADD_TO_CART): Deed.CARTED,
+        int(EventKind.BUY): Deed.BOUGHT,
+    }
+)
+"""What somebody did with an item, beside looking at it."""
 LARGEST: Final = 50  # distinct products of an order or a visit; beyond, it is no shopper's
 
 
@@ -59,14 +72,33 @@ def visits_of(behaviour: Behaviour) -> Groups:
     return Groups.of(codes, behaviour.items, behaviour.times)
 
 
-def walks_of(behaviour: Behaviour) -> Groups:
-    """Return the visits as they went: an item once for each time somebody came to it."""
+class Walks(NamedTuple):
+    """Visits as they went: an item once for each time somebody came to it, and for what."""
+
+    groups: Groups
+    firsts: Ints  # parallel to the groups' items: for what somebody came, as `Deed`,
+    deeds: Ints  # and the most that was done before they went on
+
+    def done_in(self, group: int) -> tuple[list[int], list[int]]:
+        """Return for each step of a visit for what somebody came, and what they did."""
+        begin, end = self.groups.offsets[group : group + 2].tolist()
+        return self.firsts[begin:end].tolist(), self.deeds[begin:end].tolist()
+
+
+def walks_of(behaviour: Behaviour) -> Walks:
+    """Return the visits of shoppers, step by step."""
     codes = visits(behaviour.visitors, behaviour.times)
     order = np.lexsort((behaviour.times, codes))
     code, item = codes[order], behaviour.items[order]
     came = np.ones(len(order), dtype=np.bool_)
     came[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
+    grades = np.zeros(1 + max(EventKind), dtype=np.int64)
+    grades[list(DEEDS)] = list(DEEDS.values())
+    most = np.zeros(0, np.int64)
+    if len(order):
+        most = np.maximum.reduceat(grades[behaviour.kinds[order]], np.flatnonzero(came))
     order, code, item = order[came], code[came], item[came]
+    firsts = grades[behaviour.kinds[order]]
     sizes = np.bincount(code)
     kept = ((sizes > 1) & (sizes <= LARGEST))[code]
     names, where = np.unique(code[kept], return_inverse=True)
@@ -76,7 +108,8 @@ def walks_of(behaviour: Behaviour) -> Groups:
     place[oldest_first] = np.arange(len(names))
     by_age = np.argsort(place[where], kind="stable")
     offsets = offsets_of(place[where], len(names))
-    return Groups(begins[oldest_first], offsets, item[kept][by_age])
+    groups = Groups(begins[oldest_first], offsets, item[kept][by_age])
+    return Walks(groups, firsts[kept][by_age], most[kept][by_age])
 
 
 def orders_of(purchases: Purchases) -> Groups:

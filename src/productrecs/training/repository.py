@@ -31,6 +31,10 @@ _LOG: Final = (
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "ORDER BY seq LIMIT ?"
 )
+_CATALOG: Final = (
+    "SELECT change_seq, number, present, title, categories FROM items "
+    "WHERE store_id = ? AND change_seq > ? ORDER BY change_seq, number"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,10 @@ class TrainingRepository:
         return [(kind == click, item, place, n) for kind, item, place, n in rows]
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (line_seq, basket, item, quantity, total, ts, void, shopper)."""
+        """Give pages of lines.
+
+        (line_seq, basket, item, quantity, total, ts, void, shopper, session)
+        """
         lines = purchase_lines.c
         query = (
             sa.select(
@@ -176,6 +183,7 @@ class TrainingRepository:
                 lines.ts,
                 lines.void,
                 lines.shopper,
+                lines.session,
             )
             .where(
                 lines.store_id == self._store_id,
@@ -190,6 +198,15 @@ class TrainingRepository:
         result = self._transaction.execution_options(stream_results=True).execute(query)
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
+
+    def catalog(self, after_seq: int) -> tuple[list[tuple[Any, ...]], int]:
+        """Return rows of (number, present, title, categories) changed since, and the last.
+
+        The last is the number of the newest change among them, `after_seq` without any.
+        """
+        reader = bare(self._transaction)
+        rows = reader.all(_CATALOG, (self._store_id, after_seq))
+        return [row[1:] for row in rows], rows[-1][0] if rows else after_seq
 
     def serving(self) -> TrainedModel | None:
         """Return what the serving model was trained from, or None before the first."""

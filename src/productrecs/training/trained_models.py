@@ -11,6 +11,7 @@ import numpy.typing as npt
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.choices import ChoiceModel
+from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.contract import Ints
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.ranking import Trees
@@ -31,6 +32,8 @@ class TrainedModels:
     sessions: SessionIndex
     trending: npt.NDArray[np.int32]  # item numbers, the most trending first
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
+    complements: ComplementModel = field(default_factory=ComplementModel.empty)
+    carts: CopurchaseModel | None = None  # bought or carted together, where that tells more
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
     signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
     trials: Trials = field(default_factory=Trials)  # how items fared where they were shown
@@ -69,13 +72,15 @@ class TrainedModels:
         Raises:
             KeyError, ValueError, TypeError: when they are not whole.
         """
-        trending = arrays["trending"]
+        trending, carts = arrays["trending"], part(arrays, "carts")
         return cls(
             model_id=model_id,
             copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
             sessions=SessionIndex.from_arrays(part(arrays, "browse")),
             trending=trending,
             ranks=_ranks(trending),
+            complements=ComplementModel.from_arrays(part(arrays, "complementary")),
+            carts=CopurchaseModel.from_arrays(carts) if carts else None,
             choices=ChoiceModel.from_arrays(part(arrays, "choices")),
             signs=ChoiceModel.from_arrays(part(arrays, "signs")),
             trees=Trees.from_arrays(part(arrays, "trees")),

@@ -24,6 +24,9 @@ HOUR: Final = 3_600_000
 N_ITEMS: Final = 60
 
 
+GROUPS = np.arange(100)
+
+
 def store_with(
     orders: list[list[int]], visits: list[list[int]] | None = None
 ) -> TrainingInputs:
@@ -40,6 +43,7 @@ def store_with(
         times=codes * HOUR,
         standing=np.ones(len(items), np.bool_),
         buyers=np.zeros(len(items), np.int64),
+        visitors=np.zeros(len(items), np.int64),
     )
     seen = visits or []
     codes = np.repeat(np.arange(len(seen)), [len(one) for one in seen]).astype(np.int64)
@@ -81,7 +85,13 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
             assert scores[name].verdict is Verdict.BETTER
             assert scores[name].hit_rate > scores["popularity"].hit_rate + 0.4
             assert scores[name].catalog_shown > scores["popularity"].catalog_shown
-    assert list(of(outcomes[Task.VISIT])) == ["popularity", "browse", "buy", "mix"]
+    assert list(of(outcomes[Task.VISIT])) == [
+        "popularity",
+        "browse",
+        "buy",
+        "complementary",
+        "mix",
+    ]
 
 
 def test_where_all_is_chance_no_difference_is_told() -> None:
@@ -144,3 +154,28 @@ def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
 
     assert by_step.mean == by_visit.mean == 0.75
     assert by_visit.high - by_visit.low > 3 * (by_step.high - by_step.low)
+
+
+def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
+    outcomes = told(store_with(families(np.random.default_rng(6), 900)))
+
+    for task in (Task.ORDER, Task.CART):
+        scores = of(outcomes[task])
+        for unlearned in ("browse", "complementary"):  # no visit, no category
+            assert scores[unlearned].verdict is Verdict.UNTOLD
+            assert scores[unlearned].beside is None
+        assert scores["buy"].verdict is Verdict.BETTER
+
+
+def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
+    asked = [Question(n, (0,), frozenset({1})) for n in range(100)]
+    silent = [[2] if n < 49 else [] for n in range(100)]
+    wrong = [[2] if n < 50 else [] for n in range(100)]
+    gain = difference(Answers.of(asked, wrong), Answers.of(asked, [[1]] * 100), GROUPS)
+
+    verdicts = [
+        score("it", Answers.of(asked, lists), np.ones(3), gain).verdict
+        for lists in (silent, wrong)
+    ]
+
+    assert verdicts == [Verdict.UNTOLD, Verdict.WORSE]

@@ -53,3 +53,16 @@ def test_with_what_it_was_bought_is_told() -> None:
         "item 1": 3,
         "item 2": 2,
     }
+
+
+def test_what_was_bought_long_ago_counts_less_than_what_was_bought_lately() -> None:
+    shop = small_shop(ROWS, [[0, 1]] * 3 + [[2, 3]] * 4, [[5, 6]] * 3, [7, 8])
+    anna, ben = shopper("anna", [2, 0], [2, 0]), shopper("ben", [2, 0], [0, 2])
+    for one in (anna, ben):
+        one.bought_at[-1] += 300 * DAY_MS
+
+    lists = [
+        [pick.item for pick in recommend(shop, REQUEST, [one], NOW)] for one in (anna, ben)
+    ]
+
+    assert [one[:2] for one in lists] == [[1, 3], [3, 1]]

@@ -78,6 +78,7 @@ def told(history: History) -> tuple[object, ...]:
     return (
         history.person,
         list(history.recent),
+        list(history.recent_kinds),
         sorted(history.bought),
         history.visitor if history.recent else 0,
         [(sign.kind, sign.term, history.done - sign.done) for sign in history.signs],

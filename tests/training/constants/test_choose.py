@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
-from productrecs.engines.browse import SessionOptions
+from productrecs.engines.browse import Deed, SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
@@ -21,6 +22,7 @@ from productrecs.training.constants.repository import Chosen, ConstantsRepositor
 from productrecs.training.constants.visits import choose_visits
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.past import walks_of
 from tests.records.orders.past import NOON, new_store
 from tests.training.test_incremental import Life
 
@@ -48,6 +50,7 @@ def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
         times=codes * hours_apart * 3_600_000,
         standing=np.ones(len(items), np.bool_),
         buyers=np.zeros(len(items), np.int64),
+        visitors=np.zeros(len(items), np.int64),
     )
 
 
@@ -116,6 +119,59 @@ def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     seen = looked_at(strolls(np.random.default_rng(3), 2_100))
 
     assert choose_visits(seen, N_ITEMS, nothing) == choose_visits(seen, N_ITEMS, nothing)
+
+
+def shopping(answers_to: int) -> Behaviour:
+    """Return visits of three products each: two looked at or put into the cart, the next.
+
+    The second is put into the cart, and then the first once more looked at; what comes next
+    follows the step `answers_to`.
+    """
+    rng, rows = np.random.default_rng(8), []
+    for number in range(2_100):
+        pair = rng.choice(N_ITEMS, 2, replace=False).tolist()
+        rows += [(number, pair[0], 2), (number, pair[1], 1)]
+        rows += [(number, (pair[answers_to] + 1) % N_ITEMS, 1)]
+    codes, items, kinds = np.array(rows, np.int64).T
+    steps = np.tile(np.arange(3), 2_100)
+    return Behaviour(
+        times=codes * 3_600_000 + steps * 1_000,
+        kinds=kinds.astype(np.int8),
+        items=items.astype(np.int32),
+        visitors=codes + 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers_to", "at_least", "at_most"), [(0, 2.0, 6.0), (1, 0.5, 1.0)]
+)
+def test_a_store_learns_how_much_a_cart_says(
+    monkeypatch: pytest.MonkeyPatch, answers_to: int, at_least: float, at_most: float
+) -> None:
+    monkeypatch.setattr(visits, "GRID", ())
+    monkeypatch.setattr(stretches, "MOST_ASKED", 100)
+
+    found = choose_visits(shopping(answers_to), N_ITEMS, nothing)
+
+    assert found is not None
+    assert at_least <= found.carted <= at_most
+    assert (found.clicked, found.bought) == (1.0, 1.0)  # nobody did
+
+
+def test_what_was_bought_is_a_step_of_its_visit_but_no_answer() -> None:
+    seen = looked_at([[1, 2], [3, 4]])
+    sold = replace(
+        bought([[2], [4], [5]]),
+        times=np.array([5_000, 3_601_500, 3_602_000]),
+        visitors=np.array([1, 2, 2]),
+    )
+
+    walks = walks_of(visits.with_purchases(seen, sold))
+
+    assert walks.groups.contents(0) == [1, 2]
+    assert walks.done_in(0) == ([Deed.VIEWED, Deed.VIEWED], [Deed.VIEWED, Deed.BOUGHT])
+    assert walks.groups.contents(1) == [3, 4, 5]
+    assert walks.done_in(1)[0] == [Deed.VIEWED, Deed.VIEWED, Deed.BOUGHT]
 
 
 def test_too_little_past_chooses_nothing() -> None:

@@ -2,7 +2,14 @@
 
 from productrecs.engines.browse.fit import fit_sessions
 from productrecs.engines.browse.index import SessionIndex, warm_up
-from productrecs.engines.browse.options import SessionOptions
+from productrecs.engines.browse.options import Deed, SessionOptions
 from productrecs.engines.browse.visits import visits
 
-__all__ = ["SessionIndex", "SessionOptions", "fit_sessions", "visits", "warm_up"]
+__all__ = [
+    "Deed",
+    "SessionIndex",
+    "SessionOptions",
+    "fit_sessions",
+    "visits",
+    "warm_up",
+]

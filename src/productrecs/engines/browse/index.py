@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from productrecs.engines.browse import twin
-from productrecs.engines.browse.layout import Layout, Question, sealed, weights_of
+from productrecs.engines.browse.layout import Layout, Question, Weights, sealed, weights_of
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.contract import NOTHING, Arrays, Floats, Ints, Items, Ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+_ALL_ALIKE: Final = (1.0, 1.0, 1.0, 1.0)
 _DAY_MS: Final = 86_400_000.0
 _ONWARD: Final = 5  # items found that are asked what comes next after them
 _BELOW: Final = 0.5  # of the last score of what was found: the first that follows
@@ -98,6 +101,7 @@ class SessionIndex:
         now_ms: int,
         limit: int,
         exclude_session: int | None = None,
+        deeds: Mapping[int, int] = _NONE,
         *,
         goes_on: bool = False,
     ) -> Ranked:
@@ -106,9 +110,10 @@ class SessionIndex:
         `recent` is the visit so far, oldest to newest; its newest item is never returned,
         earlier ones may be. Unknown numbers are passed over; a visit that no session
         shares an item with gives an empty list. Sessions owned by `exclude_session` (see
-        `fit_sessions`) do not answer: a live visit would only repeat itself. Where the rest
-        knows fewer than `SessionOptions.enough` items and the answer `goes_on`, what comes
-        next after the best of those follows, below all of them.
+        `fit_sessions`) do not answer: a live visit would only repeat itself. `deeds` tells
+        what was done with an item, as `Deed`, where it was more than looked at. Where the
+        rest knows fewer than `SessionOptions.enough` items and the answer `goes_on`, what
+        comes next after the best of those follows, below all of them.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
@@ -117,7 +122,9 @@ class SessionIndex:
         if limit <= 0 or len(question.items) == 0:
             return NOTHING
         answer = _evaluators[-1]
-        items, scores = answer(self._layout, self._weights, question, limit)
+        items, scores = answer(
+            self._layout, self._weighed(question, deeds), question, limit
+        )
         if goes_on and 0 < len(items) < min(limit, self._options.enough):
             items, scores = self._onward(question, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
@@ -139,8 +146,28 @@ class SessionIndex:
         below = votes * (_BELOW * scores[-1] / votes[0])
         return np.concatenate((items, more)), np.concatenate((scores, below))
 
+    @property
+    def weighs_deeds(self) -> bool:
+        """Whether what was done with an item changes what it counts."""
+        return self._options.by_deed != _ALL_ALIKE
+
+    def _weighed(self, question: Question, deeds: Mapping[int, int]) -> Weights:
+        """Return the weights for a question whose items were not all just looked at."""
+        if not deeds or not self.weighs_deeds:
+            return self._weights
+        by_deed, match, vote = self._options.by_deed, *self._weights[:2]
+        asked = [by_deed[deeds.get(item, 0)] for item in question.items.tolist()]
+        counts = np.array(asked, dtype=np.float64)
+        known = len(asked)
+        return self._weights._replace(
+            match=match[:known] * counts, vote=vote[:known] * counts
+        )
+
     def witnesses(
-        self, recent: Sequence[int] | Items, exclude_session: int | None = None
+        self,
+        recent: Sequence[int] | Items,
+        exclude_session: int | None = None,
+        deeds: Mapping[int, int] = _NONE,
     ) -> tuple[int, dict[int, int]]:
         """Return how many sessions vote on what is next, and how many of them saw an item.
 
@@ -150,7 +177,8 @@ class SessionIndex:
         if len(question.items) == 0:
             return 0, {}
         layout = self._layout
-        slots, _, _ = twin.neighbours(layout, self._weights, question)
+        weights = self._weighed(question, deeds)
+        slots, _, _ = twin.neighbours(layout, weights, question)
         seen = [layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots]
         items, counts = np.unique(
             np.concatenate([NOTHING.items, *map(np.unique, seen)]), return_counts=True

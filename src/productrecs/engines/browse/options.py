@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from productrecs.engines.contract import Floats
+
+
+class Deed(IntEnum):
+    """What was done with an item of a visit, the strongest last."""
+
+    VIEWED = 0
+    CLICKED = 1
+    CARTED = 2
+    BOUGHT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,14 @@ class SessionOptions:
     rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
     enough: int = 20  # items: where fewer are found, what comes next after those follows
     backward: float = 1.0  # of its vote, for what a neighbour saw before the item in common
+    clicked: float = 1.0  # how much an item counts that was clicked in a search or a list,
+    carted: float = 1.0  # put into the cart,
+    bought: float = 1.0  # or bought, beside one that was looked at
+
+    @property
+    def by_deed(self) -> tuple[float, ...]:
+        """What an item counts by what was done with it: see `Deed`."""
+        return (1.0, self.clicked, self.carted, self.bought)
 
     def to_array(self) -> Floats:
         """Return the constants in their order."""

@@ -93,14 +93,15 @@ def choose(
     return int(wanted)
 
 
-@compiled(_I8(_LAYOUT, _WORK, _I8[::1]))
-def vote(layout: Companions, work: Work, anchors: Ints) -> int:
+@compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
+def vote(layout: Companions, work: Work, anchors: Ints, counts: Floats) -> int:
     """Let several anchors vote for their companions; return how many items got a vote."""
     doublings = int(layout.constants[0])
     found = 0
     for anchor in anchors:
         work.places[anchor] = -1
-    for anchor in anchors:
+    for place in range(len(anchors)):
+        anchor = anchors[place]
         own = np.float64(layout.lean[anchor])
         for at in range(layout.offsets[anchor], layout.offsets[anchor + 1]):
             item = layout.companions[at]
@@ -111,7 +112,7 @@ def vote(layout: Companions, work: Work, anchors: Ints) -> int:
                 work.places[item] = 1
                 work.touched[found] = item
                 found += 1
-            work.votes[item] += voice
+            work.votes[item] += voice * counts[place]
     for anchor in anchors:
         work.places[anchor] = 0
         work.votes[anchor] = 0.0
@@ -150,9 +151,11 @@ def varied(layout: Companions, anchor: int, limit: int) -> tuple[Items, Scores]:
     return items[:count], scores[:count]
 
 
-def together(layout: Companions, anchors: Ints, limit: int) -> tuple[Items, Scores]:
+def together(
+    layout: Companions, anchors: Ints, counts: Floats, limit: int
+) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
     work = scratch(len(layout.lean))
-    count = take_best(work, vote(layout, work, anchors), items, scores)
+    count = take_best(work, vote(layout, work, anchors, counts), items, scores)
     return items[:count], scores[:count]

@@ -20,7 +20,7 @@ from productrecs.engines.copurchase import twin
 from productrecs.engines.copurchase.layout import Companions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _evaluators: list[Any] = [twin]  # the last one answers: the compiled one, once warm
 _NOT_KEPT: Final = "layout"
@@ -109,12 +109,15 @@ class CopurchaseModel:
             items, baskets = self.companions[begin:end], self.support[begin:end]
             yield from zip(items.tolist(), baskets.tolist(), strict=True)
 
-    def complete(self, basket: Sequence[int], limit: int) -> Ranked:
+    def complete(
+        self, basket: Sequence[int], limit: int, counts: Mapping[int, float] | None = None
+    ) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.
 
         A single item's companions come by their strength, each the less the more it is like
         one that stands above it. Each of several items votes for its companions and the
-        votes are summed. Items of the basket are never returned; a basket of unknown items
+        votes are summed, each by how much its item counts (1, unless `counts` tells it).
+        Items of the basket are never returned; a basket of unknown items
         gives an empty list, never a fallback (interface 4.1, rule 2).
         """
         known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
@@ -124,7 +127,10 @@ class CopurchaseModel:
         if len(known) == 1:
             return Ranked(*answer.varied(self.layout, known[0], limit))
         anchors = np.array(known, dtype=np.int64)
-        return Ranked(*answer.together(self.layout, anchors, limit))
+        worth = np.ones(len(known))
+        if counts is not None:
+            worth[:] = [counts.get(item, 1.0) for item in known]
+        return Ranked(*answer.together(self.layout, anchors, worth, limit))
 
     @classmethod
     def _kept(cls) -> list[str]:

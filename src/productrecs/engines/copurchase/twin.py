@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from productrecs.engines.contract import Ints, Items, Scores, places_of_best
+from productrecs.engines.contract import Floats, Ints, Items, Scores, places_of_best
 
 if TYPE_CHECKING:
     from productrecs.engines.copurchase.layout import Companions
@@ -43,18 +43,20 @@ def _likenesses(layout: Companions, items: Items) -> Scores:
     return alike
 
 
-def together(layout: Companions, anchors: Ints, limit: int) -> tuple[Items, Scores]:
+def together(
+    layout: Companions, anchors: Ints, counts: Floats, limit: int
+) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     lean = layout.lean.astype(np.float64)
     items, votes = [np.zeros(0, np.int32)], [np.zeros(0)]
-    for anchor in anchors.tolist():
+    for anchor, count in zip(anchors.tolist(), counts.tolist(), strict=True):
         run = slice(*layout.offsets[anchor : anchor + 2].tolist())
         companions = layout.companions[run]
         vote = layout.likeness[run] * (lean[companions] / lean[anchor])
         for _ in range(int(layout.constants[0])):
             vote = vote * vote
         items.append(companions)
-        votes.append(vote)
+        votes.append(vote * count)
     found, where = np.unique(np.concatenate(items), return_inverse=True)
     sums = np.bincount(where, weights=np.concatenate(votes), minlength=len(found))
     scores = sums.astype(np.float32)

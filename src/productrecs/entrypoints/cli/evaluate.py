@@ -17,7 +17,7 @@ from productrecs.entrypoints.cli.session import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.backtest import ENOUGH, Outcome, Task, backtest
-from productrecs.features.recommendations.scoring import Interval, Score
+from productrecs.features.recommendations.scoring import SAID, Interval, Score, Verdict
 from productrecs.features.recommendations.warming import warm_up
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
@@ -31,8 +31,9 @@ _TITLES: Final = {
     Task.ORDER: ("another product of the same order, on a product page", "orders"),
     Task.CART: ("the product of an order that is missing in the cart", "orders"),
 }
+_UNTOLD: Final = f"too little to tell: it filled fewer than {SAID} lists"
 _HEAD: Final = (
-    "             hit rate  first places  catalog shown  novelty  beside popularity"
+    "                hit rate  first places  catalog shown  novelty  beside popularity"
 )
 
 
@@ -122,9 +123,11 @@ def _lines(outcome: Outcome, num: int) -> Iterator[str]:
 
 
 def _row(score: Score) -> str:
-    beside = "" if score.beside is None else _beside(score.beside)
+    beside = _UNTOLD if score.verdict is Verdict.UNTOLD else ""
+    if score.beside is not None:
+        beside = _beside(score.beside)
     return (
-        f"  {score.method:<10} {score.hit_rate:>8.1%}  {score.first_places:>12.1%}  "
+        f"  {score.method:<13} {score.hit_rate:>8.1%}  {score.first_places:>12.1%}  "
         f"{score.catalog_shown:>13.1%}  {score.novelty:>7.1f}  {beside}"
     ).rstrip()
 

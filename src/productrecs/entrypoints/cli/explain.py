@@ -18,6 +18,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     Explanation,
+    GoesWith,
     Product,
     Struck,
     Voice,
@@ -145,13 +146,7 @@ def _reasons(product: Product) -> Iterator[str]:
     if product.pinned_by is not None:
         yield f"pinned by rule {product.pinned_by}"
     yield from map(_voice, product.voices)
-    for one in product.bought_with[:3]:
-        yield f"in {one.baskets} baskets with {one.item_id}"
-    yield from _seen(product)
-    if product.category is not None:
-        yield f"of the category {product.category}"
-    if product.trending_rank is not None:
-        yield f"no. {product.trending_rank} of what trends"
+    yield from _evidence(product)
     if product.tried is not None:
         yield f"new: tried here by {product.tried:.2%} of such lists"
     if product.tired is not None:
@@ -161,6 +156,20 @@ def _reasons(product: Product) -> Iterator[str]:
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 
+def _evidence(product: Product) -> Iterator[str]:
+    for one in product.bought_with[:3]:
+        yield f"in {one.baskets} baskets with {one.item_id}"
+    for one in product.completes[:3]:
+        yield f"completes {one.item_id}: in {one.baskets} baskets or carts with it"
+    if product.goes_with is not None:
+        yield _kinds(product.goes_with)
+    yield from _seen(product)
+    if product.category is not None:
+        yield f"of the category {product.category}"
+    if product.trending_rank is not None:
+        yield f"no. {product.trending_rank} of what trends"
+
+
 def _seen(product: Product) -> Iterator[str]:
     if product.seen_by is None:
         return
@@ -168,6 +177,11 @@ def _seen(product: Product) -> Iterator[str]:
         yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
     elif not product.bought_with:
         yield "comes next after what such visits see next"
+
+
+def _kinds(met: GoesWith) -> str:
+    together = f"{met.baskets} times together, {met.lift:.1f} x chance"
+    return f"{met.category} go with {met.beside}: {together}"
 
 
 def _voice(voice: Voice) -> str:

@@ -20,7 +20,8 @@ FILLED_SECONDS: Final = 40.0
 _SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
 _BYTES_BESIDE: Final = 400  # of a kept list: its key, its place
 _ENGINES: Final = tuple(Engine)
-_FILLERS: Final = frozenset(Engine) - {Engine.BUY, Engine.BROWSE}
+_PROPOSE: Final = {Engine.BUY, Engine.BROWSE, Engine.COMPLEMENTARY}
+_FILLERS: Final = frozenset(Engine) - _PROPOSE
 _PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]

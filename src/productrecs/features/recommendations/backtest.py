@@ -15,6 +15,7 @@ import numpy as np
 
 from productrecs.engines.contract import Floats, Items
 from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.complements import complements
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import (
     Answers,
@@ -37,6 +38,7 @@ _SHARES: Final = (0.1, 0.2, 0.3)  # of visits or orders asked: the first that is
 _PLENTY: Final = 300
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
+_ASKED: Final = (Engine.BROWSE, Engine.BUY, Engine.COMPLEMENTARY)
 _OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
 
 Lists = Callable[[tuple[int, ...]], list[int]]
@@ -186,6 +188,10 @@ def _methods(
         if engine is Engine.BUY:
             basket = given if place is Placement.CART else given[-1:]
             return models.copurchase.complete(basket, _CANDIDATES).items
+        if engine is Engine.COMPLEMENTARY:
+            basket = given if place is Placement.CART else given[-1:]
+            bought = models.copurchase.complete(basket, _CANDIDATES)
+            return complements(models, basket, bought).items
         visit = given[-_PREFIX:]
         sessions = models.sessions
         return sessions.next_items(visit, now_ms, _CANDIDATES, goes_on=is_alone).items
@@ -201,27 +207,21 @@ def _methods(
             proposed(engine, given, is_alone=True), about(given), num
         )
 
-    recipe = recipe_of(Source.MIX, settings).blend[place]
-    weights = {
-        engine: weight
-        for engine, weight in recipe.items()
-        if engine in {Engine.BUY, Engine.BROWSE}
-    }
+    recipe = recipe_of(Source.MIX, settings)
 
     def mix(given: tuple[int, ...]) -> list[int]:
-        proposals = [proposed(engine, given) for engine in weights]
+        found = {engine: proposed(engine, given) for engine in _ASKED}
+        completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
+        weights = (completing or recipe.blend)[place]
+        proposals = [found[engine] for engine in weights]
         blended = fuse(proposals, tuple(weights.values())).items
         listed = _first(blended, about(given), num)
         taken = about(given).union(listed)
         rest = _first(models.trending[: num + LARGEST], taken, num - len(listed))
         return listed + rest
 
-    return {
-        POPULARITY: popularity,
-        Engine.BROWSE.value: alone(Engine.BROWSE),
-        Engine.BUY.value: alone(Engine.BUY),
-        MIX: mix,
-    }
+    by_engine = {engine.value: alone(engine) for engine in _ASKED}
+    return {POPULARITY: popularity, **by_engine, MIX: mix}
 
 
 def _first(items: Items, without: set[int], num: int) -> list[int]:

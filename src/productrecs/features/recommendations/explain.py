@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from productrecs.engines.contract import Ranked
+from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.fill import narrowest_categories
 from productrecs.features.recommendations.recommend import Decision, decide
@@ -56,6 +57,19 @@ class BoughtWith:
 
 
 @dataclass(frozen=True, slots=True)
+class GoesWith:
+    """Two categories that are bought together: in how many baskets, and beside chance.
+
+    The first is the product's, the second that of what the list is about.
+    """
+
+    category: str
+    beside: str
+    baskets: int
+    lift: float
+
+
+@dataclass(frozen=True, slots=True)
 class SeenBy:
     """How many of the visits that are like this one looked at a product."""
 
@@ -82,6 +96,10 @@ class Product:
     score: float
     voices: tuple[Voice, ...] = ()
     bought_with: tuple[BoughtWith, ...] = ()
+    completes: tuple[
+        BoughtWith, ...
+    ] = ()  # of another kind: in baskets, or carts bought from
+    goes_with: GoesWith | None = None  # where it speaks for its kind alone
     seen_by: SeenBy | None = None
     category: str | None = None  # by which it fills up
     trending_rank: int | None = None  # its place in what trends, from 1
@@ -191,7 +209,7 @@ class _Looking:
         if Engine.BROWSE in decision.weights:
             situation = decision.situation
             self._visits, self._seen = shop.models.sessions.witnesses(
-                visit_of(situation), situation.visitor
+                visit_of(situation), situation.visitor, situation.deeds
             )
 
     def product(self, pick: Pick) -> Product:
@@ -205,6 +223,8 @@ class _Looking:
             score=pick.score,
             voices=voices,
             bought_with=self._bought_with(pick.item, heard),
+            completes=self._completes(pick.item, heard),
+            goes_with=self._goes_with(pick.item, heard),
             seen_by=(
                 SeenBy(self._seen.get(pick.item, 0), self._visits)
                 if Engine.BROWSE in heard
@@ -276,14 +296,36 @@ class _Looking:
         situation = self._decision.situation
         if Engine.BUY not in heard and not situation.remembered:
             return ()
-        anchors = basket_of(situation)
-        copurchase, ids = self._shop.models.copurchase, self._shop.catalog.ids
+        return self._beside(basket_of(situation), item, self._shop.models.copurchase)
+
+    def _completes(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
+        if Engine.COMPLEMENTARY not in heard:
+            return ()
+        anchors, models = self._decision.situation.anchors, self._shop.models
+        return self._beside(anchors, item, models.carts or models.copurchase)
+
+    def _beside(
+        self, anchors: Sequence[int], item: int, model: CopurchaseModel
+    ) -> tuple[BoughtWith, ...]:
+        """Return with which anchors a model saw an item, the most often first."""
+        ids = self._shop.catalog.ids
         found = [
             BoughtWith(ids[anchor] or "", baskets)
             for anchor in anchors
-            if (baskets := copurchase.baskets_of(anchor, item))
+            if (baskets := model.baskets_of(anchor, item))
         ]
         return tuple(sorted(found, key=lambda one: -one.baskets))
+
+    def _goes_with(self, item: int, heard: set[Engine]) -> GoesWith | None:
+        if Engine.COMPLEMENTARY not in heard or self._completes(item, heard):
+            return None
+        shelf, complements = self._decision.shelf, self._shop.models.complements
+        for anchor in self._decision.situation.anchors:
+            met = complements.kind_lift(anchor, item)
+            if met is not None:
+                mine, its = map(shelf.narrowest_category, (item, anchor))
+                return GoesWith(mine, its, met.baskets, met.lift)
+        return None
 
     def _rests(self, item: int) -> float | None:
         resting = self._decision.situation.resting

@@ -17,6 +17,7 @@ from productrecs.engines.fusion import fuse
 from productrecs.engines.ranking.judge import examination, gains
 from productrecs.engines.ranking.learn import Lists, learn
 from productrecs.engines.ranking.trees import Trees
+from productrecs.features.recommendations.complements import with_complements
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import Interval, interval_of
 from productrecs.features.recommendations.shelf import Shelf
@@ -171,17 +172,17 @@ def _rows(one: ShownList, shelf: Shelf, settings: StoreSettings) -> Floats:
     )
     visit = one.recent[-_PREFIX:]
     basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
-    proposals = {
+    found = {
         Engine.BROWSE: models.sessions.next_items(
             visit, one.ts, _CANDIDATES, visitor_code(one.person)
-        ).items,
-        Engine.BUY: models.copurchase.complete(basket, _CANDIDATES).items,
+        ),
+        Engine.BUY: models.copurchase.complete(basket, _CANDIDATES),
     }
-    weights = recipe_of(Source.MIX, settings).blend[place]
-    fused = fuse(
-        [proposals[engine] for engine in weights if engine in proposals],
-        [weight for engine, weight in weights.items() if engine in proposals],
-    )
+    recipe = recipe_of(Source.MIX, settings)
+    weights, ranked = with_complements(models, recipe, place, basket, found)
+    lists = [each.items for each in ranked]
+    proposals = dict(zip(weights, lists, strict=True))
+    fused = fuse(lists, tuple(weights.values()))
     scene = Scene(
         proposals=proposals,
         blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from productrecs.engines.contract import NOTHING, Items, Ranked
 from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.complements import with_complements
 from productrecs.features.recommendations.exploration import (
     Try,
     day_of_tries,
@@ -36,6 +37,7 @@ from productrecs.features.recommendations.situation import (
     CANDIDATES,
     Situation,
     basket_of,
+    remembering,
     understand,
     visit_of,
 )
@@ -98,12 +100,7 @@ def decide(
     recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation, shelf = _understood(shop, request, recipe, histories, now_ms)
     refused = situation.bought.union(situation.anchors)
-    weights = (situation.has_habits and recipe.habit) or recipe.blend[situation.placement]
-    is_alone = len(weights) == 1  # nobody else has better to say than what comes later
-    proposals = tuple(
-        _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
-        for one in weights
-    )
+    weights, proposals = _proposed(shop, recipe, situation, shelf, now_ms)
     blended = _blended(weights, proposals)
     ordered = None
     if recipe.learns and shop.settings.learned_order:
@@ -144,8 +141,7 @@ def _understood(
     if recipe.tires and (untaken := untaken_by(histories, now_ms)):
         situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
     if recipe.remembers and situation.placement is Placement.SHOPPER:
-        bought = tuple(dict.fromkeys(situation.purchases))
-        situation = replace(situation, remembered=bought)
+        situation = remembering(situation, histories)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     if recipe.rests and (
         resting := resting_categories(shelf, histories, situation.anchors, now_ms)
@@ -165,6 +161,23 @@ def mark_of(shop: Shop, request: RecommendationRequest) -> tuple[int, ...] | Non
     marks = [None if one is None else shop.models.mark(one) for one in numbers]
     known = tuple(mark for mark in marks if mark is not None)
     return known if len(known) == len(marks) and known else None
+
+
+def _proposed(
+    shop: Shop, recipe: Recipe, situation: Situation, shelf: Shelf, now_ms: int
+) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
+    """Return each engine's candidates, and how much it counts."""
+    place = situation.placement
+    weights = (situation.has_habits and recipe.habit) or recipe.blend[place]
+    is_alone = len(weights) == 1  # nobody else has better to say than what comes later
+    proposals = tuple(
+        _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
+        for one in weights
+    )
+    if recipe.completing is None or place not in recipe.completing:
+        return weights, proposals
+    found = dict(zip(weights, proposals, strict=True))
+    return with_complements(shop.models, recipe, place, situation.anchors, found)
 
 
 def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
@@ -274,7 +287,8 @@ def _candidates(
     visit, found = visit_of(situation), NOTHING
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
-        found = sessions.next_items(visit, now_ms, CANDIDATES, visitor, goes_on=is_alone)
+        asked = (visit, now_ms, CANDIDATES, visitor, situation.deeds)
+        found = sessions.next_items(*asked, goes_on=is_alone)
     if situation.remembered:
         found = _with_remembered(shop, found, situation)
     if not situation.looks:
@@ -284,7 +298,8 @@ def _candidates(
 
 def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
     """Return what a visit tells with what goes with all that its shopper bought."""
-    companions = shop.models.copurchase.complete(situation.remembered, CANDIDATES)
+    bought, counts = situation.remembered, situation.fading
+    companions = shop.models.copurchase.complete(bought, CANDIDATES, counts)
     if not len(companions.items):
         return found
     fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))

@@ -18,6 +18,7 @@ class Engine(StrEnum):
 
     BUY = "buy"
     BROWSE = "browse"
+    COMPLEMENTARY = "complementary"
     SIMILAR = "similar"
     CATEGORY = "category"
     TRENDING = "trending"

@@ -9,6 +9,7 @@ import numpy as np
 
 from productrecs.engines.contract import Floats, Ints
 
+SAID: Final = 50  # lists with something in them, below which nothing is told of a method
 _DRAWS: Final = 1_000
 _SEED: Final = 17  # the same data give the same intervals
 
@@ -27,6 +28,7 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     LEVEL = "level"
+    UNTOLD = "untold"  # too few lists had anything in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Answers:
 
     places: Ints
     shown: Ints  # of all lists, one after the other
+    said: int = 0  # how many lists had anything in them
 
     @classmethod
     def of(cls, questions: Sequence[Question], lists: Sequence[Sequence[int]]) -> "Answers":
@@ -79,7 +82,8 @@ class Answers:
             for asked, one in zip(questions, lists, strict=True)
         ]
         shown = [item for one in lists for item in one]
-        return cls(np.array(places, np.int64), np.array(shown, np.int64))
+        said = sum(bool(one) for one in lists)
+        return cls(np.array(places, np.int64), np.array(shown, np.int64), said)
 
     @property
     def hits(self) -> Floats:
@@ -90,7 +94,12 @@ class Answers:
 def score(
     method: str, answers: Answers, known: Floats, beside: Interval | None = None
 ) -> Score:
-    """Return how a method did; `known` [n_items] is how often each item was met before."""
+    """Return how a method did; `known` [n_items] is how often each item was met before.
+
+    Of a method that had something to say less than `SAID` times nothing is told beside
+    others: what it knows nothing of it does neither well nor badly.
+    """
+    said = answers.said >= min(SAID, len(answers.places))
     surprise = -np.log2((known + 1.0) / (known.sum() + len(known)))
     places = answers.places
     return Score(
@@ -99,8 +108,8 @@ def score(
         first_places=float((answers.hits / np.maximum(places, 1)).mean()),
         catalog_shown=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
         novelty=float(surprise[answers.shown].mean()) if len(answers.shown) else 0.0,
-        beside=beside,
-        verdict=None if beside is None else beside.verdict,
+        beside=beside if said else None,
+        verdict=(beside.verdict if said else Verdict.UNTOLD) if beside else None,
     )
 
 

@@ -1,24 +1,29 @@
 """What is a call about, and for whom? In item numbers, as engines ask."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
+from productrecs.engines.browse import Deed
 from productrecs.engines.contract import NOTHING, Ranked
 from productrecs.engines.repurchase import buy_again, is_habit
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.signs import Look
 from productrecs.features.recommendations.sources import Placement
-from productrecs.records.orders.history import History
+from productrecs.records.orders.history import RECENT_LIMIT, History
 from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.training.past import DEEDS
 
 CANDIDATES: Final = 60
 _LINES: Final = 2_000  # the newest bought, that tell what is bought again
+_FADES_MS: Final = 90 * DAY_MS  # when a purchase counts 1/e (algorithms.md 3.1)
+_LEAST: Final = 1e-3
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
 
 
@@ -35,7 +40,9 @@ class Situation:
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
     has_habits: bool = False  # and whether they do buy the same again
     remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
+    fading: Mapping[int, float] = field(default_factory=dict)  # how much of these counts
     person: str = ""  # whose list it is, as far as known
+    deeds: Mapping[int, int] = field(default_factory=dict)  # beside looking, as `Deed`
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
     untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often
     tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
@@ -69,7 +76,29 @@ def understand(
         has_habits=has_habits,
         person=histories[0].person if histories else "",
         looks=_looks(histories),
+        deeds=_deeds(histories) if shop.models.sessions.weighs_deeds else {},
     )
+
+
+def remembering(situation: Situation, histories: Sequence[History]) -> Situation:
+    """Return a situation whose list goes by what its shopper bought, the newest most."""
+    bought = tuple(dict.fromkeys(situation.purchases))
+    return replace(situation, remembered=bought, fading=_faded(histories))
+
+
+def _faded(histories: Sequence[History]) -> dict[int, float]:
+    """Return how much what was bought last counts: 1 for the newest, less for older."""
+    times: dict[int, int] = {}
+    for history in histories:
+        lines = zip(
+            history.bought_recently, history.bought_at[-RECENT_LIMIT:], strict=False
+        )
+        for item, at in lines:
+            times[item] = max(at, times.get(item, at))
+    newest = max(times.values(), default=0)
+    return {
+        item: max(math.exp((at - newest) / _FADES_MS), _LEAST) for item, at in times.items()
+    }
 
 
 def _interleaved(lists: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -126,6 +155,17 @@ def _looks(histories: Sequence[History]) -> tuple[Look, ...]:
         for history in histories
         for sign in reversed(history.signs)
     )
+
+
+def _deeds(histories: Sequence[History]) -> dict[int, int]:
+    """Return the most that was done with each of the newest items, beside looking."""
+    found: dict[int, int] = {}
+    for history in histories:
+        for item, kind in zip(history.recent, history.recent_kinds, strict=False):
+            deed = DEEDS.get(kind, Deed.VIEWED)
+            if deed > found.get(item, Deed.VIEWED):
+                found[item] = deed
+    return found
 
 
 def _regulars(shop: Shop, histories: Sequence[History]) -> tuple[Ranked, bool]:

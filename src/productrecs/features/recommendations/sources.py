@@ -32,6 +32,9 @@ class Recipe:
     tires: bool = False  # what a shopper was shown often and never took up sinks
     rests: bool = False  # and so does the category of what they just bought
     habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
+    completing: Mapping[Placement, Mapping[Engine, float]] | None = (
+        None  # where anything is
+    )
 
 
 # What looks alike comes before what merely is of a category: interface 4.1, rule 5.
@@ -54,6 +57,21 @@ _MIX: Final = MappingProxyType(
     }
 )
 
+# What is bought together speaks as loudly as ever; of that, half is for what completes.
+_COMPLETING: Final = MappingProxyType(
+    {
+        Placement.PRODUCT: {
+            Engine.BROWSE: 1.0,
+            Engine.COMPLEMENTARY: 0.4,
+            Engine.BUY: 0.4,
+        },
+        Placement.CART: {
+            Engine.COMPLEMENTARY: 0.5,
+            Engine.BUY: 0.5,
+            Engine.BROWSE: 0.4,
+        },
+    }
+)
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchased only, never padded: interface 4.1, rule 2.
@@ -78,6 +96,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             tires=True,
             rests=True,
             habit=_MIX[Placement.CART],
+            completing=_COMPLETING,
         ),
     }
 )

@@ -105,6 +105,7 @@ class History:
     signs: tuple[Sign, ...] = ()  # the newest last, up to _SIGNS_LIMIT
     done: int = 0  # how many things they did with products, as far as read
     shown: Showings = field(default_factory=Showings)
+    recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
 
     @property
     def bought_recently(self) -> "array[int]":
@@ -139,7 +140,8 @@ class History:
             facts = self._without_signs(facts)
         self.done += len(facts)
         self.recent.extend([fact[3] for fact in facts[-RECENT_LIMIT:]])
-        del self.recent[:-RECENT_LIMIT]
+        self.recent_kinds.extend([fact[0] for fact in facts[-RECENT_LIMIT:]])
+        del self.recent[:-RECENT_LIMIT], self.recent_kinds[:-RECENT_LIMIT]
         self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
         self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
 

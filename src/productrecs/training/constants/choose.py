@@ -17,14 +17,16 @@ from productrecs.training.constants.repository import (
     turns,
 )
 from productrecs.training.constants.stretches import STRETCHES
-from productrecs.training.constants.visits import GRID, choose_visits
+from productrecs.training.constants.visits import DEEDS, GRID, choose_visits
 from productrecs.training.inputs import whole_log
 from productrecs.training.repository import TrainingRepository
 
 LEAST_FACTS: Final = 2_000  # of a log; below, its past says nothing
 AGAIN_MS: Final = 7 * DAY_MS
 GROWN_MS: Final = DAY_MS  # or this much later, when the log has doubled
-_TRIALS: Final = STRETCHES * (3 + sum(map(len, (*PAGES, *CARTS, *GRID))) + len(EXPONENTS))
+_TRIALS: Final = STRETCHES * (
+    3 + sum(map(len, (*PAGES, *CARTS, *GRID, *DEEDS.values()))) + len(EXPONENTS)
+)
 
 
 def stores_to_choose_for(database: Database, now_ms: int) -> list[StoreId]:
@@ -54,7 +56,8 @@ def choose_constants(
         tell(min(done / _TRIALS, 1.0))
 
     companions = choose_companions(inputs.purchases, head.numbers, count)
-    visits = choose_visits(inputs.behaviour, head.numbers, count)
+    bought = inputs.purchases
+    visits = choose_visits(inputs.behaviour, head.numbers, count, bought=bought)
     usual = Constants()
     said = (("companions", companions), ("visits", visits))
     found = Chosen(

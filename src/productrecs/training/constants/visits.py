@@ -3,19 +3,21 @@
 Asked is the next product after each step of a visit, which may be one seen before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.browse import SessionIndex, SessionOptions
+from productrecs.engines.browse import Deed, SessionIndex, SessionOptions
 from productrecs.engines.contract import Floats
+from productrecs.records.events.event import EventKind
 from productrecs.training.constants.choice import Trial, improved
 from productrecs.training.constants.constants import Changes
 from productrecs.training.constants.stretches import Stretch, stretches_of
-from productrecs.training.inputs import Behaviour, chosen
+from productrecs.training.inputs import Behaviour, Purchases, chosen
 from productrecs.training.learned import sessions_of
-from productrecs.training.past import Groups, walks_of
+from productrecs.training.past import Walks, walks_of
 
 MOST_EVENTS: Final = 1_000_000  # the newest
 _STEPS: Final = 5  # of a visit, the newest
@@ -30,6 +32,14 @@ GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"neighbours": most} for most in (100, 250)),
     ({"backward": 0.5},),
 )
+DEEDS: Final[Mapping[Deed, tuple[Changes, ...]]] = MappingProxyType(
+    {
+        Deed.CLICKED: tuple({"clicked": times} for times in (0.5, 1.5)),
+        Deed.CARTED: tuple({"carted": times} for times in (0.5, 2.0, 6.0)),
+        Deed.BOUGHT: tuple({"bought": times} for times in (0.3, 3.0)),
+    }
+)
+"""Tried where people did such things in the visits that are asked."""
 
 
 class Learnable(NamedTuple):
@@ -44,16 +54,18 @@ def choose_visits(
     n_items: int,
     tell: Callable[[], None],
     usual: SessionOptions | None = None,
+    bought: Purchases | None = None,
 ) -> SessionOptions | None:
     """Return the constants of what comes next; None where nothing can be said.
 
-    `tell` is called after each trial.
+    `bought` tells which steps of visits were purchases; they are no answers. `tell` is
+    called after each trial.
     """
     newest = _newest(done)
-    groups = walks_of(newest)
+    walks = walks_of(newest if bought is None else with_purchases(newest, bought))
     parts = [
         Learnable(stretch, chosen(newest, newest.times < stretch.since_ms))
-        for stretch in stretches_of(groups)
+        for stretch in stretches_of(walks.groups)
     ]
     if not parts:
         return None
@@ -62,11 +74,13 @@ def choose_visits(
         scores = []
         for stretch, before in parts:
             index = sessions_of(before, n_items, options)
-            scores.append(_scores(index, groups, stretch))
+            scores.append(_scores(index, walks, stretch))
             tell()
         return Trial(tuple(scores))
 
-    return improved(usual or SessionOptions(), GRID, judge)[0]
+    done_there = set(walks.deeds.tolist())
+    tried = [values for deed, values in DEEDS.items() if deed in done_there]
+    return improved(usual or SessionOptions(), [*GRID, *tried], judge)[0]
 
 
 def _newest(done: Behaviour) -> Behaviour:
@@ -76,16 +90,41 @@ def _newest(done: Behaviour) -> Behaviour:
     return chosen(done, done.times >= since)
 
 
-def _scores(index: SessionIndex, walks: Groups, stretch: Stretch) -> Floats:
+def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
+    """Return what was done, with what was bought since the first of it."""
+    known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
+    known &= bought.times >= done.times.min(initial=2**62)
+    kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
+    return Behaviour(
+        times=np.concatenate((done.times, bought.times[known])),
+        kinds=np.concatenate((done.kinds, kinds)),
+        items=np.concatenate((done.items, bought.items[known])),
+        visitors=np.concatenate((done.visitors, bought.visitors[known])),
+    )
+
+
+def _scores(index: SessionIndex, walks: Walks, stretch: Stretch) -> Floats:
     """Return each visit's mean of whether the next product was told, and how early."""
     scores = np.zeros(len(stretch.asked))
     for number, visit in enumerate(stretch.asked.tolist()):
-        seen = walks.contents(visit)
-        steps = range(max(1, len(seen) - _STEPS), len(seen))
+        seen, (firsts, deeds) = walks.groups.contents(visit), walks.done_in(visit)
+        steps = [step for step in range(1, len(seen)) if firsts[step] < Deed.BOUGHT]
+        steps = steps[-_STEPS:]
         for step in steps:
-            shown = index.next_items(seen[:step], stretch.since_ms, _SHOWN).items
+            past = seen[:step]
+            most = _most(past, deeds) if index.weighs_deeds else {}
+            shown = index.next_items(past, stretch.since_ms, _SHOWN, deeds=most).items
             found = np.flatnonzero(shown == seen[step])
             if len(found):
                 scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
-        scores[number] /= 2 * len(steps)
+        scores[number] /= 2 * max(len(steps), 1)
     return scores
+
+
+def _most(past: list[int], deeds: list[int]) -> dict[int, int]:
+    """Return the most that was done with each item of a visit, beside looking."""
+    found: dict[int, int] = {}
+    for item, deed in zip(past, deeds, strict=False):
+        if deed > found.get(item, Deed.VIEWED):
+            found[item] = deed
+    return found

@@ -1,0 +1,126 @@
+"""Which kinds go together? Counted over the products that were bought together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.complementary.model import ComplementModel
+from productrecs.engines.complementary.options import ComplementOptions
+from productrecs.engines.contract import Bools, Floats, Ints, Items, offsets_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Pairs(NamedTuple):
+    """What was bought together, as one compressed sparse matrix over items.
+
+    `offsets` [n_items + 1]; `companions` and `support` (in how many baskets) [P].
+    """
+
+    offsets: Ints
+    companions: Items
+    support: Items
+
+
+class _Meetings(NamedTuple):
+    """How often two kinds met, for each two that did; parallel arrays, by owner."""
+
+    owners: Ints
+    companions: Ints
+    met: Floats  # in how many baskets, summed over pairs of their items
+    by_chance: Floats
+    shares: Floats  # of all that the owner met
+    noise: Floats  # by which `met` may differ from chance by chance
+
+
+def fit_complements(
+    pairs: Pairs,
+    kinds: Items,
+    families: Items,
+    sold: Ints,
+    options: ComplementOptions | None = None,
+) -> ComplementModel:
+    """Return which kinds go together, and of which people buy several.
+
+    `kinds`, `families` and `sold` (how often) [n_items]; a kind below 0 and family 0 are
+    unknown. A kind goes with itself when it met itself more often than chance would have
+    it (lift > 1).
+
+    Source: requirements/algorithms.md 0 and 2.1.
+    """
+    chosen = options or ComplementOptions()
+    n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
+    owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
+    named = np.flatnonzero((kinds[owners] >= 0) & (kinds[pairs.companions] >= 0))
+    met = _meetings(
+        kinds[owners[named]].astype(np.int64),
+        kinds[pairs.companions[named]].astype(np.int64),
+        pairs.support[named],
+        n_kinds,
+        chosen,
+    )
+    several: Bools = np.zeros(n_kinds, np.bool_)
+    told: Bools = np.zeros(n_kinds, np.bool_)
+    itself = (met.owners == met.companions) & (met.met > met.by_chance)
+    several[met.owners[itself]] = True
+    told[met.owners[met.met >= chosen.enough * met.shares]] = True  # all that they met
+    kind_offsets, kind_items, which = _partners(met, kinds, sold, n_kinds, chosen)
+    return ComplementModel(
+        kinds=kinds,
+        families=families if families.any() else families[:0],
+        told=told,
+        several=several,
+        kind_offsets=kind_offsets,
+        kind_items=kind_items,
+        kind_lifts=(met.met[which] / met.by_chance[which]).astype(np.float32),
+        kind_baskets=met.met[which].astype(np.int32),
+        few=np.array([chosen.few], dtype=np.int64),
+    )
+
+
+def _meetings(
+    owners: Ints, companions: Ints, support: Items, n_kinds: int, options: ComplementOptions
+) -> _Meetings:
+    size = max(n_kinds, 1)
+    codes, where = np.unique(owners * size + companions, return_inverse=True)
+    met = np.zeros(len(codes))
+    np.add.at(met, where, support)
+    whose, others = codes // size, codes % size
+    of_owner = np.bincount(whose, weights=met, minlength=size)
+    of_other = np.bincount(others, weights=met, minlength=size)
+    by_chance = of_owner[whose] * of_other[others] / max(float(met.sum()), 1.0)
+    noise = options.sureness * np.sqrt(by_chance)
+    return _Meetings(whose, others, met, by_chance, met / of_owner[whose], noise)
+
+
+def _partners(
+    met: _Meetings, kinds: Items, sold: Ints, n_kinds: int, options: ComplementOptions
+) -> tuple[Ints, Items, Ints]:
+    """Return the best seller of each kind that goes with a kind, the likeliest first.
+
+    As offsets by kind, items, and places in `met`.
+    """
+    best = _best_sellers(kinds, sold, n_kinds)
+    are_sure = (met.met > met.by_chance + met.noise) & (met.met >= options.least_met)
+    which = np.flatnonzero(are_sure & (met.owners != met.companions))
+    which = which[best[met.companions[which]] >= 0]
+    order = (met.companions[which], -met.shares[which], met.owners[which])
+    which = which[np.lexsort(order)]
+    whose = met.owners[which]
+    first = np.searchsorted(whose, whose)
+    which = which[np.arange(len(which)) - first < options.partners]
+    items = best[met.companions[which]].astype(np.int32)
+    return offsets_of(met.owners[which], n_kinds), items, which
+
+
+def _best_sellers(kinds: Items, sold: Ints, n_kinds: int) -> npt.NDArray[np.int64]:
+    """Return [n_kinds] the item of each kind that sold best; -1 where none did."""
+    items = np.flatnonzero((kinds >= 0) & (sold > 0))
+    items = items[np.lexsort((items, -sold[items], kinds[items]))]
+    owners, firsts = np.unique(kinds[items], return_index=True)
+    best = np.full(n_kinds, -1, dtype=np.int64)
+    best[owners] = items[firsts]
+    return best

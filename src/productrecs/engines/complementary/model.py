@@ -1,0 +1,158 @@
+"""Which of these complete a basket? Those of another kind, and what goes with its kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.contract import NOTHING, Arrays, Bools, Ints, Items, Ranked, Scores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OF_KIND: Final = 0.5  # of the last score: what goes with the kind stands below all else
+
+
+class KindLift(NamedTuple):
+    """How much likelier two kinds are bought together than by chance, and how often."""
+
+    lift: float
+    baskets: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComplementModel:
+    """Of which kind each item is, and which kinds go together.
+
+    `kinds` [n_items] is -1 where none is known. Items of one family are variants of one
+    product: `families` [n_items], 0 for none; [0] where no product has variants. Of kind k,
+    `told[k]` says whether it met others often enough, `several[k]` whether people buy
+    several of it; what goes with it lies at `kind_offsets[k]:kind_offsets[k + 1]`, the
+    likeliest first: a product each in `kind_items`, with `kind_lifts` and `kind_baskets` of
+    its kind beside k.
+    """
+
+    kinds: Items
+    families: Items
+    told: Bools
+    several: Bools
+    kind_offsets: Ints
+    kind_items: Items
+    kind_lifts: Scores
+    kind_baskets: Items
+    few: Ints  # [1] as in ComplementOptions
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the model of a store without categories: every answer is empty."""
+        none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        nowhere, never = np.zeros(1, np.int64), np.zeros(0, np.bool_)
+        return cls(
+            none, none, never, never, nowhere, none, nothing, none, np.zeros(1, np.int64)
+        )
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the model that gave `arrays`; an older release's model has none of them.
+
+        Raises:
+            KeyError: when only some are there.
+        """
+        if not arrays:
+            return cls.empty()
+        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
+
+    def to_arrays(self) -> Arrays:
+        """Return the model as plain arrays, named as its fields."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def n_items(self) -> int:
+        """How many item numbers the model knows; larger ones are of no kind."""
+        return len(self.kinds)
+
+    def among(self, found: Ranked, basket: Sequence[int]) -> Ranked:
+        """Return those of `found` that complete a basket, in their order.
+
+        `found` is what goes with the basket, best first, numbers below `n_items`. Nothing
+        stays that is of a kind in the basket of which people do not buy several, no variant
+        of what is in it, and one variant each of all else. Where fewer than `few` stay,
+        what goes with the basket's kinds follows, below all of them. What is of no known
+        kind may be the same in other words: it completes nothing, nothing completes it.
+        Nothing is said either while too little is known of the basket's kinds.
+        """
+        known = [one for one in basket if 0 <= one < len(self.kinds)]
+        kinds = [kind for one in known if (kind := int(self.kinds[one])) >= 0]
+        if not any(self.told[kind] for kind in kinds):
+            return NOTHING
+        single = {kind for kind in kinds if not self.several[kind]}
+        families = self.families[known].tolist() if len(self.families) else []
+        places = self._fitting(found.items, single, families)
+        kept = found
+        if len(places) < len(found.items):
+            kept = Ranked(found.items[places], found.scores[places])
+        if len(places) >= self.few[0]:
+            return kept
+        return self._with_kinds(kept, basket, (kinds, single, families))
+
+    def kind_lift(self, anchor: int, item: int) -> KindLift | None:
+        """Return what speaks for an item beside the anchor's kind; None for nothing."""
+        if not 0 <= anchor < self.n_items or self.kinds[anchor] < 0:
+            return None
+        begin, end = self._of_kind(int(self.kinds[anchor]))
+        found = np.flatnonzero(self.kind_items[begin:end] == item)
+        if not len(found):
+            return None
+        at = begin + int(found[0])
+        return KindLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
+
+    def _fitting(self, items: Items, single: set[int], met: list[int]) -> Ints:
+        """Return places of items of other kinds than `single`, one of each family.
+
+        Families in `met` have had theirs.
+        """
+        kinds = self.kinds.take(items)
+        fits = kinds >= 0
+        for kind in single:
+            fits &= kinds != kind
+        places: Ints = fits.nonzero()[0]
+        if not len(self.families):
+            return places
+        seen = {family for family in met if family}
+        kept = []
+        families: list[int] = self.families.take(items).tolist()
+        for place in places.tolist():
+            family = families[place]
+            if not family or family not in seen:
+                seen.add(family)
+                kept.append(place)
+        return np.array(kept, dtype=np.int64)
+
+    def _with_kinds(
+        self,
+        kept: Ranked,
+        basket: Sequence[int],
+        about: tuple[list[int], set[int], list[int]],
+    ) -> Ranked:
+        """Return what was kept and, up to `few`, what goes with the basket's kinds."""
+        kinds, single, met = about
+        if len(self.families):
+            met = [*met, *self.families.take(kept.items).tolist()]
+        taken = {*kept.items.tolist(), *basket}
+        runs = [self.kind_items[slice(*self._of_kind(kind))] for kind in kinds]
+        fresh = [item for item in dict.fromkeys(np.concatenate(runs)) if item not in taken]
+        more = np.array(fresh, dtype=np.int32)
+        more = more[self._fitting(more, single, met)]
+        more = more[: int(self.few[0]) - len(kept.items)]
+        last = float(kept.scores[-1]) if len(kept.scores) else 1.0
+        below = last * _OF_KIND ** np.arange(1.0, len(more) + 1)
+        return Ranked(
+            np.concatenate((kept.items, more)),
+            np.concatenate((kept.scores, below.astype(np.float32))),
+        )
+
+    def _of_kind(self, kind: int) -> tuple[int, int]:
+        begin, end = self.kind_offsets[kind : kind + 2].tolist()
+        return begin, end

@@ -1,0 +1,162 @@
+"""What completes a basket is of another kind, unless people buy several of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from productrecs.engines.complementary import (
+    ComplementModel,
+    ComplementOptions,
+    Pairs,
+    fit_complements,
+)
+from productrecs.engines.contract import NOTHING, Ranked
+from productrecs.engines.copurchase import fit_copurchase
+
+# Tents 0-2 (2 is 1 in green), stoves 3-5, mugs 6-8, of which people buy several; 9 unknown.
+TENTS, STOVES, MUGS, UNKNOWN = (0, 1, 2), (3, 4, 5), (6, 7, 8), 9
+KINDS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1], np.int32)
+FAMILIES = np.array([0, 7, 7, 0, 8, 8, 0, 0, 0, 0], np.int32)
+BASKETS = [
+    *[[0, 3]] * 12,
+    *[[1, 4]] * 6,
+    *[[1, 5]] * 4,
+    *[[0, 9]] * 3,
+    [0, 1],
+    [0, 2],
+    [1, 2],
+    *[[6, 7]] * 9,
+    *[[6, 8]] * 9,
+    *[[3, 8]] * 2,
+    *[[one] for one in range(9)] * 9,
+]
+
+
+Asked = Callable[[list[int], int], Ranked]
+
+
+def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Asked]:
+    """Return the model of the camping shop, and what was bought together there."""
+    codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
+    items = np.array([item for one in BASKETS for item in one], np.int32)
+    bought = fit_copurchase(codes, items, None, len(KINDS))
+    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    sold = np.bincount(items, minlength=len(KINDS))
+    return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete
+
+
+def completing(*basket: int) -> list[int]:
+    model, together = shop()
+    found: list[int] = model.among(together(list(basket), 50), basket).items.tolist()
+    return found
+
+
+def test_another_of_the_same_kind_completes_nothing() -> None:
+    _, together = shop()
+
+    assert set(together([0], 50).items.tolist()) == {1, 2, 3, 9}
+    assert completing(0)[0] == 3
+    assert not {1, 2} & set(completing(0))
+
+
+def test_of_what_people_buy_several_more_of_the_same_completes() -> None:
+    model, _ = shop()
+
+    assert model.several.tolist() == [False, False, True]
+    assert {7, 8} <= set(completing(6))
+
+
+def test_of_variants_the_strongest_stays_and_none_of_the_basket() -> None:
+    assert 4 in completing(1)
+    assert 5 not in completing(1)  # a stove like 4 in another colour
+    assert 2 not in completing(1)
+
+
+def test_a_cart_is_completed_by_no_other_of_any_kind_in_it() -> None:
+    assert 4 not in completing(1, 3)  # a stove is there already
+    assert 8 in completing(1, 3)
+
+
+def test_what_is_of_no_known_kind_completes_nothing() -> None:
+    assert UNKNOWN not in completing(0)
+    assert completing(UNKNOWN) == []
+
+
+def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None:
+    model, _ = shop()
+
+    ranked = model.among(NOTHING, [2])
+
+    assert ranked.items.tolist() == [3]  # the stove that sold best
+    lift = model.kind_lift(2, 3)
+    assert lift is not None
+    assert lift.lift > 1.0
+    assert lift.baskets >= 22  # 12 + 6 + 4 from each side that keeps the pair
+    assert model.kind_lift(2, 4) is None
+    assert model.kind_lift(UNKNOWN, 3) is None
+
+
+def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:
+    model, _ = shop()
+
+    ranked = model.among(Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2])
+
+    assert ranked.items.tolist() == [5, 3]
+    assert ranked.scores.tolist() == [0.5, 0.25]
+
+
+def test_without_few_nothing_is_told_by_kind() -> None:
+    model, _ = shop(ComplementOptions(few=0))
+
+    assert model.among(NOTHING, [2]).items.tolist() == []
+
+
+def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
+    rng = np.random.default_rng(1)
+    kinds = np.repeat(np.arange(10), 10).astype(np.int32)
+    baskets = np.repeat(np.arange(4_000), 3)
+    items = rng.integers(100, size=12_000).astype(np.int32)
+    bought = fit_copurchase(baskets, items, None, 100)
+    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+
+    model = fit_complements(pairs, kinds, np.zeros(100, np.int32), np.ones(100, np.int64))
+
+    assert len(model.kind_items) <= 2  # of ninety
+    assert 0 < model.several.sum() < 9  # each as chance has it: above or below
+
+
+@pytest.mark.parametrize("basket", [[], [-1], [99]])
+def test_baskets_of_unknown_items_are_completed_by_nothing(basket: list[int]) -> None:
+    assert completing(*basket) == []
+
+
+def test_a_store_without_categories_says_nothing() -> None:
+    assert ComplementModel.empty().among(NOTHING, [0]).items.tolist() == []
+    nobody = np.full(10, -1, np.int32)
+    none = Pairs(np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+
+    model = fit_complements(none, nobody, FAMILIES, np.zeros(10, np.int64))
+
+    assert (
+        model.among(Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0]) == NOTHING
+    )
+
+
+def test_a_model_kept_as_arrays_answers_as_before() -> None:
+    model, together = shop()
+    again = ComplementModel.from_arrays(dict(model.to_arrays()))
+
+    for basket in ([0], [1, 3], [6], [2]):
+        found = together(basket, 50)
+        assert (
+            again.among(found, basket).items.tolist()
+            == model.among(found, basket).items.tolist()
+        )
+    assert ComplementModel.from_arrays({}).n_items == 0
+    arrays = dict(model.to_arrays())
+    del arrays["several"]
+    with pytest.raises(KeyError, match="several"):
+        ComplementModel.from_arrays(arrays)

@@ -1,0 +1,143 @@
+"""What completes a product stands in `mix` under its own name, where categories tell it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.complementary import ComplementModel, Pairs, fit_complements
+from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
+from productrecs.features.recommendations.explain import (
+    BoughtWith,
+    GoesWith,
+    explain_recommendations,
+)
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.request import (
+    Engine,
+    RecommendationRequest,
+    Source,
+)
+from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+
+if TYPE_CHECKING:
+    from productrecs.features.recommendations.explain import Product
+    from productrecs.features.recommendations.request import Pick
+    from productrecs.features.recommendations.shop import Shop
+
+NAMES = ["tent", "other-tent", "stove", "new-tent", "mat", "pot", "gift"]
+TENT, OTHER, STOVE, NEW, MAT, POT, GIFT = range(7)
+KINDS = {TENT: "Tents", OTHER: "Tents", NEW: "Tents", STOVE: "Stoves", MAT: "Mats"}
+BASKETS = [*[[TENT, OTHER]] * 2, *[[TENT, STOVE]] * 60, *[[OTHER, MAT]] * 45, [STOVE, POT]]
+ALONE = [[one] for one in (POT, GIFT)] * 180
+
+
+def completing(bought: CopurchaseModel) -> ComplementModel:
+    names = sorted(set(KINDS.values()))
+    kinds = np.array(
+        [names.index(KINDS[one]) if one in KINDS else -1 for one in range(7)], np.int32
+    )
+    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    sold = np.bincount([item for one in BASKETS for item in one], minlength=7)
+    return fit_complements(pairs, kinds, np.zeros(7, np.int32), sold)
+
+
+@pytest.fixture
+def plain() -> Shop:
+    """Return the shop before anybody told which kinds complete one another."""
+    rows = Rows()
+    for number, name in enumerate(NAMES):
+        rows.add(name, ["All", KINDS[number]] if number in KINDS else [])
+    return small_shop(rows, BASKETS + ALONE, visits=[], trending=[GIFT])
+
+
+@pytest.fixture
+def shop(plain: Shop) -> Shop:
+    model = completing(plain.models.copurchase)
+    return replace(plain, models=replace(plain.models, complements=model))
+
+
+def picks(shop: Shop, *cart: str, source: Source = Source.MIX) -> list[Pick]:
+    page = cart[0] if len(cart) == 1 else None
+    basket = () if page else cart
+    return recommend(shop, RecommendationRequest(source, 4, page, basket), (), NOW)
+
+
+def why(shop: Shop, item: str, page: str) -> Product:
+    request = RecommendationRequest(Source.MIX, 4, page)
+    told = explain_recommendations(shop, request, (), NOW).products
+    return next(one for one in told if one.item_id == item)
+
+
+def test_on_a_page_what_completes_comes_before_another_of_the_same(shop: Shop) -> None:
+    found = picks(shop, "tent")
+
+    assert [(one.item, one.engine) for one in found[:2]] == [
+        (STOVE, Engine.COMPLEMENTARY),
+        (OTHER, Engine.BUY),
+    ]
+
+
+def test_a_cart_is_completed_but_not_by_another_of_what_is_in_it(shop: Shop) -> None:
+    found = {one.item: one.engine for one in picks(shop, "tent", "mat")}
+
+    assert found[STOVE] is Engine.COMPLEMENTARY
+    assert found[OTHER] is Engine.BUY
+
+
+def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(shop: Shop) -> None:
+    found = picks(shop, "new-tent")
+    stove = why(shop, "stove", "new-tent")
+
+    assert found[0] == (STOVE, Engine.COMPLEMENTARY, found[0].score)
+    assert stove.completes == ()
+    assert isinstance(stove.goes_with, GoesWith)
+    assert (stove.goes_with.category, stove.goes_with.beside) == ("Stoves", "Tents")
+    assert stove.goes_with.baskets >= 60
+    assert stove.goes_with.lift > 1
+
+
+def test_buy_is_as_it_was(plain: Shop, shop: Shop) -> None:
+    for cart in (("tent",), ("tent", "mat"), ("new-tent",)):
+        asked = {"source": Source.BUY}
+        assert picks(shop, *cart, **asked) == picks(plain, *cart, **asked)
+
+
+def test_where_nothing_completes_the_list_is_as_it_was(plain: Shop, shop: Shop) -> None:
+    for cart in (("pot",), ("gift",), ("pot", "gift"), ("unknown",)):
+        assert picks(shop, *cart) == picks(plain, *cart)
+    anna = (shopper("anna", [TENT], [STOVE]),)
+    request = RecommendationRequest(Source.MIX, 4)
+    assert recommend(shop, request, anna, NOW) == recommend(plain, request, anna, NOW)
+
+
+def test_control_a_page_with_something_to_complete_is_not_as_it_was(
+    plain: Shop, shop: Shop
+) -> None:
+    assert picks(shop, "tent") != picks(plain, "tent")
+
+
+def test_who_completes_is_told_with_its_evidence(shop: Shop) -> None:
+    stove = why(shop, "stove", "tent")
+
+    assert stove.source is Engine.COMPLEMENTARY
+    assert stove.completes == (BoughtWith("tent", 60),)
+    assert stove.goes_with is None
+    assert {voice.engine for voice in stove.voices} == {Engine.COMPLEMENTARY, Engine.BUY}
+    assert sum(voice.share or 0 for voice in stove.voices) == pytest.approx(stove.score)
+
+
+def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: Shop) -> None:
+    baskets = [*BASKETS, *ALONE, *[[TENT, MAT]] * 30]
+    codes = np.repeat(np.arange(len(baskets)), [len(one) for one in baskets])
+    items = np.array([item for one in baskets for item in one], np.int32)
+    carts = fit_copurchase(codes, items, None, 7)
+    shop.models = replace(shop.models, carts=carts, complements=completing(carts))
+
+    found = {one.item: one.engine for one in picks(shop, "tent")}
+    assert found[MAT] is Engine.COMPLEMENTARY
+    assert why(shop, "mat", "tent").completes == (BoughtWith("tent", 30),)
+    assert why(shop, "mat", "tent").bought_with == ()
