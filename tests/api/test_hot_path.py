@@ -208,11 +208,17 @@ def test_the_lanes_answer_with_products_of_every_source(lanes: Lanes) -> None:
     store = lanes.merchant.through(lanes.fast)
     seen = {
         source
-        for query in ({"item_id": ITEMS[1]}, {"user_id": "s_1"}, {"item_ids": ITEMS[2]}, {})
+        for query in (
+            {"item_id": ITEMS[1]},
+            {"item_id": ITEMS[1], "source": "buy"},
+            {"user_id": "s_1"},
+            {"item_ids": ITEMS[2]},
+            {},
+        )
         for source in store.recommend(num=20, **query).sources
     }
 
-    assert {"buy", "browse", "category", "trending"} <= seen
+    assert {"buy", "browse", "complementary", "category", "trending"} <= seen
 
 
 @pytest.mark.parametrize(
