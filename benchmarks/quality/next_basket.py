@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SHOWN: Final = 10
 FADING: Final = 0.8
 COMPANIONS: Final = 0.3  # as features/recommendations blends them
+FADES_DAYS: Final = 90.0  # as features/recommendations lets purchases fade
 WINDOW_DAYS: Final = 30  # of what trends
 
 
@@ -145,7 +146,10 @@ def _measure_browse(
 
     def browse(customer: Customer) -> Items:
         lines = np.concatenate(customer.past)[-50:].tolist()
-        return listed(customer, model.complete(list(dict.fromkeys(lines)), 60).items)
+        when = np.repeat(customer.times, [len(one) for one in customer.past])[-50:]
+        fades = np.exp((when - when[-1]) / (FADES_DAYS * DAY_MS)).tolist()
+        counts = dict(zip(lines, fades, strict=True))  # the newest of a product comes last
+        return listed(customer, model.complete(list(counts), 60, counts).items)
 
     mine = ask(asked, browse)["explore"]
     floor = ask(asked, lambda customer: listed(customer, trending))["explore"]
