@@ -48,15 +48,15 @@ def read_parts(
                 raise BrokenIndexError(message) from error
 
 
-def committed(folder: Path) -> list[str]:
-    """Return the names of the parts; the note is of the form of the library's own.
+def committed(folder: Path) -> dict[str, int]:
+    """Return how large each part is; the note is of the form of the library's own.
 
     Raises:
         BrokenIndexError: when there is none, or it cannot be read.
     """
     try:
         told = json.loads((folder / _META).read_bytes())
-        return [str(one["segment_id"]) for one in told["segments"]]
+        return {str(one["segment_id"]): int(one["size"]) for one in told["segments"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the note of the parts in {folder.name} cannot be read"
         raise BrokenIndexError(message) from error
@@ -80,12 +80,11 @@ class PartsWriter(Generic[Part]):
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._made = folder, made
         self._arrays, self._size = arrays, size
-        self._names: list[str] = []
+        self._sizes: dict[str, int] = {}
         if (folder / _META).exists():
-            self._names = committed(folder)
+            self._sizes = committed(folder)
         else:
             self._note()
-        self._sizes = {one: size(self._part(one)) for one in self._names}
 
     def parts(self) -> list[Part]:
         """Return what is written.
@@ -93,7 +92,7 @@ class PartsWriter(Generic[Part]):
         Raises:
             BrokenIndexError: when it cannot be read.
         """
-        return [self._part(one) for one in self._names]
+        return [self._part(one) for one in self._sizes]
 
     def add(self, part: Part, join: Callable[[Sequence[Part], bool], Part]) -> None:
         """Write a part, `join`ed with those before; True says that these are all.
@@ -102,7 +101,7 @@ class PartsWriter(Generic[Part]):
             BrokenIndexError: when an earlier one is damaged.
             OSError: when nothing can be written.
         """
-        names, joined = list(self._names), [part]
+        names, joined = list(self._sizes), [part]
         size = self._size(part)
         while names and self._sizes[names[-1]] <= _GROWTH * size:
             size += self._sizes[names[-1]]
@@ -111,7 +110,7 @@ class PartsWriter(Generic[Part]):
             part = join(joined, not names)
         name = secrets.token_hex(16)
         _write(self._folder, name, self._arrays(part))
-        self._names = [*names, name]
+        self._sizes = {one: self._sizes[one] for one in names}
         self._sizes[name] = self._size(part)
         self._note()
 
@@ -123,12 +122,13 @@ class PartsWriter(Generic[Part]):
             raise BrokenIndexError(message) from error
 
     def _note(self) -> None:
-        told = {"segments": [{"segment_id": one} for one in self._names]}
+        sizes = self._sizes.items()
+        told = {"segments": [{"segment_id": one, "size": size} for one, size in sizes]}
         draft = self._folder / f".{_META}"
         draft.write_text(json.dumps(told), "utf-8")
         draft.replace(self._folder / _META)
         for path in self._folder.glob("*.part"):
-            if path.stem not in self._names:
+            if path.stem not in self._sizes:
                 path.unlink(missing_ok=True)
 
 

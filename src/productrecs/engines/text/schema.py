@@ -11,7 +11,7 @@ from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"7 tantivy-{version('tantivy')}"
+FORMAT: Final = f"8 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
