@@ -18,6 +18,7 @@ from benchmarks.quality import (
     own_constants,
     pictures,
     search,
+    variants,
 )
 from benchmarks.quality.datasets import MissingDataError
 
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
     "basket-completion": basket_completion.measure,
     "what-completes": complements.measure,
+    "variants": variants.measure,
     "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,

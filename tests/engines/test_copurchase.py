@@ -191,8 +191,8 @@ def test_blocks_do_not_change_the_pairs() -> None:
     )
     weights = np.linspace(0.1, 1.0, len(baskets.ages_days))
 
-    whole = list(count_pairs(baskets, weights))
-    pieces = list(count_pairs(baskets, weights, block_pairs=40))
+    whole = [pairs for _, pairs in count_pairs(baskets, weights)]
+    pieces = [pairs for _, pairs in count_pairs(baskets, weights, block_pairs=40)]
 
     assert len(whole) == 1
     assert len(pieces) > 10

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push import push
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import receive_events, receive_order
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.settings import StoreSettings
 from productrecs.training import inputs as inputs_module
+from productrecs.training import kept
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.fit import fit
 from productrecs.training.inputs import Purchases, TrainingInputs
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from productrecs.storage.database import Database
 
 SHOWN: Final = 20
+DAY: Final = 86_400_000
+PAIRS, VISITS = "copurchase.companions", "browse.items"
 KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.DETAIL_PAGE_VIEW,
@@ -74,6 +79,37 @@ class Life:
                 receive_order(log, self._order(), self.now)
         if self.rng.random() < 0.5:
             import_text(self.database, self.store, self._file(), at=self.now)
+        self._push()
+
+    def look_on(self, views: int) -> None:
+        """Let people look at products and buy nothing, a day later."""
+        self.now += DAY
+        seen = [
+            NewEvent(
+                EventKind.DETAIL_PAGE_VIEW, self._item(), session_id="s2", ts_ms=self.now
+            )
+            for _ in range(views)
+        ]
+        with self.database.transaction() as transaction:
+            receive_events(
+                StoreLog(self.database, transaction, self.store), [seen], self.now
+            )
+
+    def _push(self) -> None:
+        """Name and rename some products: sizes of one, of one category or of none."""
+        named = [self.showing.randrange(self.n_items) for _ in range(self.n_items // 4)]
+        patches = [
+            ItemPatch(
+                f"i{one}",
+                {
+                    "title": f"Shirt {one // 8} {self.showing.choice(['S', 'red', 'new'])}",
+                    "categories": self.showing.choice([("Shirts", "All"), ("Sale",), ()]),
+                },
+            )
+            for one in named
+        ]
+        with self.database.transaction() as transaction:
+            push(StoreLog(self.database, transaction, self.store), patches, self.now)
 
     def _item(self) -> str:
         family = self.rng.randrange(max(1, self.n_items // 8))
@@ -177,11 +213,17 @@ def test_reading_on_gives_the_model_of_the_whole_log(
         numbers = read_on(database, store, inputs)
         if life.rng.random() < 0.5:
             trained(inputs, numbers, life.now)  # a training leaves no trace
+    before = trained(inputs, numbers, life.now + DAY)  # no purchase is still to come
+    life.look_on(events)
+    numbers = read_on(database, store, inputs)
     rebuilt = TrainingInputs()
     read_on(database, store, rebuilt)
 
     step_by_step = trained(inputs, numbers, life.now)
     at_once = trained(rebuilt, numbers, life.now)
+    is_kept = [before[name] is step_by_step[name] for name in (PAIRS, VISITS)]
+    assert is_kept == [True, False]  # views are learned from, and nothing else is
+    assert at_once["copurchase.shared"].any()  # variants told one another something
     assert step_by_step.keys() == at_once.keys()
     for name, array in at_once.items():
         np.testing.assert_array_equal(step_by_step[name], array, err_msg=name)
@@ -205,3 +247,12 @@ def test_control_lines_that_are_not_replaced_are_found(
 
     with pytest.raises(AssertionError):
         test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 1)
+
+
+def test_control_what_was_bought_meanwhile_is_not_kept_from_before(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_are_same", lambda _some, _others: True)
+
+    with pytest.raises(AssertionError):
+        test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 2)

@@ -21,6 +21,8 @@ from productrecs.engines.choices import (
     ChoiceOptions,
     fit_choices,
 )
+from productrecs.engines.complementary import ComplementModel
+from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
 from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.engines.ranking import Trees
 from productrecs.engines.text.language import Language
@@ -138,10 +140,8 @@ def fit(
     Engines learn by their defaults unless `constants` says otherwise.
     """
     learns = constants or Constants()
-    copurchase = companions_of(inputs.purchases, n_items, now_ms, learns.companions)
+    copurchase, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
     sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
-    carts = carted_of(inputs, n_items, now_ms, learns.companions)
-    complements = complements_of(carts or copurchase, inputs, n_items)
     bought, viewed = copurchase.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
     return {
@@ -155,6 +155,40 @@ def fit(
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
+
+
+def _bought(
+    inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
+) -> tuple[CopurchaseModel, CopurchaseModel | None, ComplementModel]:
+    """Return what purchases teach: what they taught before, where nothing was bought.
+
+    Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
+    """
+    bought, behaviour, kept = inputs.purchases, inputs.behaviour, inputs.kept
+    kinds, families = inputs.catalog.kinds(n_items)
+    past = bought.times[bought.times <= now_ms]
+    newest_ms = int(past.max()) if len(past) else now_ms
+    copurchase = kept.of(
+        "copurchase",
+        (bought, families),
+        (n_items, newest_ms, options),
+        lambda: companions_of(bought, n_items, newest_ms, options, families),
+    )
+    carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # carts never go
+    carts = kept.of(
+        "carts",
+        (bought, kinds, families),
+        (n_items, newest_ms, options, carted),
+        lambda: carted_of(inputs, n_items, newest_ms, options),
+    )
+    together = carts or copurchase
+    complements = kept.of(
+        "complementary",
+        (bought, kinds, families, together),
+        n_items,
+        lambda: complements_of(together, inputs, n_items),
+    )
+    return copurchase, carts, complements
 
 
 def _choices(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,13 @@ from productrecs.engines.trials import Trials
 from productrecs.training.choices.repository import SearchRepository
 from productrecs.training.choices.searches import SearchInputs
 from productrecs.training.indicators import IndicatorInputs
+from productrecs.training.kept import Kept
 from productrecs.training.kinds import CatalogInputs
 from productrecs.training.repository import Head, TrainingRepository
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_FACT_BYTES: Final = 30
 
 
 def _ints(values: Sequence[Any], missing: int = 0) -> Ints:
@@ -78,11 +80,13 @@ class TrainingInputs:
         self.signs = IndicatorInputs()
         self.trials = Trials()
         self.catalog = CatalogInputs()
+        self.kept = Kept()
 
     @property
     def size(self) -> int:
-        """How many events and purchase lines are held."""
+        """How many events and purchase lines are held, or what takes as much memory."""
         held = len(self.behaviour.items) + len(self.purchases.items)
+        held += self.kept.size // _FACT_BYTES
         return held + self.searches.size + len(self.signs.times)
 
     def read_searches(self, repository: SearchRepository, up_to_seq: int) -> None:

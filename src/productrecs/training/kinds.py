@@ -4,7 +4,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from productrecs.core.shopper import visitor_code
 from productrecs.engines.contract import Items
 from productrecs.records.catalog.variants import variant_key
 
-_NONE: Final = "[]"
+T = TypeVar("T", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int]] = ((), 0)
 
 
@@ -32,15 +32,13 @@ class CatalogInputs:
         for number, present, title, categories in rows:
             known = self._categories.get(number, ()), self._families.get(number, 0)
             told = _UNKNOWN
-            if present and categories != _NONE:
+            if present:
                 key = variant_key(title)
                 told = self._set_of(categories), visitor_code(key) if key else 0
             if told != known:  # most changes are of prices and stock
                 self._made = None
-                if told == _UNKNOWN:
-                    del self._categories[number], self._families[number]
-                else:
-                    self._categories[number], self._families[number] = told
+                _keep(self._categories, number, told[0])
+                _keep(self._families, number, told[1])
         self.seq = seq
 
     @property
@@ -53,8 +51,7 @@ class CatalogInputs:
 
         A kind is the item's category with the fewest items, as a number from 0; -1 for
         none. Items whose titles differ in size or colour alone share a family; 0 for none,
-        and for what has no variants.
-        Families are told for items with a kind only: nothing else is asked of them.
+        and for what has no variants. As long as nothing changed they are the same objects.
         """
         if self._made is None or self._made[0] != n_items:
             self._made = (n_items, *self._numbered(n_items))
@@ -90,3 +87,11 @@ class CatalogInputs:
             found = tuple(dict.fromkeys(json.loads(categories)))
             self._sets[categories] = found
         return found
+
+
+def _keep(told: dict[int, T], number: int, value: T) -> None:
+    """Keep an item's value, unless it is empty: most items have none of many things."""
+    if value:
+        told[number] = value
+    else:
+        told.pop(number, None)

@@ -28,10 +28,17 @@ class Lines(NamedTuple):
 
 
 def companions_of(
-    bought: Purchases, n_items: int, now_ms: int, options: CopurchaseOptions
+    bought: Purchases,
+    n_items: int,
+    now_ms: int,
+    options: CopurchaseOptions,
+    families: Items | None = None,
 ) -> CopurchaseModel:
-    """Return what is bought together, learned from the orders that stand."""
-    return _together(_ordered(bought), n_items, now_ms, options)
+    """Return what is bought together, learned from the orders that stand.
+
+    `families` [n_items] as `CatalogInputs.kinds` tells them.
+    """
+    return _together(_ordered(bought), n_items, now_ms, options, families)
 
 
 def carted_of(
@@ -45,7 +52,10 @@ def carted_of(
     if not inputs.catalog.has_kinds:
         return None
     lines = with_carts(inputs.purchases, inputs.behaviour)
-    return None if lines is None else _together(lines, n_items, now_ms, options)
+    if lines is None:
+        return None
+    families = inputs.catalog.kinds(n_items)[1]
+    return _together(lines, n_items, now_ms, options, families)
 
 
 def complements_of(
@@ -105,7 +115,11 @@ def _ordered(bought: Purchases) -> Lines:
 
 
 def _together(
-    lines: Lines, n_items: int, now_ms: int, options: CopurchaseOptions
+    lines: Lines,
+    n_items: int,
+    now_ms: int,
+    options: CopurchaseOptions,
+    families: Items | None,
 ) -> CopurchaseModel:
     return fit_copurchase(
         lines.baskets,
@@ -114,6 +128,7 @@ def _together(
         n_items,
         options,
         lines.buyers,
+        families=families,
     )
 
 

@@ -40,6 +40,8 @@ def marks_of(browse: Arrays, copurchase: Arrays, carts: Arrays) -> Ints:
 
 def _bought(model: Arrays) -> Words:
     together = _words(model["companions"]) * _ONE + _words(model["support"])
+    if len(model["shared"]):  # what variants were bought with
+        together = _mixed(together) + _words(model["shared"])
     return _sums(_mixed(together), model["offsets"])
 
 

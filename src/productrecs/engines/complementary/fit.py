@@ -54,7 +54,10 @@ def fit_complements(
     chosen = options or ComplementOptions()
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
-    named = np.flatnonzero((kinds[owners] >= 0) & (kinds[pairs.companions] >= 0))
+    met_at_all = pairs.support > 0  # else their variants alone did
+    named = np.flatnonzero(
+        (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & met_at_all
+    )
     met = _meetings(
         kinds[owners[named]].astype(np.int64),
         kinds[pairs.companions[named]].astype(np.int64),

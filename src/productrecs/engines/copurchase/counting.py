@@ -48,13 +48,14 @@ class Pairs:
     """Two items that stood in one basket, once from each side; parallel arrays.
 
     Sorted by owner, then companion. `weights` sums the weights of their common baskets,
-    `support` counts them.
+    `support` counts them; `shared`, where known, counts those of their variants.
     """
 
     owners: Ints
     companions: Items
     weights: Floats
     support: Items
+    shared: Items | None = None
 
     def __getitem__(self, chosen: Ints) -> Pairs:
         """Return the pairs at the places `chosen`, in that order."""
@@ -63,16 +64,19 @@ class Pairs:
             self.companions[chosen],
             self.weights[chosen],
             self.support[chosen],
+            None if self.shared is None else self.shared[chosen],
         )
 
     @classmethod
     def joined(cls, parts: list[Pairs]) -> Pairs:
         """Return the pairs of all parts, one part after the other."""
+        shared = [part.shared for part in parts if part.shared is not None]
         return Pairs(
             np.concatenate([np.zeros(0, np.int64), *(part.owners for part in parts)]),
             np.concatenate([np.zeros(0, np.int32), *(part.companions for part in parts)]),
             np.concatenate([np.zeros(0), *(part.weights for part in parts)]),
             np.concatenate([np.zeros(0, np.int32), *(part.support for part in parts)]),
+            np.concatenate(shared) if shared else None,
         )
 
 
@@ -139,8 +143,8 @@ def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
 
 def count_pairs(
     lines: Baskets, weights: Floats, block_pairs: int = _BLOCK_PAIRS
-) -> Iterator[Pairs]:
-    """Yield all pairs, some owners at a time and in their order.
+) -> Iterator[tuple[Ints, Pairs]]:
+    """Yield all pairs, some owners (whose numbers come first) at a time, in their order.
 
     `weights` [n_baskets]. A block counts about `block_pairs` occurrences of pairs, or one
     owner's when they are more.
@@ -162,7 +166,7 @@ def count_pairs(
     for some in np.split(np.arange(lines.n_items), borders):
         product = sparse.csr_array(holders[some] @ contents)
         product.sort_indices()
-        yield _without_self(some, product)
+        yield some, _without_self(some, product)
 
 
 def _without_self(owners: Ints, product: sparse.csr_array) -> Pairs:

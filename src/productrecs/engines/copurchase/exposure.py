@@ -23,14 +23,19 @@ def ranks_of(owners: Ints) -> Ints:
 
 
 def promoted(
-    owners: Ints, companions: Items, scores: Scores, options: CopurchaseOptions
+    owners: Ints,
+    companions: Items,
+    scores: Scores,
+    were_together: Bools,
+    options: CopurchaseOptions,
 ) -> Scores:
     """Return the scores, some raised to just above the last place of a list's head.
 
-    The three arrays [n] are parallel, by owner and best first. An item that stands in the
+    The four arrays [n] are parallel, by owner and best first. An item that stands in the
     heads of fewer than `heads` lists is raised in those where it comes closest to it, if it
     has at least `least_fit` of the score there; each list takes one such item. Who stands
-    in none comes first.
+    in none comes first. Of what its variants alone were bought with (not `were_together`)
+    it is given no place: its product stands there already.
     """
     if options.places < 1:
         return scores
@@ -43,6 +48,7 @@ def promoted(
     )
     gave = np.zeros(len(bars), dtype=np.bool_)  # lists that took one
     below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
+    below &= were_together
     raised = scores.copy()
     for wanted in range(1, options.heads + 1):
         wish = below & (stands[companions] < wanted) & ~gave[owners] & (raised == scores)

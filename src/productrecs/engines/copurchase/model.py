@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _evaluators: list[Any] = [twin]  # the last one answers: the compiled one, once warm
 _NOT_KEPT: Final = "layout"
+_SHARED: Final = "shared"
 
 
 def warm_up() -> None:
@@ -39,7 +40,8 @@ class CopurchaseModel:
 
     `offsets` [n_items + 1] delimits each item's run in `companions` (item numbers),
     `scores`, `support` (in how many baskets the pair stood) and `likeness` (the pair's
-    cosine); `lean` [n_items] and `constants` [2] are as in `layout.Companions`.
+    cosine); `lean` [n_items] and `constants` [2] are as in `layout.Companions`. `shared` is
+    in how many baskets variants of both stood, empty where no item has any.
     """
 
     offsets: Ints
@@ -49,6 +51,7 @@ class CopurchaseModel:
     likeness: Scores
     lean: Scores
     constants: Floats
+    shared: Items = field(default_factory=lambda: np.zeros(0, np.int32))
     layout: Companions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,12 +71,13 @@ class CopurchaseModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model that gave `arrays`.
+        """Return the model that gave `arrays`; an older release's have nothing `shared`.
 
         Raises:
-            KeyError: when one of them is missing.
+            KeyError: when one of the others is missing.
         """
-        return cls(**{name: arrays[name] for name in cls._kept()})
+        told = {_SHARED: np.zeros(0, np.int32), **arrays}
+        return cls(**{name: told[name] for name in cls._kept()})
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays, named as its fields."""
@@ -95,12 +99,19 @@ class CopurchaseModel:
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
     def baskets_of(self, anchor: int, item: int) -> int:
-        """Return in how many baskets two items stood; 0 for none, or too few to count."""
+        """Return in how many baskets two items stood; 0 for none, or too few to count.
+
+        Of items with variants, in how many these stood.
+        """
         if not 0 <= anchor < self.n_items:
             return 0
         begin, end = self.offsets[anchor : anchor + 2].tolist()
         found = np.flatnonzero(self.companions[begin:end] == item)
-        return int(self.support[begin + found[0]]) if len(found) else 0
+        if not len(found):
+            return 0
+        at = begin + int(found[0])
+        shared = self.shared[at] if len(self.shared) else 0
+        return int(max(self.support[at], shared))
 
     def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
         """Give an item's companions, best first, each with the number of common baskets."""

@@ -27,6 +27,9 @@ class CopurchaseOptions:
     )
     doublings: int = 2  # of several anchors: how much one strong voice outweighs many weak
     alike: float = 0.4  # how much a companion loses to one like it that stands above it
+    siblings: float = (
+        5.0  # own baskets with which an item counts half of its variants' too; 0: none
+    )
     few_orders: int = 500  # below it one common basket is enough, and lift is not asked
     least_support: int = 2  # common baskets from which on a pair is believed
     common_share: float = (

@@ -9,7 +9,13 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.constants.constants import Constants
-from productrecs.training.constants.orders import CARTS, EXPONENTS, PAGES, choose_companions
+from productrecs.training.constants.orders import (
+    CARTS,
+    EXPONENTS,
+    PAGES,
+    VARIANTS,
+    choose_companions,
+)
 from productrecs.training.constants.repository import (
     Chosen,
     ConstantsRepository,
@@ -25,7 +31,7 @@ LEAST_FACTS: Final = 2_000  # of a log; below, its past says nothing
 AGAIN_MS: Final = 7 * DAY_MS
 GROWN_MS: Final = DAY_MS  # or this much later, when the log has doubled
 _TRIALS: Final = STRETCHES * (
-    3 + sum(map(len, (*PAGES, *CARTS, *GRID, *DEEDS.values()))) + len(EXPONENTS)
+    3 + sum(map(len, (*PAGES, VARIANTS, *CARTS, *GRID, *DEEDS.values()))) + len(EXPONENTS)
 )
 
 
@@ -55,8 +61,8 @@ def choose_constants(
         done += 1
         tell(min(done / _TRIALS, 1.0))
 
-    companions = choose_companions(inputs.purchases, head.numbers, count)
-    bought = inputs.purchases
+    bought, families = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
+    companions = choose_companions(bought, head.numbers, count, families=families)
     visits = choose_visits(inputs.behaviour, head.numbers, count, bought=bought)
     usual = Constants()
     said = (("companions", companions), ("visits", visits))

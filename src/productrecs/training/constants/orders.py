@@ -5,11 +5,12 @@ product of each order of three and more that is missing in the cart.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.contract import Floats
+from productrecs.engines.contract import Floats, Items
 from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
 from productrecs.training.constants.choice import Trial, improved, wide_enough
 from productrecs.training.constants.constants import Changes
@@ -31,6 +32,7 @@ PAGES: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"large_basket": size} for size in (10, 100)),
     tuple({"season": power} for power in (0.0, 0.6)),
 )
+VARIANTS: Final[tuple[Changes, ...]] = tuple({"siblings": n} for n in (0.0, 20.0))
 CARTS: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"lean": share} for share in (0.15, 0.45)),
     tuple({"doublings": times} for times in (1, 3)),
@@ -46,6 +48,7 @@ _COUNTING: Final = CopurchaseOptions(
     large_basket=10**9,
     season=0.0,
     alike=0.0,
+    siblings=0.0,
     few_orders=10**9,
     common_share=1.0,
     places=0,
@@ -64,10 +67,12 @@ def choose_companions(
     n_items: int,
     tell: Callable[[], None],
     usual: CopurchaseOptions | None = None,
+    families: Items | None = None,
 ) -> CopurchaseOptions | None:
     """Return the constants of what is bought together; None where nothing can be said.
 
-    `tell` is called after each trial.
+    `tell` is called after each trial. `families` [n_items]: which items are variants of
+    one product, 0 for none.
     """
     groups = orders_of(bought)
     parts = [
@@ -77,13 +82,18 @@ def choose_companions(
     if not parts:
         return None
 
+    learned = partial(companions_of, n_items=n_items, families=families)
+
     def on_pages(options: CopurchaseOptions) -> Trial:
-        return _judged(groups, parts, n_items, options, _page_scores, tell)
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _page_scores, tell)
 
     def in_carts(options: CopurchaseOptions) -> Trial:
-        return _judged(groups, parts, n_items, options, _cart_scores, tell)
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _cart_scores, tell)
 
-    best, _ = improved(usual or CopurchaseOptions(), PAGES, on_pages)
+    pages = PAGES if families is None or not families.any() else (*PAGES, VARIANTS)
+    best, _ = improved(usual or CopurchaseOptions(), pages, on_pages)
     enough = _WIDER * on_pages(_COUNTING).shown
     best = wide_enough(best, EXPONENTS, on_pages, enough, _PRICE)
     best, _ = improved(best, CARTS, in_carts)
@@ -104,14 +114,13 @@ def _before(bought: Purchases, until_ms: int) -> Purchases:
 def _judged(
     groups: Groups,
     parts: list[Learnable],
-    n_items: int,
-    options: CopurchaseOptions,
+    learned: Callable[..., CopurchaseModel],
     scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
     tell: Callable[[], None],
 ) -> Trial:
     scores, shown, known = [], 0, 0
     for stretch, before in parts:
-        model = companions_of(before, n_items, stretch.since_ms, options)
+        model = learned(before, now_ms=stretch.since_ms)
         asked = [groups.contents(order) for order in stretch.asked.tolist()]
         met: set[int] = set()
         scores.append(scores_of(model, asked, met))
