@@ -27,7 +27,7 @@ from productrecs.engines.browse import warm_up as warm_up_visits
 from productrecs.engines.complementary import Pairs, fit_complements
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.complements import with_complements
+from productrecs.features.recommendations.complements import Companions, with_complements
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
 from productrecs.tenancy.accounts.settings import StoreSettings
@@ -95,13 +95,13 @@ def learned(
 
 def listed(store: Store, recipe: Recipe, place: Placement, given: list[int]) -> list[int]:
     """Return ten products for a product page or a cart, as `mix` blends them."""
-    basket = given if place is Placement.CART else given[-1:]
-    models = store.models
+    basket = tuple(given if place is Placement.CART else given[-1:])
+    models, companions = store.models, Companions(store.models)
     found = {
         Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
-        Engine.BUY: models.copurchase.complete(basket, _CANDIDATES),
+        Engine.BUY: companions.bought_with(basket),
     }
-    weights, ranked = with_complements(models, recipe, place, basket, found)
+    weights, ranked = with_complements(companions, recipe, place, basket, found)
     blended = fuse([one.items for one in ranked], tuple(weights.values())).items
     return [item for item in blended.tolist() if item not in basket][: max(SHOWN)]
 

@@ -51,7 +51,9 @@ def test_the_list_with_the_largest_share_leads(lists: list[list[int]]) -> None:
 def test_the_compiled_kernel_equals_its_twin(lists: list[list[int]], seed: int) -> None:
     rng = np.random.default_rng(seed)
     items = np.concatenate([np.zeros(0, np.int32), *arrays(lists)])
-    shares = rng.choice([0.25, 0.5, 0.75], len(items))  # many are equal
+    steps = np.array([0.9, 0.3, 0.1])  # many are equal, and no sum of them is exact
+    falling = [-np.sort(-rng.choice(steps, len(one))) for one in lists]
+    shares = np.concatenate([np.zeros(0), *falling])
     codes = np.repeat(np.arange(len(lists), dtype=np.int8), [len(one) for one in lists])
 
     compiled, plain = (which.order(items, shares, codes) for which in (kernel, twin))

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
 FEW: Final = 4
-GATHER_SECONDS: Final = 0.002
+GATHER_SECONDS: Final = 0.005
 
 
 @dataclass(slots=True)

@@ -29,11 +29,12 @@ class Work(NamedTuple):
     sample: Floats  # [recent_sessions]
     begins: Ints  # [recent_sessions + 1]
     votes: Floats  # [n_items], all zero between questions
-    touched: Items  # [n_items]
+    touched: Items  # [n_items + 1]
+    scored: Floats  # [n_items]
 
 
 def scratch(n_items: int, recent_sessions: int) -> Work:
-    """Return this thread's scratch memory, made larger when needed: 12 bytes an item."""
+    """Return this thread's scratch memory, made larger when needed: 20 bytes an item."""
     work: Work | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
         work = Work(
@@ -43,7 +44,8 @@ def scratch(n_items: int, recent_sessions: int) -> Work:
             sample=np.zeros(recent_sessions),
             begins=np.zeros(recent_sessions + 1, dtype=np.int64),
             votes=np.zeros(n_items),
-            touched=np.zeros(n_items, dtype=np.int32),
+            touched=np.zeros(n_items + 1, dtype=np.int32),
+            scored=np.zeros(n_items),
         )
         _memory.work = work
     return work
@@ -61,7 +63,7 @@ _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
 _LAYOUT = _named(Layout, *(fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
 _WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
 _QUESTION = _named(Question, _NUMBERS, _I8, _INTS, _I8, _I8)
-_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS)
+_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS)
 
 
 @compiled(_I8(_INTS, _I8, _I8))
@@ -76,7 +78,10 @@ def newest_until(rising: Ints, place: int, slot: int) -> int:
 def recent_sessions(
     layout: Layout, weights: Weights, question: Question, work: Work
 ) -> int:
-    """Merge the items' postings, newest session first; return how many were kept."""
+    """Merge the items' postings, newest session first; return how many were kept.
+
+    How fresh each is, is read apart: memory is asked for many lines together.
+    """
     asked = len(question.items)
     heads, ends = np.empty(asked, dtype=np.int64), np.empty(asked, dtype=np.int64)
     newest = np.empty(asked, dtype=np.int64)  # the session at each head; -1 at the end
@@ -103,10 +108,12 @@ def recent_sessions(
         own = newest_until(question.own, own, slot)
         if own < 0 or question.own[own] != slot:
             work.slots[kept] = slot
-            work.similar[kept] = similar * layout.freshness[slot]
+            work.similar[kept] = similar
             work.matched[kept] = matched
             kept += 1
         slot = following
+    for place in range(kept):
+        work.similar[place] *= layout.freshness[work.slots[place]]
     return kept
 
 
@@ -187,10 +194,10 @@ def vote(
         weight = work.similar[place] * weights.vote[matched]
         for at in range(begin, end):
             item = layout.items[at]
-            if work.votes[item] == 0.0:
-                work.touched[found] = item
-                found += 1
-            work.votes[item] += weight * weights.distance[longest + at - where]
+            votes = work.votes[item]
+            work.touched[found] = item  # without a branch, which would wait for memory
+            found += votes == 0.0
+            work.votes[item] = votes + weight * weights.distance[longest + at - where]
     return found
 
 
@@ -199,11 +206,13 @@ def take_best(
     layout: Layout, question: Question, work: Work, found: int, items: Items, scores: Floats
 ) -> int:
     """Sort the best items into `items` and `scores`, clear the votes; return how many."""
-    taken = 0
     for place in range(found):
         item = work.touched[place]
-        score = work.votes[item] * layout.rarity[item]
+        work.scored[place] = work.votes[item] * layout.rarity[item]
         work.votes[item] = 0.0
+    taken = 0
+    for place in range(found):
+        item, score = work.touched[place], work.scored[place]
         if item == question.current:
             continue
         last = taken - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import types
@@ -15,30 +15,69 @@ if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Items
 
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
+_PLACES = types.int64[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
+_SPREAD: Final = 2_654_435_761  # Knuth's multiplier: neighbours come to lie far apart
+
+
+@compiled(types.int64(_PLACES, _ITEMS, types.int32))
+def spot_of(table: Any, found: Items, item: int) -> int:
+    """Return where in a table, twice as large at least, an item stands or would."""
+    last = len(table) - 1
+    spot = (item * _SPREAD >> 7) & last
+    while table[spot] > 0 and found[table[spot] - 1] != item:
+        spot = (spot + 1) & last
+    return spot
+
+
+@compiled(types.void(_ITEMS, _SHARES, _CODES))
+def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
+    """Sort by falling sum, equals by item number; quick where little is out of place."""
+    for place in range(1, len(found)):
+        item, score, leader = found[place], sums[place], leaders[place]
+        at = place
+        while at > 0 and (
+            sums[at - 1] < score or (sums[at - 1] == score and found[at - 1] > item)
+        ):
+            found[at], sums[at], leaders[at] = found[at - 1], sums[at - 1], leaders[at - 1]
+            at -= 1
+        found[at], sums[at], leaders[at] = item, score, leader
 
 
 @compiled(_SORTED(_ITEMS, fixed(types.float64), fixed(types.int8)))
 def order(
     items: Items, shares: Floats, codes: npt.NDArray[np.int8]
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
-    """Return distinct items by falling sum of shares, the sums, and who leads each."""
-    by_item = np.argsort(items, kind="mergesort")
+    """Return distinct items by falling sum of shares, the sums, and who leads each.
+
+    The lists are merged, the largest share first, so that little is out of place after.
+    """
+    total = len(items)
+    lists = np.int64(codes[total - 1]) + 1 if total else 0
+    heads = np.searchsorted(codes, np.arange(lists))
+    ends = np.searchsorted(codes, np.arange(lists), side="right")
+    size = 8
+    while size < 2 * total:
+        size *= 2
+    table = np.zeros(size, dtype=np.int64)  # 1 + place in `found`
+    found = np.empty(total, dtype=np.int32)
+    sums = np.empty(total)
+    leaders = np.empty(total, dtype=np.int8)
     count = 0
-    for place in range(len(by_item)):
-        count += place == 0 or items[by_item[place]] != items[by_item[place - 1]]
-    found = np.empty(count, dtype=np.int32)
-    sums, largest = np.zeros(count), np.zeros(count)
-    leaders = np.zeros(count, dtype=np.int8)
-    at = -1
-    for place in range(len(by_item)):
-        one = by_item[place]
-        if place == 0 or items[one] != found[at]:
-            at += 1
-            found[at] = items[one]
-        sums[at] += shares[one]
-        if shares[one] > largest[at]:
-            largest[at] = shares[one]
-            leaders[at] = codes[one]
-    best = np.argsort(-sums, kind="mergesort")  # stable: equals stay by item number
-    return found[best], sums[best], leaders[best]
+    for _ in range(total):
+        one, largest = 0, -1.0
+        for code in range(lists):
+            if heads[code] < ends[code] and shares[heads[code]] > largest:
+                one, largest = code, shares[heads[code]]
+        item = items[heads[one]]
+        heads[one] += 1
+        spot = spot_of(table, found, item)
+        if table[spot] > 0:
+            sums[table[spot] - 1] += largest
+            continue
+        found[count], sums[count], leaders[count] = item, largest, one
+        count += 1
+        table[spot] = count
+    found, sums, leaders = found[:count], sums[:count], leaders[:count]
+    settle(found, sums, leaders)
+    return found, sums, leaders

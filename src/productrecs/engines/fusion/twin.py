@@ -17,11 +17,13 @@ def order(
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
     """Return distinct items by falling sum of shares, the sums, and who leads each.
 
-    The three arrays given stand beside one another, list after list.
+    The three arrays given stand beside one another, list after list, the shares of a list
+    falling. An item's shares are summed from the largest on.
     """
     found, where = np.unique(items, return_inverse=True)
     sums = np.zeros(len(found))
-    np.add.at(sums, where, shares)
+    largest_first = np.argsort(-shares, kind="stable")
+    np.add.at(sums, where[largest_first], shares[largest_first])
     largest = np.zeros(len(found))
     leaders = np.zeros(len(found), dtype=np.int8)
     for code in np.unique(codes):

@@ -15,7 +15,7 @@ import numpy as np
 
 from productrecs.engines.contract import Floats, Items
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.complements import complements
+from productrecs.features.recommendations.complements import Companions
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import (
     Answers,
@@ -181,17 +181,16 @@ def _methods(
     now_ms: int,
 ) -> dict[str, Lists]:
     """Return who makes lists: popularity, each engine by itself, and their blend."""
+    companions = Companions(models)
 
     def proposed(
         engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
     ) -> Items:
+        basket = given if place is Placement.CART else given[-1:]
         if engine is Engine.BUY:
-            basket = given if place is Placement.CART else given[-1:]
-            return models.copurchase.complete(basket, _CANDIDATES).items
+            return companions.bought_with(basket).items
         if engine is Engine.COMPLEMENTARY:
-            basket = given if place is Placement.CART else given[-1:]
-            bought = models.copurchase.complete(basket, _CANDIDATES)
-            return complements(models, basket, bought).items
+            return companions.completing(basket).items
         visit = given[-_PREFIX:]
         sessions = models.sessions
         return sessions.next_items(visit, now_ms, _CANDIDATES, goes_on=is_alone).items

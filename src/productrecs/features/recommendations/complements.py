@@ -1,35 +1,65 @@
-"""What completes the page's product or the cart, of what goes with it?"""
+"""What goes with the page's product or the cart, and what of that completes it?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Final
 
-from productrecs.engines.contract import Ranked
+from productrecs.engines.contract import NOTHING, Ranked
 from productrecs.features.recommendations.request import Engine
 from productrecs.features.recommendations.sources import Placement, Recipe
 from productrecs.training.trained_models import TrainedModels
 
 _CANDIDATES: Final = 60
+_REMEMBERED: Final = 4_096  # baskets, most of one product: a kilobyte or so each
 
+Basket = tuple[int, ...]
 Weights = Mapping[Engine, float]
+_Find = Callable[[Basket], Ranked]
 
 
-def complements(models: TrainedModels, basket: Sequence[int], bought: Ranked) -> Ranked:
-    """Return what completes a basket, best first; nothing where categories tell nothing.
+class Companions:
+    """What goes with baskets by one store's models, each reckoned once.
 
-    `bought` is what was bought together with it. Where carts tell more than orders, what
-    lay in a cart beside what was bought counts as well.
+    It is the same for everybody, and most lists are about one of few products. Nobody may
+    write into what is returned.
     """
-    together = bought
-    if models.carts is not None:
+
+    __slots__ = ("bought_with", "completing", "models")
+
+    bought_with: _Find
+    """Returns what is bought together with a basket, best first."""
+    completing: _Find
+    """Returns what completes a basket, best first; nothing where no category tells."""
+
+    def __init__(self, models: TrainedModels) -> None:
+        """Begin with nothing reckoned."""
+        self.models = models
+        self.bought_with = lru_cache(_REMEMBERED)(partial(_bought_with, models))
+        self.completing = lru_cache(_REMEMBERED)(
+            partial(_completing, models, self.bought_with)
+        )
+
+
+def _bought_with(models: TrainedModels, basket: Basket) -> Ranked:
+    return models.copurchase.complete(basket, _CANDIDATES)
+
+
+def _completing(models: TrainedModels, bought_with: _Find, basket: Basket) -> Ranked:
+    """Where carts tell more than orders, what lay in a cart counts as well."""
+    if not models.complements.n_items:
+        return NOTHING
+    if models.carts is None:
+        together = bought_with(basket)
+    else:
         together = models.carts.complete(basket, _CANDIDATES)
     return models.complements.among(together, basket)
 
 
 def with_complements(
-    models: TrainedModels,
+    companions: Companions,
     recipe: Recipe,
     place: Placement,
-    basket: Sequence[int],
+    basket: Basket,
     found: Mapping[Engine, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return who speaks for a list about a basket, how loudly, and what they propose.
@@ -39,8 +69,8 @@ def with_complements(
     """
     weights = recipe.blend[place]
     completing = (recipe.completing or {}).get(place)
-    if completing is not None and models.complements.n_items:
-        completes = complements(models, basket, found[Engine.BUY])
+    if completing is not None:
+        completes = companions.completing(basket)
         if len(completes.items):
             weights, found = completing, {**found, Engine.COMPLEMENTARY: completes}
     return weights, tuple(found[one] for one in weights)

@@ -323,13 +323,13 @@ class _Looking:
         for anchor in self._decision.situation.anchors:
             met = complements.kind_lift(anchor, item)
             if met is not None:
-                mine, its = map(shelf.narrowest_category, (item, anchor))
+                mine, its = (shelf.narrowest[one] for one in (item, anchor))
                 return GoesWith(mine, its, met.baskets, met.lift)
         return None
 
     def _rests(self, item: int) -> float | None:
         resting = self._decision.situation.resting
-        if not resting or self._decision.shelf.narrowest_category(item) not in resting:
+        if not resting or self._decision.shelf.narrowest[item] not in resting:
             return None
         return RESTING
 

@@ -71,8 +71,9 @@ def try_of(
     picks, refused = open_list
     if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
         return None
+    names = dict.fromkeys(shelf.narrowest[item] for item in anchors) if anchors else ("",)
     barred = refused | {pick.item for pick in picks}
-    for name in dict.fromkeys(map(shelf.narrowest_category, anchors)) if anchors else ("",):
+    for name in names:
         if anchors and not name:
             continue
         items, weights = shelf.newcomers(name)

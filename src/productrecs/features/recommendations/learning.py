@@ -17,7 +17,7 @@ from productrecs.engines.fusion import fuse
 from productrecs.engines.ranking.judge import examination, gains
 from productrecs.engines.ranking.learn import Lists, learn
 from productrecs.engines.ranking.trees import Trees
-from productrecs.features.recommendations.complements import with_complements
+from productrecs.features.recommendations.complements import Companions, with_complements
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import Interval, interval_of
 from productrecs.features.recommendations.shelf import Shelf
@@ -153,7 +153,8 @@ def _told(lists: Sequence[ShownList], past: Past, now_ms: int) -> Lists:
     visible = catalog.visible(now_ms, hide_sold_out=False)
     shelf = Shelf(catalog, TrainedModels.of("", arrays), visible, None)
     kept = lists[first:]
-    rows = [_rows(one, shelf, settings) for one in kept]
+    companions = Companions(shelf.models)
+    rows = [_rows(one, shelf, companions, settings) for one in kept]
     sizes = [len(one.items) for one in kept]
     return Lists(
         rows=np.concatenate(rows),
@@ -164,22 +165,22 @@ def _told(lists: Sequence[ShownList], past: Past, now_ms: int) -> Lists:
     )
 
 
-def _rows(one: ShownList, shelf: Shelf, settings: StoreSettings) -> Floats:
+def _rows(
+    one: ShownList, shelf: Shelf, companions: Companions, settings: StoreSettings
+) -> Floats:
     """Return the traits of a list's products as they would have been when it was made."""
-    models, place = (
-        shelf.models,
-        Placement.SHOPPER if one.page is None else Placement.PRODUCT,
-    )
+    models = companions.models
+    place = Placement.SHOPPER if one.page is None else Placement.PRODUCT
     visit = one.recent[-_PREFIX:]
     basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
     found = {
         Engine.BROWSE: models.sessions.next_items(
             visit, one.ts, _CANDIDATES, visitor_code(one.person)
         ),
-        Engine.BUY: models.copurchase.complete(basket, _CANDIDATES),
+        Engine.BUY: companions.bought_with(basket),
     }
     recipe = recipe_of(Source.MIX, settings)
-    weights, ranked = with_complements(models, recipe, place, basket, found)
+    weights, ranked = with_complements(companions, recipe, place, basket, found)
     lists = [each.items for each in ranked]
     proposals = dict(zip(weights, lists, strict=True))
     fused = fuse(lists, tuple(weights.values()))

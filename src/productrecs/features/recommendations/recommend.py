@@ -177,7 +177,7 @@ def _proposed(
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
     found = dict(zip(weights, proposals, strict=True))
-    return with_complements(shop.models, recipe, place, situation.anchors, found)
+    return with_complements(shop.companions, recipe, place, situation.anchors, found)
 
 
 def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
@@ -308,8 +308,7 @@ def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
 
 def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:
     """Return what goes with the call's items; of a shopper alone, also what they rebuy."""
-    anchors = basket_of(situation)
-    companions = shop.models.copurchase.complete(anchors, CANDIDATES)
+    companions = shop.companions.bought_with(basket_of(situation))
     regulars = situation.regulars
     if not len(regulars.items):
         return companions

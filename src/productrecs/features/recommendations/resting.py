@@ -37,7 +37,7 @@ def resting_categories(
     if not found:
         return frozenset()
     known = len(shelf.catalog)
-    found -= {shelf.narrowest_category(item) for item in anchors if item < known}
+    found -= {shelf.narrowest[item] for item in anchors if item < known}
     return frozenset(name for name in found if name and not shelf.goes_with_itself(name))
 
 
@@ -46,7 +46,7 @@ def awake(
 ) -> Iterator[tuple[int, int]]:
     """Give of (place, item) those whose category does not rest."""
     for place, item in places:
-        if shelf.narrowest_category(item) not in resting:
+        if shelf.narrowest[item] not in resting:
             yield place, item
 
 
@@ -57,7 +57,7 @@ def sinking_of(situation: Situation, shelf: Shelf) -> Callable[[int], float] | N
         return (lambda item: tired.get(item, 1.0)) if tired else None
 
     def factor(item: int) -> float:
-        rests = shelf.narrowest_category(item) in resting
+        rests = shelf.narrowest[item] in resting
         return tired.get(item, 1.0) * (RESTING if rests else 1.0)
 
     return factor
@@ -71,7 +71,7 @@ def filling_anchors(situation: Situation, shelf: Shelf) -> tuple[int, ...]:
     return tuple(
         item
         for item in anchors
-        if item >= known or shelf.narrowest_category(item) not in situation.resting
+        if item >= known or shelf.narrowest[item] not in situation.resting
     )
 
 
@@ -79,10 +79,10 @@ def _of(shelf: Shelf, history: History, now_ms: int) -> set[str]:
     """Return of what one history just bought, once in a while and looked at no more."""
     known, since_ms = len(shelf.catalog), now_ms - RESTS_MS
     lately = {item for item in history.bought_since(since_ms) if item < known}
-    found = {shelf.narrowest_category(item) for item in lately}
+    found = {shelf.narrowest[item] for item in lately}
     met: set[str] = set()
     for item in reversed(history.recent):
-        category = shelf.narrowest_category(item) if item < known else ""
+        category = shelf.narrowest[item] if item < known else ""
         if item in lately:
             met.add(category)
         elif category not in met:
@@ -97,7 +97,7 @@ def _bought_before(shelf: Shelf, history: History, since_ms: int) -> set[str]:
     for item, at in lines:
         if item >= known or at < since_ms - _OLDEST_MS:
             continue
-        category = shelf.narrowest_category(item)
+        category = shelf.narrowest[item]
         if at - last.setdefault(category, at) > HALF_A_DAY_MS:
             found.add(category)
         last[category] = at

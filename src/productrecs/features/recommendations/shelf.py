@@ -10,6 +10,7 @@ import numpy as np
 from productrecs.engines.category import best_of
 from productrecs.engines.contract import Floats, Ints
 from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.records.catalog.narrowest import Narrowest
 from productrecs.records.catalog.view import CatalogView, Mask
 from productrecs.records.merchandising.book import ListRules
 from productrecs.training.trained_models import TrainedModels
@@ -20,22 +21,6 @@ _NEWCOMERS: Final = 200
 _HEAD: Final = 4_096  # how far down an order a boost reaches
 _MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
 _SEVERAL: Final = 0.05  # of what is bought with them: if more is of their own category
-
-
-class Narrowest(dict[int, str]):
-    """The narrowest category of each item, looked up when it is first asked for."""
-
-    def __init__(self, catalog: CatalogView) -> None:
-        """Begin with nothing looked up."""
-        super().__init__()
-        self._catalog = catalog
-
-    def __missing__(self, item: int) -> str:
-        """Return the category of an item that has the fewest items; empty for none."""
-        members, names = self._catalog.members, self._catalog.categories[item]
-        name = min(names, key=lambda one: (len(members[one]), one), default="")
-        self[item] = name
-        return name
 
 
 @dataclass(slots=True, eq=False)
@@ -52,13 +37,13 @@ class Shelf:
     rules: ListRules | None
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
-    narrowest: "Narrowest" = field(init=False)
+    narrowest: Narrowest = field(init=False)
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
     _severally: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
-        self.narrowest = Narrowest(self.catalog)
+        self.narrowest = self.catalog.narrowest
         if self.rules is not None:
             self.visible = self.rules.shown(self.visible)
 
@@ -68,10 +53,6 @@ class Shelf:
         if best is None:
             best = self._best[name] = self._rank_category(name)
         return best
-
-    def narrowest_category(self, item: int) -> str:
-        """Return the category of an item that has the fewest items; empty for none."""
-        return self.narrowest[item]
 
     def goes_with_itself(self, category: str) -> bool:
         """Return whether its products are bought together with others of it."""
@@ -136,7 +117,7 @@ class Shelf:
         for item in self.best_of_category(category)[:_MEMBERS]:
             for other, baskets in self.models.copurchase.baskets_with(item):
                 met += baskets
-                if other < known and self.narrowest_category(other) == category:
+                if other < known and self.narrowest[other] == category:
                     own += baskets
         return own / met if met else 0.0
 

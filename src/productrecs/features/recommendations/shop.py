@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from productrecs.features.recommendations.complements import Companions
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.records.catalog.view import CatalogView, Mask
 from productrecs.records.merchandising.book import ListRules, RuleBook
@@ -35,6 +36,7 @@ class Shop:
     settings: StoreSettings
     rules: RulesView | None = None  # None obeys no rule
     _shelves: _Shelves | None = None
+    _companions: Companions | None = None
 
     def visible(self, now_ms: int) -> Mask:
         """Return, by item number, what may be shown now by the store's settings."""
@@ -44,6 +46,14 @@ class Shop:
     def book(self) -> RuleBook | None:
         """What the store's rules say now; None when it has no rule."""
         return None if self.rules is None else self.rules.book
+
+    @property
+    def companions(self) -> Companions:
+        """What goes with what, by the models that serve; the same until they change."""
+        kept = self._companions
+        if kept is None or kept.models is not self.models:
+            kept = self._companions = Companions(self.models)
+        return kept
 
     def shelf(self, now_ms: int, placement: str, source: str | None = None) -> Shelf:
         """Return what one kind of list may be made of now; the same until it changes."""

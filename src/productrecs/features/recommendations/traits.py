@@ -67,10 +67,9 @@ def traits_of(
     if about is None or about >= len(catalog):
         rows[:, 5:7] = 0.0
     else:
-        category, price = shelf.narrowest_category(about), float(catalog.prices[about])
+        category, price = shelf.narrowest[about], float(catalog.prices[about])
         rows[:, 5] = [
-            bool(category) and shelf.narrowest_category(item) == category
-            for item in numbers
+            bool(category) and shelf.narrowest[item] == category for item in numbers
         ]
         rows[:, 6] = _beside(catalog.prices[items], price)
     seen, untaken = scene.recent, scene.untaken

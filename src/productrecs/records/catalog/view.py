@@ -24,6 +24,7 @@ from productrecs.records.catalog.availability import (
     can_be_bought,
     effective,
 )
+from productrecs.records.catalog.narrowest import Narrowest
 from productrecs.records.catalog.variants import variant_key
 from productrecs.storage.dialects import HotReader
 
@@ -83,6 +84,7 @@ class CatalogView:
         self._refreshing = threading.Lock()
         self._category_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._newest: tuple[int, npt.NDArray[np.int64]] = (-1, np.zeros(0, np.int64))
+        self._narrowest = (-1, Narrowest(self.categories, self.members))
         self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
 
     def __len__(self) -> int:
@@ -93,6 +95,13 @@ class CatalogView:
     def seq(self) -> int:
         """The number of the last change that the view shows."""
         return self._seq
+
+    @property
+    def narrowest(self) -> Narrowest:
+        """Each item's narrowest category, true as of the present version."""
+        if self._narrowest[0] != self.version:
+            self._narrowest = (self.version, Narrowest(self.categories, self.members))
+        return self._narrowest[1]
 
     def refresh(self, reader: HotReader, catalog_seq: int) -> None:
         """Read what changed up to `catalog_seq` (at least), the first time everything."""
