@@ -31,8 +31,12 @@ _log = logging.getLogger(__name__)
 
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
-FEW: Final = 4
-GATHER_SECONDS: Final = 0.005
+FEW: Final = 8
+GATHER_SECONDS: Final = 0.006
+BUSY_SECONDS: Final = 0.1
+"""So long after a write others are to be expected, and fewer than `FEW` wait for them."""
+
+_LOOK_SECONDS: Final = 0.002
 
 
 @dataclass(slots=True)
@@ -133,6 +137,7 @@ class GroupCommit:
         self._wake = threading.Condition()
         self._sleeps = False
         self._closing = False
+        self._gathered_at = -BUSY_SECONDS
         self._flusher = _Flusher(database, self._broke) if database.flushes_apart else None
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
@@ -196,9 +201,15 @@ class GroupCommit:
             self._write(self._take())
 
     def _gather(self) -> None:
-        """Let some more come: a commit costs nearly the same for more."""
-        if len(self._waiting) < FEW and not self._closing:
-            time.sleep(GATHER_SECONDS)
+        """Let some more come where many do: a commit costs nearly the same for more."""
+        began = time.monotonic()
+        if began - self._gathered_at < BUSY_SECONDS:
+            until = began + GATHER_SECONDS
+            while len(self._waiting) < FEW and not self._closing:
+                if time.monotonic() >= until:
+                    break
+                time.sleep(_LOOK_SECONDS)
+        self._gathered_at = began
 
     def _sleep(self) -> bool:
         """Return once something waits; false when nothing does and nothing will."""
