@@ -28,6 +28,10 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 STALL_SECONDS = 30.0
@@ -126,9 +130,13 @@ class Load:
     def paced(
         self, connections: int, seconds: float, rate: float, *, impatient: bool = False
     ) -> float:
-        """Ask at drawn times, `rate` a second; return the seconds until the last reply."""
+        """Ask at drawn times, `rate` a second; return the seconds until the last reply.
+
+        Each connection is asked once before: none is new once the clock runs.
+        """
         rng = random.Random(1)
         idle = deque(self.connect(connections))
+        self._greet(idle)
         due: deque[tuple[float, str, bytes]] = deque()
         began = time.perf_counter()
         leaves, last = began, began
@@ -153,6 +161,15 @@ class Load:
             if answered < sent and time.perf_counter() - last > STALL_SECONDS:
                 raise LoadError(f"{sent - answered} requests unanswered")
         return last - began
+
+    def _greet(self, connections: Collection[Connection]) -> None:
+        """Ask the first request on each connection in turn; nothing of it is counted."""
+        counted, self.tally = self.tally, Tally()
+        for connection in connections:
+            self._send(connection, time.perf_counter(), *self._requests[0])
+            if not self._answered(STALL_SECONDS):
+                raise LoadError("a first request was not answered")
+        self.tally = counted
 
     def _ask(self, connection: Connection, began: float) -> None:
         self._send(connection, began, *self._draw())
