@@ -56,6 +56,7 @@ class Tally:
     """What came back."""
 
     latencies: dict[str, list[float]] = field(default_factory=dict)
+    given: dict[str, list[float]] = field(default_factory=dict)  # those with a 200
     statuses: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)  # by class: no 200
     body_bytes: int = 0
@@ -67,7 +68,9 @@ class Tally:
         self.latencies.setdefault(letter, []).append(latency)
         status = reply[9:12].decode("ascii", "replace")
         self.statuses[status] += 1
-        if status != "200":
+        if status == "200":
+            self.given.setdefault(letter, []).append(latency)
+        else:
             self.refused[letter] += 1
         self.body_bytes += len(reply)
         if reply.endswith(b":[]}"):
@@ -234,6 +237,7 @@ def summary(tally: Tally, seconds: float, cpu: float) -> dict[str, object]:
             "p99_ms": 1000 * quantile(ordered, 0.99),
             "p999_ms": 1000 * quantile(ordered, 0.999),
             "max_ms": 1000 * ordered[-1],
+            "given_p99_ms": 1000 * quantile(sorted(tally.given.get(letter, [0.0])), 0.99),
             "refused": tally.refused[letter],
         }
     total = sum(tally.statuses.values())

@@ -30,15 +30,15 @@ BROKEN: Final = Path(__file__).parent / "broken"
 CLIENT: Final = ROOT / "benchmarks" / "speed" / "load_client.py"
 ITEMS: Final = 30
 HOUR: Final = 3_600.0
+LISTS: Final = 4  # to an event
 
 
 @dataclass(frozen=True)
 class Asking:
-    """One store, and a file of what its shoppers ask: four lists to an event."""
+    """One store, and what its shoppers ask: four lists to an event, or so many more."""
 
     service: Service
     merchant: Merchant
-    file: Path
 
     @classmethod
     def prepare(cls, service: Service) -> Asking:
@@ -47,22 +47,25 @@ class Asking:
         merchant.push(*({"id": f"i{n}", "price": n} for n in range(ITEMS)))
         for n in range(40):
             merchant.order(f"o{n}", f"i{n % ITEMS}", f"i{(n * 7) % ITEMS}")
-        file = service.folder / f"requests-{merchant.account.store_id}"
-        file.write_bytes(b"\0".join(_requests(merchant)))
-        return cls(service, merchant, file)
+        return cls(service, merchant)
 
-    def load(self, connections: int, seconds: float, rate: float | None) -> dict[str, Any]:
+    def load(
+        self, connections: int, seconds: float, rate: float | None, times: int = 1
+    ) -> dict[str, Any]:
         """Return what a client was told; without a rate it asks as it is answered."""
-        with self.loading(connections, seconds, rate) as client:
+        with self.loading(connections, seconds, rate, times) as client:
             return told_by(client)
 
     @contextlib.contextmanager
     def loading(
-        self, connections: int, seconds: float, rate: float | None
+        self, connections: int, seconds: float, rate: float | None, times: int = 1
     ) -> Iterator[subprocess.Popen[str]]:
-        """Give the client, at work."""
+        """Give the client, at work; it asks for `times` as many lists to an event."""
+        file = self.service.folder / f"requests-{self.merchant.account.store_id}-{times}"
+        if not file.exists():
+            file.write_bytes(b"\0".join(_requests(self.merchant, LISTS * times)))
         words = [sys.executable, str(CLIENT), "--port", str(self.service.port)]
-        words += ["--requests", str(self.file), "--connections", str(connections)]
+        words += ["--requests", str(file), "--connections", str(connections)]
         words += ["--seconds", str(seconds)]
         words += ["--rate", str(rate), "--impatient"] if rate else []
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -82,10 +85,11 @@ def told_by(client: subprocess.Popen[str]) -> dict[str, Any]:
     return told
 
 
-def _requests(merchant: Merchant) -> Iterator[bytes]:
+def _requests(merchant: Merchant, lists: int) -> Iterator[bytes]:
     key = merchant.account.publishable
-    for n in range(200):
-        if n % 5:
+    for number in range(40 * (lists + 1)):
+        n = number % 200
+        if number % (lists + 1):
             target = f"/v1/recommendations?item_id=i{n % ITEMS}&user_id=u{n}&key={key}"
             yield b"rGET " + target.encode() + b" HTTP/1.1\r\nHost: here\r\n\r\n"
             continue
@@ -105,11 +109,13 @@ def good(told: dict[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class Promise:
-    """What must hold at twice the peak: shares of the peak and of events, milliseconds.
+    """What must hold where lists are asked for so many times as at the peak.
 
-    Other tests run beside the short one: of some attempts one has to keep it.
+    `goodput` is the share of the peak's lists that must be given; events come as at the
+    peak. Other tests run beside the short one: of some attempts one has to keep it.
     """
 
+    times: int
     seconds: float
     connections: int
     goodput: float
@@ -118,7 +124,7 @@ class Promise:
 
     def broken(self, peak: dict[str, Any], told: dict[str, Any]) -> list[str]:
         """Return in what it was not kept."""
-        slowest = max(one["p99_ms"] for one in told["classes"].values())
+        slowest = max(one["given_p99_ms"] for one in told["classes"].values())
         kept = {
             "goodput": good(told) >= self.goodput * good(peak) > 0,
             "p99": slowest <= self.p99_ms,
@@ -126,8 +132,9 @@ class Promise:
         return [what for what, is_kept in kept.items() if not is_kept]
 
 
-SHORT: Final = Promise(1.5, connections=100, goodput=0.7, p99_ms=2_000, attempts=4)
-LONG: Final = Promise(300.0, connections=1_000, goodput=0.9, p99_ms=500)
+SHORT: Final = Promise(2, 1.5, connections=100, goodput=0.7, p99_ms=2_000, attempts=4)
+LONG: Final = Promise(2, 300.0, connections=1_000, goodput=0.9, p99_ms=500)
+LONGER: Final = Promise(4, 300.0, connections=1_000, goodput=0.8, p99_ms=500)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +147,11 @@ def check_overload(asking: Asking, promise: Promise) -> None:
     attempts: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = []
     while len(attempts) < promise.attempts and (not attempts or attempts[-1][0]):
         peak = asking.load(16, min(promise.seconds, 10) / 2, None)
-        told = asking.load(promise.connections, promise.seconds, 2 * sum(_rates(peak)))
+        lists, told_us = (peak["classes"][of]["per_second"] for of in "re")
+        rate = promise.times * lists + told_us
+        told = asking.load(
+            promise.connections, promise.seconds, rate, times=promise.times
+        )
         assert set(told["statuses"]) <= {"200", "503"}, told
         assert told["classes"]["e"]["refused"] == 0, told
         attempts.append((promise.broken(peak, told), peak, told))
@@ -149,19 +160,17 @@ def check_overload(asking: Asking, promise: Promise) -> None:
     print(f"{attempts[-1]}; {recovered:.1f} s after")  # noqa: T201 - the figures
 
 
-def _rates(told: dict[str, Any]) -> list[float]:
-    return [float(one["per_second"]) for one in told["classes"].values()]
-
-
 def _answers_at_once(asking: Asking) -> bool:
     began = time.monotonic()
     return asking.merchant.trending().status == 200 and time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize(
-    "promise", [SHORT, pytest.param(LONG, marks=pytest.mark.trust)], ids=["short", "long"]
+    "promise",
+    [SHORT, *(pytest.param(one, marks=pytest.mark.trust) for one in (LONG, LONGER))],
+    ids=["short", "long", "longer"],
 )
-def test_at_twice_the_peak_events_are_taken_and_most_lists_given(
+def test_beyond_the_peak_events_are_taken_and_as_many_lists_given(
     asking: Asking, promise: Promise
 ) -> None:
     check_overload(asking, promise)

@@ -5,9 +5,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from productrecs.entrypoints.http.connections import AtOnce
 from productrecs.entrypoints.http.pressure import (
     BEHIND_SECONDS,
     FEW,
+    GIVE_SECONDS,
     LATE_SECONDS,
     LOOK_SECONDS,
     Pressure,
@@ -15,7 +17,7 @@ from productrecs.entrypoints.http.pressure import (
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
-from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Reply, Service
 
 
 def late(pressure: Pressure, seconds: float, until: float, now: float = 0.0) -> None:
@@ -45,24 +47,65 @@ def test_one_quick_turn_is_enough_to_be_on_time_again() -> None:
     assert not pressure.is_behind
 
 
+class Turns:
+    """A process behind with its work, whose clock a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pressure = Pressure(lambda: self.now)
+        late(self.pressure, 1.0, 3.0)
+        self.begin()
+
+    def begin(self, late: float = LATE_SECONDS) -> None:
+        """Begin a turn."""
+        self.now += 10.0
+        self.pressure.note(self.now, late)
+
+    def grow_old(self) -> None:
+        """Let the turn last for as long as it gives lists to everybody."""
+        self.now += GIVE_SECONDS * 1.01
+
+
+def test_a_turn_gives_lists_for_as_long_as_the_next_may_wait_for_it() -> None:
+    turns = Turns()
+
+    assert not any(turns.pressure.lets_go("only") for _ in range(10 * FEW))
+    turns.grow_old()
+    assert turns.pressure.lets_go("only")
+
+
+def test_who_refuses_in_quick_turns_stays_behind_until_one_has_refused_nothing() -> None:
+    turns = Turns()
+    turns.grow_old()
+    assert any([turns.pressure.lets_go("only") for _ in range(FEW + 1)])
+
+    turns.begin(late=0.0)  # quick, because it refused
+    assert turns.pressure.is_behind
+
+    turns.begin(late=0.0)
+    assert not turns.pressure.is_behind
+
+
 def test_a_store_that_asks_for_much_is_refused_and_the_others_are_not() -> None:
-    pressure, refused = Pressure(), Counter[str]()
+    turns, refused = Turns(), Counter[str]()
+    turns.grow_old()
 
     for _ in range(50):
         for store in ["large"] * 20 + ["small", "other"]:
-            refused[store] += pressure.lets_go(store)
+            refused[store] += turns.pressure.lets_go(store)
 
     assert refused["large"] > 900
     assert refused["small"] + refused["other"] <= 2
 
 
 def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
-    pressure = Pressure()
+    turns = Turns()
 
-    for now in (1.0, 2.0):
-        assert not any(pressure.lets_go("only") for _ in range(FEW))
-        assert all(pressure.lets_go("only") for _ in range(10))
-        pressure.note(now, LATE_SECONDS)  # the next turn
+    for _ in range(2):
+        turns.grow_old()
+        assert not any(turns.pressure.lets_go("only") for _ in range(FEW))
+        assert all(turns.pressure.lets_go("only") for _ in range(10))
+        turns.begin()
 
 
 def test_the_loop_itself_says_how_late_it_is() -> None:
@@ -79,6 +122,22 @@ def test_the_loop_itself_says_how_late_it_is() -> None:
     assert asyncio.run(behind_after(BEHIND_SECONDS / 2))
 
 
+def at_once(answer: AtOnce, target: str, accept: str) -> Reply:
+    """Return what the short way says."""
+    headers = [(b"host", b"127.0.0.1"), (b"accept", accept.encode())]
+    head, _, body = (answer(target.encode(), headers, "") or b"").partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    named = [line.partition(": ")[::2] for line in lines]
+    return Reply(int(status.split()[1]), named, body)
+
+
+def told(reply: Reply) -> tuple[object, ...]:
+    """Return all of a refusal that does not change from call to call."""
+    passing = {"x-request-id", "retry-after"}
+    lines = [(name, "" if name in passing else value) for name, value in reply.headers]
+    return reply.status, lines, {**reply.json, "request_id": ""}
+
+
 def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Path) -> None:
     account = Service(data_folder).prepare().register().account
     gate = of_our_own(build_services(Settings(data=data_folder)))
@@ -86,10 +145,19 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
         shop = Merchant(account, inside)
         gate.pressure.note = lambda *_: None  # type: ignore[method-assign]  # it stays so
         gate.pressure.is_behind = True
+        time.sleep(GIVE_SECONDS)  # the turn grows old, and is the last
         assert shop.trending().status == 200  # one of the few of each turn
         for _ in range(FEW):
             gate.pressure.lets_go(account.store_id)
 
+        target = shop.target("/v1/recommendations", item_id="a")
+        short = {
+            accept: at_once(gate.express.answer, target, accept)
+            for accept in ("*/*", "application/problem+json")
+        }
+        by_the_gate = {
+            accept: inside.ask("GET", target, None, {"accept": accept}) for accept in short
+        }
         refused = [shop.recommend(item_id="a"), shop.trending(), shop.search("tent")]
         kept = [
             shop.push({"id": "a"}),
@@ -99,7 +167,10 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
         gate.pressure.is_behind = False
         after = shop.recommend(item_id="a")
 
-    for reply in refused:
+    assert [told(reply) for reply in short.values()] == [
+        told(reply) for reply in by_the_gate.values()
+    ]
+    for reply in [*refused, *short.values()]:
         assert (reply.status, reply.json["code"]) == (503, "overloaded")
         assert (reply.header("retry-after") or "").isdigit()
         assert reply.header("access-control-allow-origin") == "*"

@@ -4,8 +4,12 @@ For every request uvicorn makes a scope, a cycle and a task, and the gate a visi
 list that lies ready they cost more than all else. Here a well-formed call for a list goes
 from its address to its reply at once. Whatever is out of the ordinary, or must be waited
 for, is left to the gate, which gives the reference behaviour; both call the same functions.
+
+Where more comes in than can be done, a call is refused here too, in a fraction of the time
+that its list would take: else refusing would leave no time for those that are answered.
 """
 
+import random
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -20,14 +24,26 @@ from productrecs.entrypoints.http.authentication import (
     keys_of,
 )
 from productrecs.entrypoints.http.context import Context
+from productrecs.entrypoints.http.errors import (
+    OVERLOADED,
+    Asked,
+    Form,
+    refusal,
+    retry_after,
+)
 from productrecs.entrypoints.http.origins import REFUSED, cors_headers
-from productrecs.entrypoints.http.paths import plain_query
-from productrecs.entrypoints.http.pressure import Pressure
+from productrecs.entrypoints.http.paths import base_by, plain_query
+from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.rates import address_of_client
 from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Traffic
-from productrecs.entrypoints.http.visit import Header, valid_request_id, whole_reply
+from productrecs.entrypoints.http.visit import (
+    Header,
+    valid_request_id,
+    whole_refusal,
+    whole_reply,
+)
 from productrecs.entrypoints.http.widget.recommendations import (
     answer_at_once,
     plain_request,
@@ -46,6 +62,7 @@ _UNUSUAL: Final = frozenset(
     (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
 )
 """Headers by which more may belong to a request than its head."""
+_ANY_ID: Final = "of-the-request"
 _REMEMBERED: Final = 8_192
 """How many query strings are read once for all: shops ask the same again and again."""
 
@@ -60,6 +77,7 @@ class Express:
         self._pressure = pressure
         self._traffic = traffic
         self._new_request_id = new_request_id
+        self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._find: _Find = _found
         self._context: Context | None = None
 
@@ -79,16 +97,18 @@ class Express:
         context = self._context
         raw_path, _, query_string = target.partition(b"?")
         path = _PATHS.get(raw_path)
-        if context is None or path is None or self._pressure.is_behind:
+        if context is None or path is None:
             return None
         named = dict(headers)
         if not _UNUSUAL.isdisjoint(named) or b"#" in target:
             return None
         try:
-            came = self._let_in(context, query_string, named)
+            came = self._let_in(context, query_string, named, address)
             if came is None:
                 return None
-            found = self._find(context, came, path, query_string, address, headers)
+            if self._pressure.is_behind and self._pressure.lets_go(came.store_id):
+                return self._refusal(context, came, path, began)
+            found = self._find(context, came, path, query_string, headers)
         except Exception:
             return None  # the gate meets it again, and says what it is
         if found is None:
@@ -99,9 +119,23 @@ class Express:
         self._traffic.answered(ROUTES[path], "GET", 200, began)
         return whole_reply(found.body, request_id, own)
 
+    def _refusal(self, context: Context, came: "_Came", path: str, began: float) -> bytes:
+        pace = came.take_pace(context)
+        request_id = valid_request_id(came.headers) or self._new_request_id()
+        base = base_by(came.headers, context.services.settings)
+        accept = came.headers.get(b"accept", b"")
+        start, end, content_type = _words(base, path, accept)
+        form = Form(start + request_id + end, content_type)
+        own = (*came.cors, *pace, (b"retry-after", retry_after(self._rng)))
+        self._traffic.answered(ROUTES[path], "GET", OVERLOADED.status, began)
+        return whole_refusal(OVERLOADED, form, request_id, own)
+
     @staticmethod
     def _let_in(
-        context: Context, query_string: bytes, headers: Mapping[bytes, bytes]
+        context: Context,
+        query_string: bytes,
+        headers: Mapping[bytes, bytes],
+        address: str,
     ) -> "_Came | None":
         query = _read(query_string)
         if query is None:
@@ -119,7 +153,7 @@ class Express:
         cors = cors_headers(store, headers.get(b"origin"))
         if cors is REFUSED and b"origin" in headers:
             return None  # the gate notes which pages ask
-        return _Came(caller, query, cors, meter, opened)
+        return _Came(caller, query, headers, address, cors, meter, opened)
 
 
 class _Came(NamedTuple):
@@ -127,9 +161,37 @@ class _Came(NamedTuple):
 
     caller: Caller
     query: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    address: str
     cors: Sequence[Header]
     meter: Meter
     opened: OpenShop
+
+    @property
+    def store_id(self) -> str:
+        """The store that is asked."""
+        return self.caller.store.store_id
+
+    def take_pace(self, context: Context) -> Sequence[Header]:
+        """Count the call where the installation limits its pace; return what to tell.
+
+        Raises:
+            TooManyRequestsError: when the caller has to wait first; the gate tells them.
+        """
+        if context.rates is None:
+            return ()
+        client = address_of_client(self.address, self.headers)
+        return context.rates.take_both(client, self.caller.pace_key)
+
+
+@lru_cache(_REMEMBERED)
+def _words(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a refusal before and after its request id, and its content type."""
+    body, content_type = refusal(
+        OVERLOADED, str(TooMuchAtOnceError()), Asked(_ANY_ID, base, path, accept)
+    )
+    start, _, end = body.rpartition(_ANY_ID.encode())
+    return start, end, content_type
 
 
 @lru_cache(_REMEMBERED)
@@ -143,7 +205,7 @@ def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | Non
     return None if query is None else plain_request(query, default_num)
 
 
-_Find = Callable[[Context, _Came, str, bytes, str, Sequence[Header]], SearchReply | None]
+_Find = Callable[[Context, _Came, str, bytes, Sequence[Header]], SearchReply | None]
 
 
 def _found(
@@ -151,11 +213,10 @@ def _found(
     came: _Came,
     path: str,
     query_string: bytes,
-    address: str,
     headers: Sequence[Header],
 ) -> SearchReply | None:
     if path == _SEARCH:
-        return _searched(context, came, who_asks(address, headers))
+        return _searched(context, came, who_asks(came.address, headers))
     return _recommended(context, came, query_string)
 
 
@@ -164,20 +225,13 @@ def _found_in_pace(
     came: _Came,
     path: str,
     query_string: bytes,
-    address: str,
     headers: Sequence[Header],
 ) -> SearchReply | None:
-    """Return what is found, and count the call where the installation limits its pace.
-
-    Raises:
-        TooManyRequestsError: when the caller has to wait first; the gate tells them.
-    """
-    found = _found(context, came, path, query_string, address, headers)
-    if found is None or context.rates is None:
-        return found
-    client = address_of_client(address, dict(headers))
-    pace = context.rates.take_both(client, came.caller.pace_key)
-    return SearchReply(found.body, (*pace, *found.headers))
+    """Return what is found, and count the call: the installation limits its pace."""
+    found = _found(context, came, path, query_string, headers)
+    if found is None:
+        return None
+    return SearchReply(found.body, (*came.take_pace(context), *found.headers))
 
 
 def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchReply | None:

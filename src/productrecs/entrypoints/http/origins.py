@@ -11,7 +11,7 @@ _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
         b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, "
-        b"X-Search-Relaxed, X-Search-Redirect"
+        b"X-Search-Relaxed, X-Search-Redirect, Retry-After, RateLimit, RateLimit-Policy"
     ),
 )
 _VARY: Final = (b"vary", b"Origin")

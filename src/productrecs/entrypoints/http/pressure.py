@@ -1,25 +1,30 @@
 """Is this process behind with its work, and whose lists does it let go then?
 
 The event loop answers in turns; a turn that takes long is what every request of the next
-one waits for. When no turn has been quick for a second, more comes in than can be
-done, and waiting longer would only make all of it late. Then lists are refused (503), of
-those stores first that ask for more than the others; what stores tell us (events, orders,
-items) never is. One quick turn, and everybody is answered again.
+one waits for. When no turn has been quick for half a second, more comes in than can be
+done, and waiting longer would only make all of it late. Then a turn gives lists for as long
+as its successor may wait for it, and refuses the others (503), of those stores first that
+ask for more than the average; what stores tell us (events, orders, items) never is. A turn
+that had to refuse nothing, and everybody is answered again.
 
 A turn may be late for want of a processor, too, which somebody else has. So the first few
 lists of a turn are always given: they are not what makes it late.
 """
 
 import asyncio
+import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 
 LOOK_SECONDS: Final = 0.05
-LATE_SECONDS: Final = 0.25
+LATE_SECONDS: Final = 0.2
 """A look that comes so much too late is late."""
-BEHIND_SECONDS: Final = 1.0
+BEHIND_SECONDS: Final = 0.5
+GIVE_SECONDS: Final = 0.15
+"""For so long a turn gives lists to whoever asks; refusing the rest takes far less."""
 FEW: Final = 32
 """So many lists of a turn are given, however late it is: some milliseconds of work."""
 
@@ -35,25 +40,32 @@ class TooMuchAtOnceError(ProductRecsError):
 class Pressure:
     """How late one process is; `is_behind` is all that a request looks at."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Begin on time."""
         self.is_behind = False
+        self._seconds = seconds
+        self._began = seconds()  # the turn
         self._late_since: float | None = None
-        self._asked: Counter[str] = Counter()  # since the last look, while behind
+        self._has_refused = False  # in this turn
+        self._asked: Counter[str] = Counter()  # in this turn, while behind
+        self._asked_by_all = 0
 
     async def watch(self) -> None:
         """Look at the running loop's lateness for ever."""
-        loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + LOOK_SECONDS
+            due = self._seconds() + LOOK_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
-            now = loop.time()
+            now = self._seconds()
             self.note(now, now - due)
 
     def note(self, now: float, late: float) -> None:
-        """Note that a look at `now` came `late` seconds after it was due."""
+        """Note that a look at `now`, which begins a turn, came `late` seconds late."""
+        was_enough = late < LATE_SECONDS and not self._has_refused
+        self._began = now
+        self._has_refused = False
         self._asked.clear()
-        if late < LATE_SECONDS:
+        self._asked_by_all = 0
+        if was_enough:
             self._late_since = None
             self.is_behind = False
             return
@@ -67,5 +79,11 @@ class Pressure:
         A store that asks for less than the average of all is answered.
         """
         self._asked[store_id] += 1
-        asked = self._asked.total()
-        return asked > FEW and self._asked[store_id] * len(self._asked) >= asked
+        self._asked_by_all += 1
+        if self._seconds() - self._began < GIVE_SECONDS:
+            return False
+        asked = self._asked_by_all
+        if asked <= FEW or self._asked[store_id] * len(self._asked) < asked:
+            return False
+        self._has_refused = True
+        return True

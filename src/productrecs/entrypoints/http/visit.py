@@ -17,8 +17,8 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from productrecs.entrypoints.http.connections import answer_whole
-from productrecs.entrypoints.http.errors import JSON, Answer, Asked, refusal
+from productrecs.entrypoints.http.connections import STATUS_LINE, answer_whole
+from productrecs.entrypoints.http.errors import JSON, Answer, Asked, Form, refusal
 from productrecs.entrypoints.http.kept import kept
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.http.paths import address_of, plain_query
@@ -49,10 +49,12 @@ def _lines(headers: Iterable[Header]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-    b"x-request-id: %b\r\n" + _lines((VERSION, _NO_STORE)) + b"%b\r\n"
+_ABOUT: Final = (
+    b"content-length: %d\r\nx-request-id: %b\r\n"
+    + _lines((VERSION, _NO_STORE))
+    + b"%b\r\n"
 )
+_HEAD: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _ABOUT
 _OPEN_LINES: Final = _lines(OPEN)
 
 
@@ -60,6 +62,15 @@ def whole_reply(body: bytes, request_id: bytes, own: Iterable[Header]) -> bytes:
     """Return a success with a JSON body as it goes over the wire; `own` are its headers."""
     lines = _OPEN_LINES if own is OPEN else _lines(own)
     return _HEAD % (len(body), request_id, lines) + body
+
+
+def whole_refusal(
+    why: Answer, form: Form, request_id: bytes, own: Iterable[Header]
+) -> bytes:
+    """Return a refusal as it goes over the wire; `own` are its headers."""
+    kind = STATUS_LINE[why.status] + b"content-type: " + form.content_type + b"\r\n"
+    about = _ABOUT % (len(form.body), request_id, _lines(own))
+    return kind + about + form.body
 
 
 def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
