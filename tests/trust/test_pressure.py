@@ -149,9 +149,7 @@ def check_overload(asking: Asking, promise: Promise) -> None:
         peak = asking.load(16, min(promise.seconds, 10) / 2, None)
         lists, told_us = (peak["classes"][of]["per_second"] for of in "re")
         rate = promise.times * lists + told_us
-        told = asking.load(
-            promise.connections, promise.seconds, rate, times=promise.times
-        )
+        told = asking.load(promise.connections, promise.seconds, rate, times=promise.times)
         assert set(told["statuses"]) <= {"200", "503"}, told
         assert told["classes"]["e"]["refused"] == 0, told
         attempts.append((promise.broken(peak, told), peak, told))

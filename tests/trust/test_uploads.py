@@ -89,7 +89,7 @@ def check_kills_after_the_answer(service: Service, kills: int) -> None:
             for store in stores
             for line in standing(database, StoreId(store.account.store_id))
         ]
-    assert sorted(bought) == sorted(f"A-{n}" for n in range(kills))
+    assert sorted(map(str, bought)) == sorted(f"A-{n}" for n in range(kills))
     assert files(service) == []
 
 

@@ -11,6 +11,8 @@ import pytest
 from uvicorn.config import Config
 
 from productrecs.entrypoints.http.connections import Connection, Draining, State
+from productrecs.entrypoints.http.line import Line as Waiting
+from productrecs.entrypoints.http.pressure import Pressure
 
 SHORT = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nshort"
 
@@ -44,9 +46,9 @@ class Line:
         self.transport.write.side_effect = self._write
         config = Config(application, log_config=None, access_log=False, lifespan="off")
         config.load()
-        state = State(self.draining)
-        state.at_once = self._answer
-        self.connection = Connection(config, state, {}, asyncio.get_running_loop())
+        self.state = State(self.draining)
+        self.state.at_once = self._answer
+        self.connection = Connection(config, self.state, {}, asyncio.get_running_loop())
         self.connection.connection_made(self.transport)
 
     def _answer(self, target: bytes, _headers: object, _address: str) -> bytes | None:
@@ -135,6 +137,42 @@ def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None
 
     assert asked == [b"/short"]
     assert is_closed
+
+
+def long_turn(line: Line) -> None:
+    """Let calls for lists wait for the next turn."""
+    pressure = Pressure()
+    pressure.turn_is_old_at = 0.0
+    line.state.line = Waiting(pressure)
+
+
+def test_calls_that_wait_in_line_are_answered_in_their_order() -> None:
+    async def waited() -> tuple[int, list[bytes]]:
+        line = Line()
+        long_turn(line)
+        line.connection.data_received(get("/v1/a"))
+        line.connection.data_received(get("/short")[:9])
+        waiting = line.connection.waits
+        return waiting, await line.send(get("/short")[9:])
+
+    assert asyncio.run(waited()) == (2, [b"/v1/a", b"/short"])
+
+
+def test_a_stop_closes_no_connection_whose_call_waits_and_nobody_reads_for_the_gone() -> (
+    None
+):
+    async def stopped() -> tuple[bool, list[bytes], list[bytes]]:
+        line = Line()
+        long_turn(line)
+        line.connection.data_received(get("/v1/a"))
+        line.connection.shutdown()
+        was_closed = line.transport.close.called
+        bodies = await line.send(b"")
+        line.connection.data_received(get("/v1/b"))
+        line.transport.is_closing.return_value = True
+        return was_closed, bodies, await line.send(b"")
+
+    assert asyncio.run(stopped()) == (False, [b"/v1/a"], [b"/v1/a"])
 
 
 def test_who_does_not_read_is_not_written_to() -> None:

@@ -77,7 +77,7 @@ def test_a_turn_gives_lists_for_as_long_as_the_next_may_wait_for_it() -> None:
 def test_who_refuses_in_quick_turns_stays_behind_until_one_has_refused_nothing() -> None:
     turns = Turns()
     turns.grow_old()
-    assert any([turns.pressure.lets_go("only") for _ in range(FEW + 1)])
+    assert sum(turns.pressure.lets_go("only") for _ in range(FEW + 1)) == 1
 
     turns.begin(late=0.0)  # quick, because it refused
     assert turns.pressure.is_behind

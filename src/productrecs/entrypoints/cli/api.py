@@ -93,6 +93,7 @@ def _serve(
             services, state.draining, place, state.admission, office
         )
         state.at_once = service.express.answer
+        state.line = service.line
         return _with_storefront(service, services, storefront) if storefront else service
 
     with opened(settings.data) as services:

@@ -9,7 +9,7 @@ idle ones too, for which uvicorn would set a timer after each reply.
 import asyncio
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from weakref import ref
 
 from uvicorn.config import Config
@@ -30,6 +30,9 @@ from productrecs.entrypoints.http.errors import (
     Asked,
     refusal,
 )
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.line import Line
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 WHOLE: Final = "productrecs.whole"
@@ -87,7 +90,7 @@ class State(ServerState):
     """What the connections of one process share.
 
     `at_once` may return the whole reply to a GET of a target with headers, from an address;
-    None leaves the request to the application.
+    None leaves the request to the application. Calls may have to wait in the `line`.
     """
 
     def __init__(self, draining: Draining, limits: Limits | None = None) -> None:
@@ -96,6 +99,7 @@ class State(ServerState):
         self.draining = draining
         self.admission = Admission(limits)
         self.at_once: AtOnce = _never
+        self.line: "Line | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,7 @@ class Connection(HttpToolsProtocol):
         self._state = server_state
         self._draining = server_state.draining
         self._admission = server_state.admission
+        self.waits = 0
         self._requests = 0
         self._may_answer_at_once = False
         self._is_in_head = False
@@ -172,7 +177,29 @@ class Connection(HttpToolsProtocol):
     def _address(self) -> str:
         return self.client[0] if self.client else ""
 
+    @property
+    def is_between_requests(self) -> bool:
+        """Whether what comes next is the beginning of a request."""
+        return not self._is_in_head and not self.is_answering
+
     def data_received(self, data: bytes) -> None:
+        """Parse what came, unless it has to wait."""
+        line = self._state.line
+        if line is None or not line.takes(self, data):
+            self.take(data)
+
+    def take_waiting(self, data: bytes) -> None:
+        """Parse what stood in line, unless the client is gone."""
+        self.waits -= 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self.take(data)
+
+    def come_no_further(self) -> None:
+        """Read no more until what stands in line is read."""
+        self.flow.pause_reading()
+
+    def take(self, data: bytes) -> None:
         """Parse what came; a head without end is refused."""
         went_on = self._is_in_head or self.is_fresh
         self._may_answer_at_once = True
@@ -262,7 +289,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close at once when idle, else with the answer to the request that is coming."""
-        if self._head_bytes == 0:
+        if self._head_bytes == 0 and not self.waits:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:

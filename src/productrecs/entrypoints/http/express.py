@@ -97,16 +97,14 @@ class Express:
         context = self._context
         raw_path, _, query_string = target.partition(b"?")
         path = _PATHS.get(raw_path)
-        if context is None or path is None:
+        if context is None or path is None or b"#" in target:
             return None
         named = dict(headers)
-        if not _UNUSUAL.isdisjoint(named) or b"#" in target:
-            return None
         try:
             came = self._let_in(context, query_string, named, address)
             if came is None:
                 return None
-            if self._pressure.is_behind and self._pressure.lets_go(came.store_id):
+            if self._pressure.is_pressed and self._pressure.lets_go(came.store_id):
                 return self._refusal(context, came, path, began)
             found = self._find(context, came, path, query_string, headers)
         except Exception:
@@ -138,7 +136,7 @@ class Express:
         address: str,
     ) -> "_Came | None":
         query = _read(query_string)
-        if query is None:
+        if query is None or not _UNUSUAL.isdisjoint(headers):
             return None
         named = query.get("key")
         keys = Keys(named, None, None) if named else keys_of(query_string, query, headers)

@@ -41,6 +41,7 @@ from productrecs.entrypoints.http.errors import (
 )
 from productrecs.entrypoints.http.express import Express
 from productrecs.entrypoints.http.fitness import Fitness
+from productrecs.entrypoints.http.line import Line
 from productrecs.entrypoints.http.metering import billing_headers
 from productrecs.entrypoints.http.origins import PREFLIGHT, REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by
@@ -94,6 +95,7 @@ class Gate:
         self._prefix = secrets.token_hex(6).encode()
         self._count = itertools.count()
         self.pressure = Pressure()
+        self.line = Line(self.pressure)
         self.express = Express(self.pressure, traffic, self.new_request_id)
 
     def open(self, context: Context) -> None:

@@ -12,6 +12,7 @@ lists of a turn are always given: they are not what makes it late.
 """
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 
 LOOK_SECONDS: Final = 0.05
+OLD_SECONDS: Final = 0.03
+"""A turn that a look has waited for so long is old: calls for lists stand in line."""
 LATE_SECONDS: Final = 0.2
 """A look that comes so much too late is late."""
 BEHIND_SECONDS: Final = 0.5
@@ -38,11 +41,13 @@ class TooMuchAtOnceError(ProductRecsError):
 
 
 class Pressure:
-    """How late one process is; `is_behind` is all that a request looks at."""
+    """How late one process is; `is_pressed` is all that a request looks at."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Begin on time."""
         self.is_behind = False
+        self.is_full = False  # the line, before the call that is read just now
+        self.turn_is_old_at = math.inf
         self._seconds = seconds
         self._began = seconds()  # the turn
         self._late_since: float | None = None
@@ -54,6 +59,7 @@ class Pressure:
         """Look at the running loop's lateness for ever."""
         while True:
             due = self._seconds() + LOOK_SECONDS
+            self.turn_is_old_at = due + OLD_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
             now = self._seconds()
             self.note(now, now - due)
@@ -73,17 +79,24 @@ class Pressure:
             self._late_since = now
         self.is_behind = now - self._late_since >= BEHIND_SECONDS
 
+    @property
+    def is_pressed(self) -> bool:
+        """Whether a call for a list may have to be let go."""
+        return self.is_full or self.is_behind
+
     def lets_go(self, store_id: str) -> bool:
-        """Return whether this call for a list of a store is refused; ask while behind.
+        """Return whether this call for a list of a store is refused; ask while pressed.
 
         A store that asks for less than the average of all is answered.
         """
         self._asked[store_id] += 1
         self._asked_by_all += 1
-        if self._seconds() - self._began < GIVE_SECONDS:
-            return False
         asked = self._asked_by_all
-        if asked <= FEW or self._asked[store_id] * len(self._asked) < asked:
+        is_modest = self._asked[store_id] * len(self._asked) < asked
+        if self.is_full:
+            return not is_modest
+        is_young = self._seconds() - self._began < GIVE_SECONDS
+        if is_young or asked <= FEW or is_modest:
             return False
         self._has_refused = True
         return True

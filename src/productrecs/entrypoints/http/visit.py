@@ -17,7 +17,9 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from productrecs.entrypoints.http.connections import STATUS_LINE, answer_whole
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.errors import JSON, Answer, Asked, Form, refusal
 from productrecs.entrypoints.http.kept import kept
 from productrecs.entrypoints.http.origins import OPEN
@@ -50,9 +52,7 @@ def _lines(headers: Iterable[Header]) -> bytes:
 
 
 _ABOUT: Final = (
-    b"content-length: %d\r\nx-request-id: %b\r\n"
-    + _lines((VERSION, _NO_STORE))
-    + b"%b\r\n"
+    b"content-length: %d\r\nx-request-id: %b\r\n" + _lines((VERSION, _NO_STORE)) + b"%b\r\n"
 )
 _HEAD: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _ABOUT
 _OPEN_LINES: Final = _lines(OPEN)
