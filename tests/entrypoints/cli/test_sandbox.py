@@ -18,6 +18,19 @@ def test_a_store_has_one_test_store(shell: CommandLine) -> None:
     assert len(shell.told("store", "list")) == 2
 
 
+def test_a_deleted_store_takes_its_test_store_with_it_and_no_real_one(
+    shell: CommandLine,
+) -> None:
+    for name in ("one.example", "two.example", "test.two.example"):
+        shell("store", "create", "--domain", name)
+    shell("store", "sandbox", "one.example")
+
+    shell("store", "delete", "one.example")
+    shell("store", "delete", "two.example")
+
+    assert [one["domain"] for one in shell.told("store", "list")] == ["test.two.example"]
+
+
 def test_a_new_secret_of_a_test_store_is_one_for_tests(shell: CommandLine) -> None:
     shell("store", "create", "--domain", "shop.example")
     shell("store", "sandbox", "shop.example")

@@ -2,9 +2,11 @@
 
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -33,10 +35,18 @@ from productrecs.tenancy.accounts.registration import (
     find_store,
     register,
 )
-from productrecs.tenancy.accounts.sandbox import make_sandbox, reset_sandbox, sandbox_of
+from productrecs.tenancy.accounts.sandbox import (
+    make_sandbox,
+    reset_sandbox,
+    sandbox_of,
+    with_sandbox,
+)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, plan_named
 from productrecs.training.trained_models import folder_of
+
+_EVERYWHERE_SECONDS: Final = 1.0
+"""After so long every running process knows what was changed."""
 
 
 @click.group()
@@ -126,14 +136,18 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
 def delete(domain: str, *, yes: bool, data: Path | None) -> None:
-    """Delete a store with all it told us: catalog, events, orders, keys, models."""
+    """Delete a store with all it told us: catalog, events, orders, keys, models.
+
+    Its test store goes with it.
+    """
     with opened(data) as services:
         found = find_store(services.database, domain)
         if not yes and sys.stdin.isatty():
             click.confirm(f"Delete {found.domain} with all its records?", abort=True)
-        delete_store(services.database, found)
-        _remove_files(services, found)
-    click.echo(f"Deleted {found.domain}.")
+        for gone in with_sandbox(services.database, found):
+            delete_store(services.database, gone)
+            _remove_files(services, gone)
+            click.echo(f"Deleted {gone.domain}.")
 
 
 @store.command()
@@ -145,7 +159,8 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
     """Make the test store of a store: test.DOMAIN, whose keys begin pk_test_ and sk_test_.
 
     It begins empty, with the store's settings and no limits, and nothing in it counts for
-    the store. Made once; later calls tell of it, or empty it.
+    the store. Made once; later calls tell of it, or empty it. While it is emptied, for a
+    second, its keys may be refused.
 
     Example: productrecs store sandbox shop.example.com --reset
     """
@@ -160,6 +175,7 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
         if reset:
             emptied = reset_sandbox(services.database, found, services.clock)
             _remove_files(services, found)
+            time.sleep(_EVERYWHERE_SECONDS)
             found = emptied
         facts = _facts(services, found)
     if as_json:

@@ -99,7 +99,7 @@ class State(ServerState):
         self.draining = draining
         self.admission = Admission(limits)
         self.at_once: AtOnce = _never
-        self.line: "Line | None" = None
+        self.line: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)

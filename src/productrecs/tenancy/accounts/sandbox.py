@@ -43,6 +43,15 @@ def sandbox_of(database: Database, store: Store) -> Store | None:
     return found
 
 
+def with_sandbox(database: Database, store: Store) -> tuple[Store, ...]:
+    """Return a store and the test store beside it, if it has one: what goes together."""
+    if store.is_sandbox:
+        return (store,)
+    with database.reading() as connection:
+        found = AccountRepository(connection).find(_domain_of(store))
+    return (store, found) if found is not None and found.is_sandbox else (store,)
+
+
 def make_sandbox(
     database: Database, store: Store, plan: Plan, clock: Clock
 ) -> tuple[Store, SecretKey]:
