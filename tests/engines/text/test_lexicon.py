@@ -56,7 +56,7 @@ def test_all_words_one_edit_away_are_found_the_frequent_first(
         if len(typed) < 4:
             continue
         expected = [word for word in counts if distance(typed, word) == 1]
-        assert lexicon.near(typed, 1000) == by_count(expected, counts), typed
+        assert lexicon.near(typed, 1000, LOOPS) == by_count(expected, counts), typed
 
 
 def test_all_words_that_begin_alike_are_found_the_frequent_first(

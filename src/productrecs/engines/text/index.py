@@ -288,12 +288,17 @@ class IndexWriter:
         """Add the words that the index of words does not hold yet."""
         self._words_index.reload()
         known = self._words_index.searcher()
-        for word, count in self._fresh.items():
-            if known.doc_freq(WORD, word) == 0:
-                one = tantivy.Document()
-                one.add_text(WORD, word)
-                one.add_text(BACKWARDS, word[::-1])
-                one.add_integer(COUNT, count)
-                self._words.add_document(one)
-        self._lexicon.add(self._fresh)
+        new = {
+            word: count
+            for word, count in self._fresh.items()
+            if word and known.doc_freq(WORD, word) == 0
+        }
+        for word, count in new.items():
+            one = tantivy.Document()
+            one.add_text(WORD, word)
+            one.add_text(BACKWARDS, word[::-1])
+            one.add_integer(COUNT, count)
+            self._words.add_document(one)
+        # Before the index of words: what a kill leaves here alone is added once more.
+        self._lexicon.add(new)
         self._fresh.clear()

@@ -1,10 +1,9 @@
 """What may the words of a query mean here, together and by the merchant's synonyms?"""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import tantivy
 
@@ -25,8 +24,7 @@ _TWO: Final = 2
 NO_SYNONYMS: Final[Synonyms] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One word of a query, and its readings, the plainest first; none: it means nothing."""
 
     typed: str
@@ -102,9 +100,9 @@ class Interpreter:
             return [slot]
         apart = self.reader.apart(word)
         if not apart:
-            return [replace(slot, readings=self.reader.kin(word))]
+            return [slot._replace(readings=self.reader.kin(word))]
         halves = [self._slot(one, is_typing=False) for one in apart]
-        return [replace(half, is_known=False) for half in halves]
+        return [half._replace(is_known=False) for half in halves]
 
     def _merged(self, slots: Sequence[Slot], *, is_typing: bool) -> Iterator[Slot]:
         """Give the slots, two as one where only together they are a word of the catalog."""
@@ -120,7 +118,7 @@ class Interpreter:
                 index += 1
             else:
                 typed = "".join(slot.typed for slot in two)
-                readings = tuple(replace(whole, weight=1.0) for whole in wholes)
+                readings = tuple(whole._replace(weight=1.0) for whole in wholes)
                 yield Slot(typed, readings, is_known=True)
                 index += 2
 
@@ -161,25 +159,12 @@ class Interpreter:
 
     def _slot(self, word: str, *, is_typing: bool) -> Slot:
         meant = self.reader.meaning(word, is_typing=is_typing)
+        is_known = meant.known > 0 or meant.is_part
+        if not self.synonyms:
+            return Slot(word, meant.counted, is_known)
         said = self._synonyms(word, meant.stem, meant.readings, is_typing=is_typing)
-        best: dict[tuple[str, ...], Reading] = {}
-        for one in (*meant.readings, *said):
-            best.setdefault(one.stems, one)
-        found = list(best.values())
-        if meant.known:
-            found[1:] = [self._no_rarer(one, than=found[0]) for one in found[1:]]
-        is_known = meant.known > 0 or meant.is_part or bool(said)
-        return Slot(word, tuple(found), is_known)
-
-    def _no_rarer(self, reading: Reading, than: Reading) -> Reading:
-        """Return a reading that counts for no more than the word itself, however rare."""
-        share = self._rarity(than) / self._rarity(reading)
-        return reading if share >= 1.0 else replace(reading, weight=reading.weight * share)
-
-    def _rarity(self, reading: Reading) -> float:
-        pairs = zip(reading.words, reading.stems, strict=True)
-        least = min(self.terms.frequency(word, stem) for word, stem in pairs)
-        return math.log1p((self.reader.products - least + 0.5) / (least + 0.5))
+        found = self.reader.counted([*meant.readings, *said], meant.known)
+        return Slot(word, found, is_known or bool(said))
 
     def _synonyms(
         self, word: str, stem: str, readings: Sequence[Reading], *, is_typing: bool

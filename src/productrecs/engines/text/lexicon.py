@@ -10,35 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.parts import Arrays, PartsWriter, read_parts
+from productrecs.engines.text.parts import Arrays, PartsWriter, followed
+from productrecs.engines.text.traces import LEAST, Traces, traces_of
+from productrecs.engines.text.warming import Loops
+from productrecs.engines.text.words import is_code
 
 _MOST_NEAR: Final = 512
 _FEW: Final = 4
-_NAMES: Final = ("letters", "starts", "backward", "counts")
-_BYTES_OF_A_WORD: Final = 130
+_NAMES: Final = ("letters", "starts", "counts", "traces", "whose")
+_BYTES_OF_A_WORD: Final = 150
 
 Ints = npt.NDArray[np.int32]
-
-
-_kernels: Final[list[ModuleType]] = []
-
-
-def warm_up() -> None:
-    """Let this process ask its lexicons for what is near from now on."""
-    from productrecs.engines.text import lexicon_kernel  # noqa: PLC0415 - it compiles
-
-    _kernels[:] = [lexicon_kernel]
-
-
-def is_ready() -> bool:
-    """Return whether what is near may be asked for."""
-    return bool(_kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +34,9 @@ class Words:
 
     letters: npt.NDArray[np.uint32]
     starts: Ints
-    backward: Ints  # in the order of their letters from behind
     counts: Ints
+    traces: Traces  # rising; codes have none
+    whose: Ints  # by trace
     texts: list[str]  # in order
     known: frozenset[str]
 
@@ -56,14 +44,17 @@ class Words:
     def of(cls, counts: Mapping[str, int]) -> "Words":
         """Return words with their counts."""
         texts = sorted(counts)
-        lengths = [len(one) for one in texts]
-        behind = [one[::-1] for one in texts]
-        places = range(len(texts))
+        letters = _letters("".join(texts))
+        ends = np.cumsum([len(one) for one in texts])
+        starts = np.concatenate([[0], ends]).astype(np.int32)
+        typed = [n for n, one in enumerate(texts) if len(one) >= LEAST and not is_code(one)]
+        traces, whose = traces_of(letters, starts, typed)
         return cls(
-            letters=_letters("".join(texts)),
-            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
-            backward=np.array(sorted(places, key=behind.__getitem__), dtype=np.int32),
+            letters=letters,
+            starts=starts,
             counts=np.array([counts[one] for one in texts], dtype=np.int32),
+            traces=traces,
+            whose=whose,
             texts=texts,
             known=frozenset(texts),
         )
@@ -85,6 +76,7 @@ class Lexicon:
         """Put the parts together."""
         self.by_name = dict(parts)
         self._parts = tuple(self.by_name.values())
+        self._known = tuple(part.known for part in self._parts)
 
     @classmethod
     def read(cls, folder: Path, known: "Lexicon | None" = None) -> "Lexicon":
@@ -93,9 +85,7 @@ class Lexicon:
         Raises:
             BrokenIndexError: when a file is missing or not what was written.
         """
-        before = known.by_name if known is not None else {}
-        parts = read_parts(folder, before, _words)
-        return known if known is not None and list(parts) == list(before) else cls(parts)
+        return followed(folder, known, _words, cls)
 
     def __len__(self) -> int:
         """Return how many words there are."""
@@ -103,19 +93,21 @@ class Lexicon:
 
     def has(self, word: str) -> bool:
         """Return whether a text of the catalog ever held this very word."""
-        return any(word in part.known for part in self._parts)
+        for known in self._known:  # noqa: SIM110 - asked for every cut of every word
+            if word in known:
+                return True
+        return False
 
-    def near(self, word: str, limit: int) -> list[str]:
-        """Return the most frequent words that are one edit from `word`; see `is_ready`."""
+    def near(self, word: str, limit: int, loops: Loops) -> list[str]:
+        """Return the most frequent words that are one edit from `word`, no codes."""
         typed, found = _letters(word), np.empty(_MOST_NEAR, dtype=np.int32)
-        start = word[: (len(word) - 1) // 2]
+        near = loops.near
         places = []
         for part in self._parts:
-            begin, end = part.beginning(start)
-            count = _kernels[0].near(
-                part.letters, part.starts, part.backward, typed, begin, end, found
+            count = near(
+                part.letters, part.starts, part.traces, part.whose, typed, found
             )
-            places.append(found[:count].tolist())
+            places.append(found[:count].tolist() if count else ())
         return self._frequent(places, limit)
 
     def beginning(self, start: str, limit: int) -> list[str]:
@@ -142,32 +134,30 @@ class Lexicon:
             for place in those
         ]
         ranked.sort()
-        return [text for _, text in ranked[:limit]]
+        # Each once: what a killed writer added may have been added again.
+        return list(dict.fromkeys(text for _, text in ranked))[:limit]
 
 
 class LexiconWriter:
     """The one writer of an index's words; what it adds is read at once."""
 
     def __init__(self, folder: Path) -> None:
-        """Go on from what is committed below `folder`.
+        """Go on from what is committed below `folder`, which is not read.
 
         Raises:
-            BrokenIndexError: when that cannot be read.
+            BrokenIndexError: when there is no telling what is committed.
         """
         self._files = PartsWriter(folder, _words, _arrays, _size)
-        self._known = {text for part in self._files.parts() for text in part.texts}
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add the words that are not there yet.
+        """Add words that are not there yet: whoever calls has asked the index of words.
 
         Raises:
             BrokenIndexError: when an earlier part is damaged.
             OSError: when nothing can be written.
         """
-        new = {text: n for text, n in counts.items() if text and text not in self._known}
-        if new:
-            self._files.add(Words.of(new), _joined)
-            self._known.update(new)
+        if counts:
+            self._files.add(Words.of(counts), _joined)
 
 
 def _letters(text: str) -> npt.NDArray[np.uint32]:

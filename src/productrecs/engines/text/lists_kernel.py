@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from numba import types
 
@@ -33,6 +33,27 @@ _I4, _F4, _U1, _U8, _B1 = (
     types.boolean,
 )
 
+PART: Final[Any] = types.Tuple(  # type: ignore[no-untyped-call]  # numba
+    (
+        fixed(_I4), fixed(_U1), fixed(_I4), fixed(_I4), fixed(_U1), fixed(_U1), fixed(_I4),
+        fixed(_I4),
+    )
+)  # fmt: skip
+"""The arrays of a part; see `postings.Part.arrays`."""
+
+
+@compiled(_I4(fixed(_U8), _U8))
+def _place_of(terms: Hashes, key: int) -> int:
+    """Return where a part has a key; -1 where it has not."""
+    low, high = 0, len(terms)
+    while low < high:
+        middle = (low + high) >> 1
+        if terms[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(terms) and terms[low] == key else -1
+
 
 @compiled(types.void(fixed(_U8), fixed(_I4), fixed(_U8), _I4[::1], _I4[::1]))
 def locate(terms: Hashes, starts: Ints, keys: Hashes, places: Ints, held: Ints) -> None:
@@ -43,28 +64,32 @@ def locate(terms: Hashes, starts: Ints, keys: Hashes, places: Ints, held: Ints) 
     count = len(keys) // 2
     width = len(terms) + 1
     for n in range(len(keys)):
-        key = keys[n]
-        low, high = 0, len(terms)
-        while low < high:
-            middle = (low + high) >> 1
-            if terms[middle] < key:
-                low = middle + 1
-            else:
-                high = middle
-        places[n] = low if low < len(terms) and terms[low] == key else -1
-        if places[n] < 0:
+        place = _place_of(terms, keys[n])
+        places[n] = place
+        if place < 0:
             continue
         reading = n if n < count else n - count
         for field in range(FIELDS):
             if (field == CODES_AT) == (n >= count):
-                at = field * width + low
+                at = field * width + place
                 held[reading * FIELDS + field] += starts[at + 1] - starts[at]
 
 
-@compiled(_F4(_I4, _I4))
-def rarity(products: int, held: int) -> float:
-    """Return what a word counts that so many of all products hold."""
-    return math.log(1.0 + (products - held + 0.5) / (held + 0.5))
+@compiled(types.void(fixed(_U8), fixed(_I4), _U8, _U8, _I4[::1]))
+def held(terms: Hashes, starts: Ints, stem: int, word: int, found: Ints) -> None:
+    """Add how many products of a part hold a stem by field; of codes, the word."""
+    width = len(terms) + 1
+    place = _place_of(terms, stem)
+    if place >= 0:
+        for field in range(FIELDS):
+            if field != CODES_AT:
+                at = field * width + place
+                found[field] += starts[at + 1] - starts[at]
+    if word != stem:
+        place = _place_of(terms, word)
+    if place >= 0:
+        at = CODES_AT * width + place
+        found[CODES_AT] += starts[at + 1] - starts[at]
 
 
 @compiled(_I4(fixed(_I4), _I4, _I4, _I4))
@@ -78,6 +103,35 @@ def seek(docs: Ints, begin: int, end: int, doc: int) -> int:
         else:
             high = middle
     return low if low < end and docs[low] == doc else -1
+
+
+@compiled(_B1(fixed(_U8), PART, _U8, _U8, fixed(_I4), _I4))
+def stand_together(  # noqa: PLR0913, PLR0917 - one compiled loop
+    terms: Hashes, part: Any, stem: int, other: int, owners: Ints, own: int
+) -> bool:
+    """Return whether two stems stand side by side in a title for which a part speaks."""
+    numbers, _, starts, docs, _, _, title_starts, titles = part
+    one, two = _place_of(terms, stem), _place_of(terms, other)
+    if one < 0 or two < 0:
+        return False
+    begin, end = starts[one], starts[one + 1]
+    first, last = starts[two], starts[two + 1]
+    if last - first < end - begin:  # the rarer decides
+        begin, end, first, last = first, last, begin, end
+    for at in range(begin, end):
+        doc = docs[at]
+        if seek(docs, first, last, doc) < 0 or owners[numbers[doc]] != own:
+            continue
+        for word in range(title_starts[doc], title_starts[doc + 1] - 1):
+            if titles[word] == one and titles[word + 1] == two:
+                return True
+    return False
+
+
+@compiled(_F4(_I4, _I4))
+def rarity(products: int, held: int) -> float:
+    """Return what a word counts that so many of all products hold."""
+    return math.log(1.0 + (products - held + 0.5) / (held + 0.5))
 
 
 @compiled(_I4(fixed(_I4), _I4, _I4, _I4, _I4, _I4[::1], _I4[::1]))

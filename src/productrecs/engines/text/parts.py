@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,31 @@ def read_parts(
             if tries == _TRIES:
                 message = f"a part of the index is gone: {error}"
                 raise BrokenIndexError(message) from error
+
+
+class Followed(Protocol[Part]):
+    """All parts of a folder, as they were read once."""
+
+    by_name: dict[str, Part]
+
+
+Whole = TypeVar("Whole", bound=Followed[Any])
+
+
+def followed(
+    folder: Path,
+    known: Whole | None,
+    made: Callable[[Arrays], Part],
+    whole: Callable[[Mapping[str, Part]], Whole],
+) -> Whole:
+    """Return the `whole` of what is below `folder`: `known` itself, where it is that.
+
+    Raises:
+        BrokenIndexError: when a part is missing or not what was written.
+    """
+    before = known.by_name if known is not None else {}
+    parts = read_parts(folder, before, made)
+    return known if known is not None and list(parts) == list(before) else whole(parts)
 
 
 def committed(folder: Path) -> dict[str, int]:

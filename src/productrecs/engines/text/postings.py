@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.layout import FIELDS, NORMS, TITLE_AT
-from productrecs.engines.text.parts import Arrays, PartsWriter, read_parts
+from productrecs.engines.text.parts import Arrays, PartsWriter, followed
+from productrecs.engines.text.warming import Loops
 
 Texts = Sequence[Sequence[str]]
 """The words of one product by field, in the order of `layout`."""
@@ -108,9 +109,23 @@ class Postings:
         Raises:
             BrokenIndexError: when a file is missing or not what was written.
         """
-        before = known.by_name if known is not None else {}
-        parts = read_parts(folder, before, _part)
-        return known if known is not None and list(parts) == list(before) else cls(parts)
+        return followed(folder, known, _part, cls)
+
+    def held(self, stem: str, word: str, loops: Loops) -> list[int]:
+        """Return how many products hold a stem by field; of codes, the word as it is."""
+        found = np.zeros(FIELDS, dtype=np.int32)
+        keys = key_of(stem), key_of(word)
+        for part in self.parts:
+            loops.held(part.terms, part.starts, *keys, found)
+        return found.tolist()
+
+    def stand_together(self, one: str, other: str, loops: Loops) -> bool:
+        """Return whether two stems stand side by side in a title of a product."""
+        keys = key_of(one), key_of(other)
+        return any(
+            loops.stand_together(part.terms, arrays, *keys, self.owners, own)
+            for own, (part, arrays) in enumerate(zip(self.parts, self.arrays, strict=True))
+        )
 
     def memory_bytes(self) -> int:
         """Return about how much memory it takes."""

@@ -25,7 +25,7 @@ from productrecs.engines.text.layout import (
 )
 from productrecs.engines.text.lists_kernel import (
     MOST_PLACES,
-    locate,
+    PART,
     put_among,
     rarity,
     seek,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
     Ints = npt.NDArray[np.int32]
 
-__all__ = ["locate", "rank"]
-
 _K1: Final = 1.2
 _PAIR: Final = 2
 _YES, _NO = True, False
@@ -52,24 +50,18 @@ _IN_READING, _IN_WORD, _IN_SEARCH, _WORDS, _IN_TITLE, _LIKELY = range(6)
 _IN_LIST, _FOUND, _NEXT, _LIKELY_ONES = range(LISTS)  # rows of the lists of products
 _SUM, _SUM_TITLE, _BEST, _BEST_TITLE, _TOTAL, _TOTAL_TITLE = range(6)
 
-_I4, _F4, _U1, _B1 = types.int32, types.float32, types.uint8, types.boolean
+_I4, _F4, _B1 = types.int32, types.float32, types.boolean
 
 
 _TWO: Any = types.UniTuple(_I4, 2)  # type: ignore[no-untyped-call]  # numba
-_PART: Any = types.Tuple(  # type: ignore[no-untyped-call]  # numba
-    (
-        fixed(_I4), fixed(_U1), fixed(_I4), fixed(_I4), fixed(_U1), fixed(_U1), fixed(_I4),
-        fixed(_I4),
-    )
-)  # fmt: skip
 _QUERY: Any = types.Tuple(  # type: ignore[no-untyped-call]  # numba
-    (_I4[::1], _I4[::1], _F4[::1], _F4[::1], _F4[::1], types.float64[::1])
+    (_I4[::1], _I4[::1], _F4[::1], _F4[::1], _F4[::1], _F4[::1])
 )
 
 
 @compiled(
     _TWO(
-        _PART, _QUERY, _I4[::1], _I4[::1], _I4, _I4, fixed(_I4), _I4, fixed(_F4),
+        PART, _QUERY, _I4[::1], _I4[::1], _I4, _I4, fixed(_I4), _I4, fixed(_F4),
         fixed(_B1), _I4[:, ::1], _F4[:, ::1], _I4[:, ::1], _F4[::1], _I4[::1], _I4, _I4,
         _B1,
     )
@@ -255,7 +247,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
             at = HEAD_AT * width + places[r]
             begin, end = starts[at], starts[at + 1]
             share = np.float32(
-                weights[r] * head_shares[slot] * (_K1 + 1.0)
+                weights[r] * head_shares[slot] * options[3] * (_K1 + 1.0)
                 * rarity(products, held[r * fields + HEAD_AT])
             )  # fmt: skip
             seeks = left * _SEEK < end - begin
@@ -328,7 +320,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
 
 @compiled(
     _TWO(
-        _PART, _QUERY, _I4[::1], _I4[::1], _I4, _I4, fixed(_I4), _I4, fixed(_F4),
+        PART, _QUERY, _I4[::1], _I4[::1], _I4, _I4, fixed(_I4), _I4, fixed(_F4),
         fixed(_B1), _I4[:, ::1], _F4[:, ::1], _I4[:, ::1], _F4[::1], _I4[::1], _I4, _I4,
     )
 )  # fmt: skip
@@ -355,7 +347,8 @@ def rank(  # noqa: PLR0913, PLR0917 - see `_rank`
 
     For each reading come its word's place and the first of each word; weights of the
     readings; shares of the fields; shares of heads by word; whether every word must be
-    held, what counts where neighbours stand together, and where titles hold all.
+    held, what counts where neighbours stand together and where titles hold all, and the
+    share of heads.
     """
     if found == 0:
         told, epoch = _rank(

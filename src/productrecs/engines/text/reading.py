@@ -3,9 +3,9 @@
 Worked out once for each word and state of an index, since people type the same words.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import tantivy
 from tantivy import Occur
@@ -20,19 +20,19 @@ from productrecs.engines.text.postings import Postings
 from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Near, Vocabulary
+from productrecs.engines.text.warming import loops
 from productrecs.engines.text.words import is_code
 
 Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
-_MOST_KEPT: Final = 2_000
+_MOST_KEPT: Final = 8_000
 _MEANING_BYTES: Final = 1_200
 _KIN_BYTES: Final = 500
 _COMPOUNDS_BYTES: Final = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One thing that a word may mean: stems that stand side by side, usually one."""
 
     words: tuple[str, ...]  # as the catalog writes them
@@ -40,13 +40,13 @@ class Reading:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What a word means without the merchant's synonyms, the plainest reading first."""
 
     stem: str
     known: int  # about so many products hold the word itself
     readings: tuple[Reading, ...]
+    counted: tuple[Reading, ...]  # the same, each once, none for more than the word itself
     is_part: bool = False  # of compounds that products hold
 
 
@@ -68,7 +68,7 @@ class WordReader:
         self.schema = schema
         self.vocabulary = vocabulary
         self.language = language
-        self.terms = Terms(searcher)
+        self.terms = Terms(searcher, self.postings)
         self.products: int = searcher.num_docs
         self._related = related
         self._kept: Memory[tuple[str, bool], Meaning] = Memory(_MOST_KEPT, _MEANING_BYTES)
@@ -212,7 +212,31 @@ class WordReader:
             )
             readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
             is_part = bool(compounds)
-        return Meaning(stem, known, tuple(readings), is_part)
+        counted = self.counted(readings, known)
+        return Meaning(stem, known, tuple(readings), counted, is_part)
+
+    def counted(self, readings: Sequence[Reading], known: int) -> tuple[Reading, ...]:
+        """Return readings, each once; of a word that is `known` none counts for more."""
+        if len(readings) < 2:  # noqa: PLR2004 - most words mean one thing
+            return tuple(readings)
+        best: dict[tuple[str, ...], Reading] = {}
+        for one in readings:
+            best.setdefault(one.stems, one)
+        found = list(best.values())
+        if known:
+            most = self._rarity(found[0])
+            found[1:] = [self._no_rarer(one, most) for one in found[1:]]
+        return tuple(found)
+
+    def _no_rarer(self, reading: Reading, most: float) -> Reading:
+        """Return a reading that counts for no more than the word itself, however rare."""
+        share = most / self._rarity(reading)
+        return reading if share >= 1.0 else reading._replace(weight=reading.weight * share)
+
+    def _rarity(self, reading: Reading) -> float:
+        pairs = zip(reading.words, reading.stems, strict=True)
+        least = min([self.terms.frequency(word, stem) for word, stem in pairs])
+        return math.log1p((self.products - least + 0.5) / (least + 0.5))
 
     def _corrected(self, word: str, stem: str, known: int) -> list[Reading]:
         """Return what a word may be a misspelling of, the likeliest first."""
@@ -229,9 +253,12 @@ class WordReader:
         self, word: str, stem: str, known: int, distance: int
     ) -> list[tuple[float, int, Reading]]:
         """Return words so many edits away, with their weights and how many hold them."""
-        found = []
-        for near in self.vocabulary.near(word, distance):
-            meant = self.stem(near.word)
+        found: list[tuple[float, int, Reading]] = []
+        those = self.vocabulary.near(word, distance)
+        if not those:
+            return found
+        stems = self.language.stems([near.word for near in those])
+        for near, meant in zip(those, stems, strict=True):
             count = self.terms.frequency(near.word, meant)
             if meant == stem or count == 0 or not _is_likely(near, known, count):
                 continue
@@ -252,18 +279,26 @@ class WordReader:
         ):
             words = self.vocabulary.nearly_beginning(start, LIMITS.readings)
             weight = WEIGHTS.unfinished_mistyped
-        return [Reading((word,), (self.stem(word),), weight) for word in words]
+        stems = self.language.stems(words)
+        return [
+            Reading((word,), (stem,), weight)
+            for word, stem in zip(words, stems, strict=True)
+        ]
 
     def _apart(self, word: str) -> list[Reading]:
         """Return a word read as two that stand side by side in some title."""
+        has = self.vocabulary.has
         return [
             Reading((one, other), stems, WEIGHTS.apart)
             for one, other in _halves(word)
-            if self.vocabulary.has(one) and self.vocabulary.has(other)
+            if has(one) and has(other)
             if self._stand_together(stems := (self.stem(one), self.stem(other)))
         ]
 
-    def _stand_together(self, stems: Sequence[str]) -> bool:
+    def _stand_together(self, stems: tuple[str, str]) -> bool:
+        ready = loops()
+        if ready is not None:
+            return self.postings.stand_together(*stems, ready)
         if not all(self.terms.holding(stem).title for stem in stems):
             return False
         phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))

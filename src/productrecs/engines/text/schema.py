@@ -11,7 +11,7 @@ from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"8 tantivy-{version('tantivy')}"
+FORMAT: Final = f"9 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
@@ -72,7 +72,8 @@ def register(index: tantivy.Index) -> tantivy.Index:
 
 def exact_key(code: str) -> str:
     """Return an id or sku as it is compared: letters and digits, nothing else."""
-    return "".join(one for one in code.lower() if one.isalnum()) or code.strip()
+    key = code.lower()
+    return key if key.isalnum() else "".join(filter(str.isalnum, key)) or code.strip()
 
 
 class Kept(NamedTuple):

@@ -7,7 +7,6 @@ what stands in several places of a query, phrases above all, is left to them.
 import threading
 from collections.abc import Sequence
 from itertools import pairwise
-from types import ModuleType
 from typing import Final
 
 import numpy as np
@@ -18,14 +17,32 @@ from productrecs.engines.text.interpret import Interpreter, Slot
 from productrecs.engines.text.layout import FIELDS, FLOAT_COLUMNS, INT_COLUMNS, LISTS
 from productrecs.engines.text.options import WEIGHTS
 from productrecs.engines.text.postings import Postings, key_of
+from productrecs.engines.text.warming import Loops
 
 Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
 Best = tuple[list[int], list[float]]
 """Item numbers and their falling scores."""
 
 _LAST_EPOCH: Final = 2_000_000_000
-_SHOWN: Final = (WEIGHTS.title, WEIGHTS.categories, 0.0, WEIGHTS.codes)
-_ALL: Final = (WEIGHTS.title, WEIGHTS.categories, WEIGHTS.description, WEIGHTS.codes)
+# What each field counts.
+_SHOWN: Final = np.array(
+    [WEIGHTS.title, WEIGHTS.categories, 0.0, WEIGHTS.codes], dtype=np.float32
+)
+_ALL: Final = np.array(
+    [WEIGHTS.title, WEIGHTS.categories, WEIGHTS.description, WEIGHTS.codes],
+    dtype=np.float32,
+)
+# Whether every word is needed, and what counts besides: neighbours that stand together, all
+# in a title, heads.
+_ONE: Final = np.array([1.0, 0.0, 0.0, 1.0], dtype=np.float32)
+_EVERY: Final = np.array(
+    [1.0, WEIGHTS.side_by_side, WEIGHTS.all_in_title, 1.0], dtype=np.float32
+)
+_SOME: Final = np.array(
+    [0.0, WEIGHTS.side_by_side, 0.0, WEIGHTS.head_of_some], dtype=np.float32
+)
+_SOME_OF_TWO: Final = np.array([0.0, 0.0, 0.0, WEIGHTS.head_of_some], dtype=np.float32)
 
 
 class _Scratch(threading.local):
@@ -50,51 +67,51 @@ class _Scratch(threading.local):
 _SCRATCH: Final = _Scratch()
 
 
-_kernels: Final[list[ModuleType]] = []
-
-
-def warm_up() -> None:
-    """Let this process search by its compiled kernel from now on, alike but faster."""
-    from productrecs.engines.text import postings_kernel  # noqa: PLC0415 - it compiles
-
-    _kernels[:] = [postings_kernel]
-
-
 def is_plain(interpreter: Interpreter, slots: Sequence[Slot]) -> bool:
     """Return whether the arrays can tell: each reading is one word, and no two are one."""
-    if not _kernels:
-        return False
     for slot in slots:
         for one in slot.readings:
             if len(one.stems) != 1:
                 return False
-    return not any(interpreter.together(*pair) for pair in pairwise(slots))
+    for pair in pairwise(slots):  # noqa: SIM110 - asked at every search
+        if interpreter.together(*pair):
+            return False
+    return True
 
 
 class Scoring:
     """One query's words, looked up in all parts once."""
 
     def __init__(
-        self, postings: Postings, interpreter: Interpreter, slots: Sequence[Slot]
+        self,
+        postings: Postings,
+        interpreter: Interpreter,
+        slots: Sequence[Slot],
+        ready: Loops,
     ) -> None:
         """Look up the words of `slots`, of which each means something and `is_plain`."""
         readings = [one for slot in slots for one in slot.readings]
         keys = [key_of(one.stems[0]) for one in readings]
         keys += [key_of(one.words[0]) for one in readings]
-        sizes = [len(slot.readings) for slot in slots]
-        self._postings = postings
+        slot_of, first = list[int](), [0]
+        for number, slot in enumerate(slots):
+            slot_of += [number] * len(slot.readings)
+            first.append(len(slot_of))
+        self._postings, self._loops = postings, ready
         self.words = len(slots)
-        self._first = np.zeros(len(slots) + 1, dtype=np.int32)
-        np.cumsum(sizes, out=self._first[1:])
-        self._slot_of = np.repeat(np.arange(len(slots), dtype=np.int32), sizes)
+        self._slot_of = np.array(slot_of, dtype=np.int32)
+        self._first = np.array(first, dtype=np.int32)
         self._weights = np.array([one.weight for one in readings], dtype=np.float32)
-        self._heads = _head_shares(interpreter, slots)
+        # What each word counts where it says what a product is; see `matching`.
+        heads = [WEIGHTS.head] * len(slots)
+        heads[last_told(interpreter, slots)] += WEIGHTS.last_head
+        self._heads = np.array(heads, dtype=np.float32)
         self._held = np.zeros(len(readings) * FIELDS, dtype=np.int32)
         self._places = []
         asked = np.array(keys, dtype=np.uint64)
         for part in postings.parts:
             found = np.empty(len(keys), dtype=np.int32)
-            _kernels[0].locate(part.terms, part.starts, asked, found, self._held)
+            ready.locate(part.terms, part.starts, asked, found, self._held)
             self._places.append(found)
 
     @property
@@ -104,55 +121,31 @@ class Scoring:
 
     def every_word(self, visible: Mask, limit: int) -> Best:
         """Return the best visible products that hold every word."""
-        pairs = WEIGHTS.side_by_side if self.words > 1 else 0.0
-        options = (1.0, pairs, WEIGHTS.all_in_title)
-        return self._best(_ALL, self._heads, options, visible, limit)
+        return self._best(_ALL, _EVERY if self.words > 1 else _ONE, visible, limit)
 
     def some_words(self, visible: Mask, limit: int, *, anywhere: bool) -> Best:
         """Return the best visible products that hold some; `anywhere`: in any text."""
-        pairs = WEIGHTS.side_by_side if self.words > 2 else 0.0  # noqa: PLR2004
-        heads = self._heads * np.float32(WEIGHTS.head_of_some)
         shares = _ALL if anywhere else _SHOWN
-        return self._best(shares, heads, (0.0, pairs, 0.0), visible, limit)
+        # What holds two of two was found before.
+        options = _SOME if self.words > 2 else _SOME_OF_TWO  # noqa: PLR2004
+        return self._best(shares, options, visible, limit)
 
-    def _best(
-        self,
-        shares: tuple[float, ...],
-        heads: npt.NDArray[np.float32],
-        options: tuple[float, float, float],
-        visible: Mask,
-        limit: int,
-    ) -> Best:
-        postings, scratch = self._postings, _SCRATCH
+    def _best(self, shares: Floats, options: Floats, visible: Mask, limit: int) -> Best:
+        postings, scratch, rank = self._postings, _SCRATCH, self._loops.rank
         scratch.fit(postings.largest)
         scores = np.empty(limit, dtype=np.float32)
         numbers = np.empty(limit, dtype=np.int32)
-        query = (
-            self._slot_of,
-            self._first,
-            self._weights,
-            np.array(shares, dtype=np.float32),
-            heads,
-            np.array(options),
-        )
-        found = 0
+        query = (self._slot_of, self._first, self._weights, shares, self._heads, options)
+        found, epoch = 0, scratch.epoch
         for own, part in enumerate(postings.arrays):
-            found, scratch.epoch = _kernels[0].rank(
+            found, epoch = rank(
                 part, query, self._places[own], self._held, postings.products,
                 self.words, postings.owners, own, postings.norms, visible,
                 scratch.ints, scratch.floats, scratch.lists, scores, numbers, found,
-                scratch.epoch,
+                epoch,
             )  # fmt: skip
+        scratch.epoch = epoch
         return numbers[:found].tolist(), scores[:found].tolist()
-
-
-def _head_shares(
-    interpreter: Interpreter, slots: Sequence[Slot]
-) -> npt.NDArray[np.float32]:
-    """Return what each word counts where it says what a product is; see `matching`."""
-    shares = np.full(len(slots), WEIGHTS.head, dtype=np.float32)
-    shares[last_told(interpreter, slots)] += WEIGHTS.last_head
-    return shares
 
 
 def last_told(interpreter: Interpreter, slots: Sequence[Slot]) -> int:

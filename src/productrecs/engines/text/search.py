@@ -15,6 +15,7 @@ from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
 from productrecs.engines.text.matching import every_word, exact_query, some_words
 from productrecs.engines.text.schema import EXACT, GIST, NUMBER, exact_key
 from productrecs.engines.text.scoring import Scoring, is_plain
+from productrecs.engines.text.warming import loops
 
 Mask = npt.NDArray[np.bool_]
 
@@ -58,8 +59,9 @@ class Search:
     def run(self, query: str, limit: int, enough: int, *, is_deep: bool) -> Found:
         """Return what is found."""
         slots, meant, exact = self._begin(query, limit)
-        if not is_deep and meant and is_plain(self._interpreter, meant):
-            relaxed = self._by_arrays(self._scoring(meant), slots, limit, enough)
+        scoring = None if is_deep or not meant else self._scoring(meant)
+        if scoring is not None:
+            relaxed = self._by_arrays(scoring, slots, limit, enough)
         else:
             reach = max(limit, REACH) if is_deep else limit
             relaxed = self._by_words(slots, meant, reach, enough)
@@ -70,16 +72,18 @@ class Search:
         slots, meant, exact = self._begin(query, limit)
         relaxed = Relaxed.NOTHING
         if meant:
-            if not is_plain(self._interpreter, meant):
-                return None
             scoring = self._scoring(meant)
-            if scoring.work > _LITTLE:
+            if scoring is None or scoring.work > _LITTLE:
                 return None
             relaxed = self._by_arrays(scoring, slots, limit, enough)
         return self._found(query, slots, exact, limit, relaxed, is_deep=False)
 
-    def _scoring(self, meant: Sequence[Slot]) -> Scoring:
-        return Scoring(self._interpreter.reader.postings, self._interpreter, meant)
+    def _scoring(self, meant: Sequence[Slot]) -> Scoring | None:
+        """Return what asks the arrays; None where the library is to be asked."""
+        ready = loops()
+        if ready is None or not is_plain(self._interpreter, meant):
+            return None
+        return Scoring(self._interpreter.reader.postings, self._interpreter, meant, ready)
 
     def _begin(self, query: str, limit: int) -> tuple[list[Slot], list[Slot], int]:
         """Return the words, those that mean something, and how many it names."""
@@ -130,13 +134,16 @@ class Search:
 
     def _put(self, items: Sequence[int], scores: Sequence[float], limit: int) -> None:
         """Add what was found and is not there yet, up to `limit`."""
-        seen = self._seen
+        known = self._items
+        if not known:
+            self._items, self._scores = list(items[:limit]), list(scores[:limit])
+            return
+        seen = set(known)
         for item, score in zip(items, scores, strict=True):
-            if len(self._items) >= limit:
+            if len(known) >= limit:
                 return
             if item not in seen:
-                seen.add(item)
-                self._items.append(item)
+                known.append(item)
                 self._scores.append(score)
 
     def _by_words(

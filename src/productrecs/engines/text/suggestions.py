@@ -1,7 +1,7 @@
 """What may a query become, or was it meant to be? Words that surely find something."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -79,12 +79,12 @@ class _Suggesting:
         for reading in self._readings(last, limit, is_typing=is_typing):
             if not self._is_shown(reading):
                 continue
-            yield [*head, replace(last, readings=(reading,))]
+            yield [*head, last._replace(readings=(reading,))]
 
     def one_of(self, slots: Sequence[Slot]) -> Suggestion | None:
         """Return these words, each read in its first way; None where nothing has all."""
         searcher = self.interpreter.searcher
-        read = [replace(slot, typed="".join(slot.readings[0].words)) for slot in slots]
+        read = [slot._replace(typed="".join(slot.readings[0].words)) for slot in slots]
         query = every_word(self.interpreter, read)
         hits = searcher.search(query, _LOOKED_AT, count=False).hits
         if not hits:
@@ -114,7 +114,7 @@ class _Suggesting:
         if slot.readings:
             return slot
         guess = self.interpreter.reader.swapped(slot.typed)
-        return slot if guess is None else replace(slot, readings=(guess,))
+        return slot if guess is None else slot._replace(readings=(guess,))
 
     def _readings(self, last: Slot, limit: int, *, is_typing: bool) -> Iterator[Reading]:
         reader = self.interpreter.reader
@@ -131,4 +131,4 @@ class _Suggesting:
 
 
 def _first(slot: Slot) -> Slot:
-    return replace(slot, readings=slot.readings[:1])
+    return slot._replace(readings=slot.readings[:1])

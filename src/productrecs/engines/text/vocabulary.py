@@ -4,15 +4,14 @@ Edit distance counts a transposition as one and goes by the length of the indexe
 4 letters none, 5 to 8 one, 9 and more two. Codes and numbers are never mistyped.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text import lexicon
 from productrecs.engines.text.lexicon import Lexicon
 from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
+from productrecs.engines.text.warming import loops
 from productrecs.engines.text.words import is_code
 
 ONE_FROM: Final = 5
@@ -23,8 +22,7 @@ _MOST_NEAR: Final = 4_000
 _NEAR_BYTES: Final = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """A word of the catalog, how many edits away it is, and whether it begins alike."""
 
     word: str
@@ -125,8 +123,9 @@ class Vocabulary:
         nearer = {word}
         if distance > 1:
             nearer.update(one.word for one in self.near(word, distance - 1))
-        if distance == 1 and lexicon.is_ready():
-            found = self.lexicon.near(word, _MOST_FOUND)
+        ready = loops()
+        if distance == 1 and ready is not None:
+            found = self.lexicon.near(word, _MOST_FOUND, ready)
         else:
             found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
         return [

@@ -42,6 +42,9 @@ class _Piece:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a query, in order: folded, numbers joined with their units."""
+    parts = text.split()
+    if text.isascii() and "".join(parts).isalpha():
+        return [part[:LONGEST] for part in text.lower().split()]
     return [word for word, _ in _words(text)]
 
 
