@@ -22,7 +22,7 @@ from benchmarks.quality.datasets import Judged, crowdflower
 from benchmarks.quality.letters import Neighbourhood, made_up, mistyped
 from benchmarks.quality.search_peers import PEERS, Catalog
 from benchmarks.report import Figure
-from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
 from productrecs.engines.text.warming import warm_up
 from productrecs.engines.text.words import is_code, words_of
@@ -104,7 +104,7 @@ class ours:  # noqa: N801 - reads as the function that it is
         index = SearchIndex(folder, "en")
         visible = np.ones(len(catalog.ids), dtype=np.bool_)
         return lambda query: [
-            catalog.ids[n] for n in index.find(query, RECALLED, visible).items
+            catalog.ids[n] for n in index.find(Wanted(query, RECALLED, visible)).items
         ]
 
     def __exit__(self, *_: object) -> None:

@@ -27,7 +27,7 @@ from benchmarks.quality.search_peers import Catalog, bare, fts5
 from benchmarks.report import Figure
 from benchmarks.speed.servers import ROOT, Server, ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
-from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.index import SearchIndex, Wanted
 from productrecs.engines.text.warming import warm_up
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ _READ: Final = """
 import json, re, sys
 from pathlib import Path
 import numpy as np
-from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.index import SearchIndex, Wanted
 from productrecs.engines.text.warming import warm_up
 warm_up()
 def held():
@@ -154,7 +154,7 @@ queries = json.loads(Path(sys.argv[2]).read_text())
 visible, before = np.ones(200_000, dtype=np.bool_), held()
 index = SearchIndex(Path(sys.argv[1]), "en")
 for query in queries:
-    index.find(query, 36, visible)
+    index.find(Wanted(query, 36, visible))
 print(json.dumps([before, held()]))
 """
 
@@ -329,7 +329,7 @@ def _beside(
     warm_up()
     ours, visible = SearchIndex(index, "en"), np.ones(2 * PRODUCTS, dtype=np.bool_)
     peers: dict[str, Callable[[str], object]] = {
-        "our index in process": lambda query: ours.find(query, 36, visible),
+        "our index in process": lambda query: ours.find(Wanted(query, 36, visible)),
         "tantivy's own parsed query in process": bare(catalog),
         "SQLite FTS5 in process": fts5(catalog),
     }

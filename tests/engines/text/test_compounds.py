@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex
+from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_a_word_finds_what_is_made_of_it(
     indexes: tuple[str, SearchIndex], query: str, german: set[int], english: set[int]
 ) -> None:
     language, index = indexes
-    found = index.find(query, 10, np.ones(len(TITLES), dtype=np.bool_))
+    found = index.find(Wanted(query, 10, np.ones(len(TITLES), dtype=np.bool_)))
 
     assert set(found.items) == (german if language == "de" else english)
 
@@ -65,9 +65,9 @@ def test_a_word_finds_what_is_made_of_it(
 def test_what_is_called_so_comes_before_what_is_made_of_it(tmp_path: Path) -> None:
     index, visible = indexed(tmp_path, "de"), np.ones(len(TITLES), dtype=np.bool_)
 
-    assert index.find("jacke ", 10, visible).items[-1] == 1
-    assert index.find("winterjacke ", 10, visible).items[0] == 1
-    assert index.find("gartenjacke ", 10, visible).items[:1] != [3]
+    assert index.find(Wanted("jacke ", 10, visible)).items[-1] == 1
+    assert index.find(Wanted("winterjacke ", 10, visible)).items[0] == 1
+    assert index.find(Wanted("gartenjacke ", 10, visible)).items[:1] != [3]
 
 
 def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
@@ -83,7 +83,7 @@ def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
         return [" ".join(one.words) for one in index.suggest(query, 5, visible).next]
 
     assert index.suggest("jacke ", 5, visible).meant is None
-    assert index.find("jacke ", 5, visible).relaxed is Relaxed.NOTHING
+    assert index.find(Wanted("jacke ", 5, visible)).relaxed is Relaxed.NOTHING
     assert offered("schuhe damen") == ["schuhe damen"]
     assert offered("schuhe f\u00fcr dam") == ["schuhe fur damen"]
     assert offered("schuhe f\u00fcr") == ["schuhe", "damenschuhe"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.heads import heads_of
-from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
 
 if TYPE_CHECKING:
@@ -51,6 +51,6 @@ def test_what_is_searched_for_comes_before_what_goes_with_it(tmp_path: Path) -> 
         writer.commit()
     index, visible = SearchIndex(tmp_path, "en"), np.ones(len(titles), dtype=np.bool_)
 
-    assert index.find("gold dress", 5, visible).items[:2] == [2, 0]
-    assert index.find("portable hard drive", 5, visible).items[:2] == [3, 1]
-    assert index.find("case", 5, visible).items == [1]
+    assert index.find(Wanted("gold dress", 5, visible)).items[:2] == [2, 0]
+    assert index.find(Wanted("portable hard drive", 5, visible)).items[:2] == [3, 1]
+    assert index.find(Wanted("case", 5, visible)).items == [1]

@@ -10,6 +10,7 @@ import pytest
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.engines.text.lexicon import Lexicon, LexiconWriter
 from productrecs.engines.text.vocabulary import distance
+from productrecs.engines.text.warming import loops
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,10 +36,17 @@ def counts(folder: Path) -> dict[str, int]:
     writer = LexiconWriter(folder)
     counts: dict[str, int] = {}
     for size in (900, 150, 30, 8):
-        fresh = words_of(rng, size)
+        made = words_of(rng, size).items()
+        fresh = {word: n for word, n in made if word not in counts}
         writer.add(fresh)
-        counts = fresh | counts  # a word's first count stays
+        counts |= fresh
     return counts
+
+
+def near(lexicon: Lexicon, typed: str) -> list[str]:
+    ready = loops()
+    assert ready is not None
+    return lexicon.near(typed, 1000, ready)
 
 
 def by_count(words: list[str], counts: dict[str, int]) -> list[str]:
@@ -56,7 +64,7 @@ def test_all_words_one_edit_away_are_found_the_frequent_first(
         if len(typed) < 4:
             continue
         expected = [word for word in counts if distance(typed, word) == 1]
-        assert lexicon.near(typed, 1000, LOOPS) == by_count(expected, counts), typed
+        assert near(lexicon, typed) == by_count(expected, counts), typed
 
 
 def test_all_words_that_begin_alike_are_found_the_frequent_first(
@@ -79,6 +87,24 @@ def test_what_was_added_is_there_and_nothing_else(
     assert not lexicon.has("nowhere")
 
 
+def test_a_word_that_was_added_twice_is_found_once(tmp_path: Path) -> None:
+    writer = LexiconWriter(tmp_path)
+    writer.add(dict.fromkeys(["tents", *(f"word{n}" for n in range(20))], 2))
+    writer.add({"tents": 1})  # as after a kill between two commits
+
+    lexicon = Lexicon.read(tmp_path)
+
+    assert len(list(tmp_path.glob("*.part"))) == 2
+    assert near(lexicon, "tentts") == ["tents"]
+    assert lexicon.beginning("tent", 5) == ["tents"]
+
+
+def test_codes_are_near_to_nothing(tmp_path: Path) -> None:
+    LexiconWriter(tmp_path).add({"tent1": 1, "tents": 1})
+
+    assert near(Lexicon.read(tmp_path), "tent") == ["tents"]
+
+
 def test_a_damaged_file_is_refused_and_harms_nobody_who_has_read_it(
     tmp_path: Path,
 ) -> None:
@@ -92,5 +118,5 @@ def test_a_damaged_file_is_refused_and_harms_nobody_who_has_read_it(
     with pytest.raises(BrokenIndexError):
         Lexicon.read(tmp_path)
 
-    assert before.near("tent", 5) == ["tents"]
+    assert near(before, "tent") == ["tents"]
     assert Lexicon.read(tmp_path, before) is before

@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.engines.text import scoring
 from productrecs.engines.text import search as engine
-from productrecs.engines.text.index import Found, IndexWriter, SearchIndex
+from productrecs.engines.text.index import Found, IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
 
 if TYPE_CHECKING:
@@ -57,10 +57,12 @@ def ask(
     index: SearchIndex, asked: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Found], list[Found]]:
     """Return what the arrays find, and what the library does."""
-    arrays = [index.find(query, 30, VISIBLE, by_likeness=False) for query in asked]
+    arrays = [index.find(Wanted(query, 30, VISIBLE, by_likeness=False)) for query in asked]
     with monkeypatch.context() as patched:
         patched.setattr(engine, "is_plain", lambda *_: False)
-        library = [index.find(query, 30, VISIBLE, by_likeness=False) for query in asked]
+        library = [
+            index.find(Wanted(query, 30, VISIBLE, by_likeness=False)) for query in asked
+        ]
     return arrays, library
 
 
@@ -103,7 +105,8 @@ def test_another_weight_is_noticed(
 ) -> None:
     """The control of the test above."""
     index, asked = built
-    monkeypatch.setattr(scoring, "_ALL", (1.0, 0.5, 0.03, 0.8))
+    shares = np.array([1.0, 0.5, 0.03, 0.8], dtype=np.float32)
+    monkeypatch.setattr(scoring, "_ALL", shares)
 
     arrays, library = ask(index, asked, monkeypatch)
 
@@ -139,7 +142,7 @@ def test_what_was_changed_and_removed_is_found_as_if_it_had_been_so_at_once(
 
     for query in queries(words, rng)[:60]:
         one, other = (
-            set(each.find(query, 200, VISIBLE, by_likeness=False).items)
+            set(each.find(Wanted(query, 200, VISIBLE, by_likeness=False)).items)
             for each in (index, fresh)
         )
         assert one == other, query

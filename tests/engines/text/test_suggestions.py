@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
 from productrecs.engines.text.spelling import spelled
 
@@ -64,7 +64,7 @@ def test_a_short_word_with_two_letters_swapped_is_offered_and_finds_nothing(
     assert offered(index, "etnt ")[1] == "tent"
     assert offered(index, "tnet for two ") == (["two"], "tent for two")
     assert offered(index, "nett ") == ([], None)  # two swaps away
-    assert index.find("tnet ", 5, np.ones(len(TITLES), dtype=np.bool_)).items == []
+    assert index.find(Wanted("tnet ", 5, np.ones(len(TITLES), dtype=np.bool_))).items == []
 
 
 def test_what_is_remembered_is_weighed(index: SearchIndex) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.engines.text.index import Wanted
 from productrecs.entrypoints.http.shops import Shops
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker.indexing import Indexing
@@ -62,7 +63,7 @@ def test_the_operators_model_is_tried_and_asked(services: Services) -> None:
         def found() -> list[int]:
             opened.index.refresh()
             visible = opened.shop.catalog.visible(system_ms(), hide_sold_out=False)
-            return opened.index.find("fridge", 10, visible).items
+            return opened.index.find(Wanted("fridge", 10, visible)).items
 
         eventually(lambda: set(found()) == {0, 1, 2}, 20)
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import frozen_at
-from productrecs.engines.text.index import SearchIndex
+from productrecs.engines.text.index import SearchIndex, Wanted
 from productrecs.engines.text.schema import FORMAT
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import delete, push
@@ -77,7 +77,7 @@ class Bench:
 
     def found(self, query: str) -> list[int]:
         """Return what the reading process finds."""
-        return self.served.find(query, 50, VISIBLE).items
+        return self.served.find(Wanted(query, 50, VISIBLE)).items
 
     @property
     def indexed(self) -> int:
@@ -164,7 +164,7 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
 
     theirs = ServedIndex(folder_of_index(bench.root, other.store_id))
     theirs.refresh()
-    assert theirs.find("sledge", 1, VISIBLE).items == [0]
+    assert theirs.find(Wanted("sledge", 1, VISIBLE)).items == [0]
     bench.served.refresh()
     assert bench.found("2400") == []  # its turn comes later
     bench.settle()
@@ -292,14 +292,14 @@ def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
 
     fresh = ServedIndex(bench.folder)
     fresh.refresh()
-    assert fresh.find("kite", 1, VISIBLE).items == []
+    assert fresh.find(Wanted("kite", 1, VISIBLE)).items == []
     bench.settle()
     fresh.refresh()
 
     seal = bench.folder.current()
     assert seal is not None
     assert seal.generation != broken
-    assert fresh.find("kite", 1, VISIBLE).items == [0]
+    assert fresh.find(Wanted("kite", 1, VISIBLE)).items == [0]
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut"])
@@ -374,7 +374,7 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
 
     fresh = ServedIndex(bench.folder)
     fresh.refresh()
-    assert fresh.find("kite", 1, VISIBLE).items == [0]
+    assert fresh.find(Wanted("kite", 1, VISIBLE)).items == [0]
     bench.push(b="Sledge")
     bench.settle()
     assert bench.found("sledge") == [1]

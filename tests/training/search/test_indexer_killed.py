@@ -16,6 +16,7 @@ import pytest
 
 from productrecs.core.clock import frozen_at
 from productrecs.engines.text import warming
+from productrecs.engines.text.index import Wanted
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
 from productrecs.storage.database import Database
@@ -78,7 +79,9 @@ class Bench:
     def found(self, word: str) -> list[int]:
         """Return what is found now; nothing may be there twice."""
         self.served.refresh()
-        found = self.served.find(word, len(VISIBLE), VISIBLE, by_likeness=False).items
+        found = self.served.find(
+            Wanted(word, len(VISIBLE), VISIBLE, by_likeness=False)
+        ).items
         assert len(found) == len(set(found)), "a product is there twice"
         return found
 

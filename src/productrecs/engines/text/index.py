@@ -16,7 +16,6 @@ from productrecs.engines.text.interpret import (
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.lexicon import Lexicon, LexiconWriter
-from productrecs.engines.text.likeness import KEPT
 from productrecs.engines.text.matching import (
     holding_query,
 )
@@ -33,11 +32,11 @@ from productrecs.engines.text.schema import (
     register,
     words_schema,
 )
-from productrecs.engines.text.search import Found, Relaxed, Search
+from productrecs.engines.text.search import Found, Relaxed, Search, Wanted
 from productrecs.engines.text.suggestions import Mask, Suggested, suggested
 from productrecs.engines.text.vocabulary import Vocabulary
 
-__all__ = ["Found", "IndexWriter", "Relaxed", "SearchIndex"]
+__all__ = ["Found", "IndexWriter", "Relaxed", "SearchIndex", "Wanted"]
 
 PRODUCTS, WORDS = "products", "words"
 ARRAYS, LEXICON = "arrays", "lexicon"
@@ -94,53 +93,29 @@ class SearchIndex:
             lexicon = Lexicon.read(self._folder / LEXICON, before.vocabulary.lexicon)
             self._reader = self._state(before.vocabulary.read_on(words, lexicon), postings)
 
-    def find(
-        self,
-        query: str,
-        limit: int,
-        visible: Mask,
-        synonyms: Synonyms = NO_SYNONYMS,
-        *,
-        enough: int | None = None,
-        by_likeness: bool = True,
-    ) -> Found:
-        """Return up to `limit` visible products, best first.
+    def find(self, wanted: Wanted) -> Found:
+        """Return what is found.
 
-        `visible` is by item number. Products named by id or sku come first, then those
-        that hold every word, then, where those are fewer than `enough` (`limit` when not
-        given), those that hold some. A query of which no word means anything here finds
-        nothing. Below the first 36, what is like the best comes first in its tier, unless
-        `by_likeness` is false.
+        Products named by id or sku come first, then those that hold every word, then, where
+        those are too few, those that hold some. A query of which no word means anything
+        here finds nothing.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged.
         """
-        wanted = (limit, limit if enough is None else enough)
         with translated("the index cannot be searched"):
-            search = Search(self._interpreter(synonyms), visible)
-            return search.run(query, *wanted, is_deep=by_likeness and limit > KEPT)
+            return Search(self._interpreter(wanted.synonyms), wanted).run()
 
-    def find_at_once(
-        self,
-        query: str,
-        limit: int,
-        visible: Mask,
-        synonyms: Synonyms = NO_SYNONYMS,
-        *,
-        enough: int | None = None,
-        by_likeness: bool = True,
-    ) -> Found | None:
+    def find_at_once(self, wanted: Wanted) -> Found | None:
         """Return what `find` returns if that takes next to no time, else None.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged.
         """
-        if len(query) > _SHORT or (by_likeness and limit > KEPT):
+        if len(wanted.query) > _SHORT or wanted.is_deep:
             return None
-        wanted = (limit, limit if enough is None else enough)
         with translated("the index cannot be searched"):
-            search = Search(self._interpreter(synonyms), visible)
-            return search.run_at_once(query, *wanted)
+            return Search(self._interpreter(wanted.synonyms), wanted).run_at_once()
 
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return the words of a query that say something, with what each may mean here.

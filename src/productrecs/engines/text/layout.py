@@ -8,5 +8,5 @@ TITLE_AT, CATEGORIES_AT, DESCRIPTION_AT, CODES_AT, HEAD_AT = range(FIELDS)
 NORMS: Final = 256
 """Lengths of a field are rounded to so many."""
 
-INT_COLUMNS, FLOAT_COLUMNS, LISTS = 8, 8, 4
-"""Of the scratch rows of products, and of the lists of products."""
+COLUMNS, LISTS = 16, 3
+"""Of the scratch rows of products, 64 bytes each, and of the lists of products."""

@@ -104,9 +104,7 @@ class Lexicon:
         near = loops.near
         places = []
         for part in self._parts:
-            count = near(
-                part.letters, part.starts, part.traces, part.whose, typed, found
-            )
+            count = near(part.letters, part.starts, part.traces, part.whose, typed, found)
             places.append(found[:count].tolist() if count else ())
         return self._frequent(places, limit)
 

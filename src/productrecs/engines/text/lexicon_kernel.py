@@ -65,10 +65,8 @@ def _first_of(traces: Traces, trace: int) -> int:
     return low
 
 
-@compiled(
-    _I4(fixed(_U4), fixed(_I4), fixed(_U4), fixed(_I4), fixed(_U4), _I4[::1])
-)
-def near(  # noqa: C901, PLR0913, PLR0917 - one compiled loop
+@compiled(_I4(fixed(_U4), fixed(_I4), fixed(_U4), fixed(_I4), fixed(_U4), _I4[::1]))
+def near(
     letters: Letters,
     starts: Ints,
     traces: Traces,
@@ -76,17 +74,17 @@ def near(  # noqa: C901, PLR0913, PLR0917 - one compiled loop
     typed: Letters,
     found: Ints,
 ) -> int:
-    """Note which words are one edit from `typed`; return how many, at most as many as fit."""
+    """Note which words are one edit from `typed`, as many as fit; return how many."""
     length = len(typed)
     ahead = np.zeros(length + 1, dtype=np.int64)  # of the letters before each
     for at in range(length):
-        ahead[at + 1] = (ahead[at] * BASE + typed[at]) & MASK
+        ahead[at + 1] = (ahead[at] * BASE + np.int64(typed[at])) & MASK
     count, behind, power = 0, 0, 1
     for at in range(length, -1, -1):
         trace = ahead[length]
         if at < length:
             trace = (ahead[at] * power + behind) & MASK
-            behind = (typed[at] * power + behind) & MASK
+            behind = (np.int64(typed[at]) * power + behind) & MASK
             power = (power * BASE) & MASK
         place = _first_of(traces, trace)
         while place < len(traces) and traces[place] == trace:

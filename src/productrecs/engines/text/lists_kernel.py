@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int32]
 
 MOST_PLACES: Final = 16
+SEEK: Final = 12
+"""A list this many times as long as what is left is looked up in, not gone through."""
 
 _I4, _F4, _U1, _U8, _B1 = (
     types.int32,
@@ -106,7 +108,7 @@ def seek(docs: Ints, begin: int, end: int, doc: int) -> int:
 
 
 @compiled(_B1(fixed(_U8), PART, _U8, _U8, fixed(_I4), _I4))
-def stand_together(  # noqa: PLR0913, PLR0917 - one compiled loop
+def stand_together(  # noqa: C901 - one compiled loop
     terms: Hashes, part: Any, stem: int, other: int, owners: Ints, own: int
 ) -> bool:
     """Return whether two stems stand side by side in a title for which a part speaks."""
@@ -118,9 +120,17 @@ def stand_together(  # noqa: PLR0913, PLR0917 - one compiled loop
     first, last = starts[two], starts[two + 1]
     if last - first < end - begin:  # the rarer decides
         begin, end, first, last = first, last, begin, end
+    seeks = (end - begin) * SEEK < last - first
     for at in range(begin, end):
         doc = docs[at]
-        if seek(docs, first, last, doc) < 0 or owners[numbers[doc]] != own:
+        if seeks:
+            place = seek(docs, first, last, doc)
+            first = place if place >= 0 else first
+        else:
+            while first < last and docs[first] < doc:
+                first += 1
+            place = first if first < last and docs[first] == doc else -1
+        if place < 0 or owners[numbers[doc]] != own:
             continue
         for word in range(title_starts[doc], title_starts[doc + 1] - 1):
             if titles[word] == one and titles[word + 1] == two:

@@ -14,7 +14,6 @@ from numba import types
 
 from productrecs.engines.compiling import compiled, fixed
 from productrecs.engines.text.layout import (
-    CATEGORIES_AT,
     CODES_AT,
     DESCRIPTION_AT,
     FIELDS,
@@ -26,6 +25,7 @@ from productrecs.engines.text.layout import (
 from productrecs.engines.text.lists_kernel import (
     MOST_PLACES,
     PART,
+    SEEK,
     put_among,
     rarity,
     seek,
@@ -35,6 +35,7 @@ from productrecs.engines.text.lists_kernel import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Bits = npt.NDArray[np.uint64]
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float32]
     Ints = npt.NDArray[np.int32]
@@ -42,28 +43,84 @@ if TYPE_CHECKING:
 _K1: Final = 1.2
 _PAIR: Final = 2
 _YES, _NO = True, False
-_SEEK: Final = 12
-"""A list this many times as long as what is left is looked up in, not gone through."""
 
-# Columns of the scratch rows of products.
-_IN_READING, _IN_WORD, _IN_SEARCH, _WORDS, _IN_TITLE, _LIKELY = range(6)
-_IN_LIST, _FOUND, _NEXT, _LIKELY_ONES = range(LISTS)  # rows of the lists of products
-_SUM, _SUM_TITLE, _BEST, _BEST_TITLE, _TOTAL, _TOTAL_TITLE = range(6)
+# Columns of the scratch rows of products: whole numbers, and then others.
+_IN_READING, _IN_WORD, _IN_SEARCH, _WORDS, _IN_TITLE = range(5)
+_SUM, _SUM_TITLE, _BEST, _BEST_TITLE, _TOTAL, _TOTAL_TITLE = range(8, 14)
+_IN_LIST, _FOUND, _NEXT = range(LISTS)  # rows of the lists of products
 
 _I4, _F4, _B1 = types.int32, types.float32, types.boolean
 
 
 _TWO: Any = types.UniTuple(_I4, 2)  # type: ignore[no-untyped-call]  # numba
+_THREE: Any = types.UniTuple(_I4, 3)  # type: ignore[no-untyped-call]  # numba
 _QUERY: Any = types.Tuple(  # type: ignore[no-untyped-call]  # numba
     (_I4[::1], _I4[::1], _F4[::1], _F4[::1], _F4[::1], _F4[::1])
 )
 
 
+@compiled(types.void(types.uint64[::1], _I4))
+def _mark(bits: Bits, doc: int) -> None:
+    bits[doc >> 6] |= np.uint64(1) << np.uint64(doc & 63)
+
+
+@compiled(_B1(types.uint64[::1], _I4))
+def _is_marked(bits: Bits, doc: int) -> bool:
+    return (bits[doc >> 6] >> np.uint64(doc & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@compiled(_I4(PART, _I4[::1], _I4[::1], _F4[::1], _I4[::1], _I4[:, ::1]))
+def _with_every_word(  # noqa: C901, PLR0912 - one compiled loop
+    part: Any, places: Ints, first_of: Ints, shares: Floats, order: Ints, lists: Ints
+) -> int:
+    """List the products of a part that hold each word somewhere; return how many.
+
+    Marks of one bit a product stay near the processor, as rows of products would not.
+    """
+    numbers, _, starts, docs, _, _, _, _ = part
+    readings, n = first_of[len(first_of) - 1], len(numbers)
+    width = len(starts) // FIELDS
+    left = 0
+    before = np.zeros((n >> 6) + 1, dtype=np.uint64)
+    for turn in range(len(order)):
+        marks = np.zeros((n >> 6) + 1, dtype=np.uint64)
+        kept = 0
+        for r in range(first_of[order[turn]], first_of[order[turn] + 1]):
+            for f in range(FIELDS - 1):
+                place = places[readings + r] if f == CODES_AT else places[r]
+                if place < 0 or shares[f] <= 0:
+                    continue
+                begin, end = starts[f * width + place], starts[f * width + place + 1]
+                if turn > 0 and left * SEEK < end - begin:
+                    for step in range(left):
+                        doc = lists[_FOUND, step]
+                        if not _is_marked(marks, doc) and seek(docs, begin, end, doc) >= 0:
+                            _mark(marks, doc)
+                            lists[_NEXT, kept] = doc
+                            kept += 1
+                    continue
+                for at in range(begin, end):
+                    doc = docs[at]
+                    if turn > 0 and not _is_marked(before, doc):
+                        continue
+                    if not _is_marked(marks, doc):
+                        _mark(marks, doc)
+                        lists[_NEXT, kept] = doc
+                        kept += 1
+        left = kept
+        for step in range(left):
+            lists[_FOUND, step] = lists[_NEXT, step]
+        if left == 0:
+            return 0
+        before = marks
+    return left
+
+
 @compiled(
-    _TWO(
+    _THREE(
         PART, _QUERY, _I4[::1], _I4[::1], _I4, _I4, fixed(_I4), _I4, fixed(_F4),
         fixed(_B1), _I4[:, ::1], _F4[:, ::1], _I4[:, ::1], _F4[::1], _I4[::1], _I4, _I4,
-        _B1,
+        _I4, _B1,
     )
 )  # fmt: skip
 def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
@@ -84,19 +141,20 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
     best_numbers: Ints,
     found: int,
     epoch: int,
-    shortens: bool,  # noqa: FBT001 - compiled
-) -> tuple[int, int]:
+    given: int,
+    reads_descriptions: bool,  # noqa: FBT001 - compiled
+) -> tuple[int, int, int]:
     """Put a part's best products among the `found` best; return how many, and the epoch.
 
-    With `shortens`, what only descriptions tell of is left out where titles, categories or
-    codes tell of enough: -1 for how many says that it might have belonged there.
+    Only the first `given` of the list of products are looked at, unless that is negative.
+    Without `reads_descriptions`, what these tell counts nothing. The third number is how
+    many products were looked at; they are on the list.
     """
     numbers, lengths, starts, docs, counts, sizes_of, title_starts, titles = part
     slot_of, first_of, weights, shares, head_shares, options = query
     needs_all, pair_share, title_share = options[0] > 0, options[1], options[2]
     readings, n, fields = len(slot_of), len(numbers), FIELDS
     width = len(starts) // fields
-    limit = len(best_scores)
     # The rarest word first: only what holds it is looked at further.
     sizes = np.zeros(words, dtype=np.int32)
     for r in range(readings):
@@ -105,31 +163,35 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
             if place >= 0 and shares[f] > 0:
                 at = f * width + place
                 sizes[slot_of[r]] += starts[at + 1] - starts[at]
-    order = np.argsort(sizes)
+    order = np.empty(words, dtype=np.int32)
+    for slot in range(words):
+        at = slot
+        while at > 0 and sizes[order[at - 1]] > sizes[slot]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = slot
     search_mark = epoch + 1
     mark = epoch + 1
-    left = likely = 0
-    is_short = False
-    if shortens and (words == 1 or not needs_all) and shares[DESCRIPTION_AT] > 0:
-        told = 0
-        for r in range(readings):
-            for f in (TITLE_AT, CATEGORIES_AT, CODES_AT):
-                place = places[readings + r] if f == CODES_AT else places[r]
-                if place < 0:
-                    continue
-                for at in range(starts[f * width + place], starts[f * width + place + 1]):
-                    doc = docs[at]
-                    if ints[doc, _LIKELY] != search_mark:
-                        ints[doc, _LIKELY] = search_mark
-                        lists[_LIKELY_ONES, likely] = doc
-                        likely += 1
-                        number = numbers[doc]
-                        told += (
-                            number < len(visible)
-                            and visible[number]
-                            and owners[number] == own
-                        )
-        is_short = told >= limit
+    left = 0
+    follows = given >= 0 or (needs_all and words > 1)
+    bits = np.zeros((n >> 6) + 1 if follows else 0, dtype=np.uint64)
+    if follows:
+        if given < 0:
+            given = _with_every_word(part, places, first_of, shares, order, lists)
+        for step in range(given):
+            doc = lists[_FOUND, step]
+            number = numbers[doc]
+            if number < len(visible) and visible[number] and owners[number] == own:
+                lists[_FOUND, left] = doc
+                left += 1
+                _mark(bits, doc)
+                ints[doc, _IN_SEARCH] = search_mark
+                ints[doc, _WORDS] = 0
+                ints[doc, _IN_TITLE] = 0
+                floats[doc, _TOTAL] = np.float32(0.0)
+                floats[doc, _TOTAL_TITLE] = np.float32(0.0)
+        if left == 0:
+            return found, mark, 0
     for turn in range(words):
         slot = order[turn] if needs_all else turn
         mark += 1
@@ -145,35 +207,27 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 place = places[readings + r] if f == CODES_AT else places[r]
                 if place < 0 or shares[f] <= 0:
                     continue
+                if f == DESCRIPTION_AT and not reads_descriptions:
+                    continue
                 begin, end = starts[f * width + place], starts[f * width + place + 1]
                 share = np.float32(
                     weights[r] * shares[f] * (_K1 + 1.0)
                     * rarity(products, held[r * fields + f])
                 )  # fmt: skip
-                follows = needs_all and turn > 0
-                is_rest = is_short and f == DESCRIPTION_AT
-                of = _LIKELY_ONES if is_rest else _FOUND
-                those = likely if is_rest else left
-                seeks = (follows or is_rest) and those * _SEEK < end - begin
-                steps = those if seeks else end - begin
-                for step in range(steps):
+                seeks = follows and left * SEEK < end - begin
+                for step in range(left if seeks else end - begin):
                     if seeks:
-                        doc = lists[of, step]
+                        doc = lists[_FOUND, step]
                         at = seek(docs, begin, end, doc)
                         if at < 0:
                             continue
                     else:
                         at = begin + step
                         doc = docs[at]
-                        if follows and (
-                            ints[doc, _IN_SEARCH] != search_mark
-                            or ints[doc, _WORDS] != turn
-                        ):
-                            continue
-                        if is_rest and ints[doc, _LIKELY] != search_mark:
+                        if follows and not _is_marked(bits, doc):
                             continue
                     times = np.float32(counts[at])
-                    norm = norms[f * NORMS + sizes_of[at]]
+                    norm = norms[f * NORMS + int(sizes_of[at])]
                     value = share * (times / (times + norm))
                     if ints[doc, _IN_READING] != mark:
                         ints[doc, _IN_READING] = mark
@@ -199,7 +253,6 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                     floats[doc, _BEST_TITLE] = max(
                         floats[doc, _BEST_TITLE], floats[doc, _SUM_TITLE]
                     )
-        kept = 0 if needs_all else left
         best, best_title, at_best = _BEST, _BEST_TITLE, _NEXT
         if is_single:
             best, best_title, at_best, in_word = _SUM, _SUM_TITLE, _IN_LIST, in_reading
@@ -211,19 +264,12 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 ints[doc, _IN_TITLE] = 0
                 floats[doc, _TOTAL] = np.float32(0.0)
                 floats[doc, _TOTAL_TITLE] = np.float32(0.0)
-                lists[_FOUND, kept] = doc
-                kept += 1
-            elif needs_all:
-                lists[_FOUND, kept] = doc
-                kept += 1
-            ints[doc, _WORDS] += 1
+                lists[_FOUND, left] = doc
+                left += 1
             floats[doc, _TOTAL] += floats[doc, best]
             if floats[doc, best_title] > 0:
                 ints[doc, _IN_TITLE] += 1
                 floats[doc, _TOTAL_TITLE] += floats[doc, best_title]
-        left = kept
-        if needs_all and left == 0:
-            return found, mark
     # Only what may be shown is looked at further.
     kept = 0
     for step in range(left):
@@ -250,7 +296,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 weights[r] * head_shares[slot] * options[3] * (_K1 + 1.0)
                 * rarity(products, held[r * fields + HEAD_AT])
             )  # fmt: skip
-            seeks = left * _SEEK < end - begin
+            seeks = left * SEEK < end - begin
             for step in range(left if seeks else end - begin):
                 if seeks:
                     doc = lists[_FOUND, step]
@@ -261,7 +307,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                     is_known = ints[doc, _IN_SEARCH] == search_mark
                     if not is_known or ints[doc, _WORDS] != -1:
                         continue
-                norm = norms[HEAD_AT * NORMS + lengths[HEAD_AT * n + doc]]
+                norm = norms[HEAD_AT * NORMS + int(lengths[HEAD_AT * n + doc])]
                 value = share * (np.float32(1.0) / (np.float32(1.0) + norm))
                 if ints[doc, _IN_WORD] != mark:
                     ints[doc, _IN_WORD] = mark
@@ -304,18 +350,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
         found = put_among(
             best_scores, best_numbers, found, floats[doc, _TOTAL], numbers[doc]
         )
-    if is_short:
-        # At most so much is a product's that only descriptions tell of.
-        most = 0.0
-        for slot in range(words):
-            of_word = 0.0
-            for r in range(first_of[slot], first_of[slot + 1]):
-                rare = rarity(products, held[r * fields + DESCRIPTION_AT])
-                of_word = max(of_word, weights[r] * rare)
-            most += of_word * shares[DESCRIPTION_AT] * (_K1 + 1.0)
-        if best_scores[limit - 1] <= most:
-            return -1, mark
-    return found, mark
+    return found, mark, left
 
 
 @compiled(
@@ -350,14 +385,33 @@ def rank(  # noqa: PLR0913, PLR0917 - see `_rank`
     held, what counts where neighbours stand together and where titles hold all, and the
     share of heads.
     """
-    if found == 0:
-        told, epoch = _rank(
+    _, first_of, weights, shares, _, options = query
+    needs_all = options[0] > 0 and words > 1
+    given, limit = -1, len(best_scores)
+    if found == 0 and not needs_all and shares[DESCRIPTION_AT] > 0:
+        # Descriptions are most of what there is and next to nothing in a score: first what
+        # the rest tells of, and then only what they may still bring among the best.
+        found, epoch, left = _rank(
             part, query, places, held, products, words, owners, own, norms, visible,
-            ints, floats, lists, best_scores, best_numbers, 0, epoch, _YES,
+            ints, floats, lists, best_scores, best_numbers, 0, epoch, -1, _NO,
         )  # fmt: skip
-        if told >= 0:
-            return told, epoch
-    return _rank(
+        most = np.float32(0.0)
+        for slot in range(words):
+            of_word = np.float32(0.0)
+            for r in range(first_of[slot], first_of[slot + 1]):
+                rare = rarity(products, held[r * FIELDS + DESCRIPTION_AT])
+                of_word = max(of_word, np.float32(weights[r] * rare))
+            most += of_word * shares[DESCRIPTION_AT] * np.float32(_K1 + 1.0)
+        if found == limit and best_scores[limit - 1] > most:
+            given = 0
+            for step in range(left):
+                doc = lists[_FOUND, step]
+                if floats[doc, _TOTAL] + most >= best_scores[limit - 1]:
+                    lists[_FOUND, given] = doc
+                    given += 1
+        found = 0
+    found, epoch, _ = _rank(
         part, query, places, held, products, words, owners, own, norms, visible,
-        ints, floats, lists, best_scores, best_numbers, found, epoch, _NO,
+        ints, floats, lists, best_scores, best_numbers, found, epoch, given, _YES,
     )  # fmt: skip
+    return found, epoch

@@ -109,6 +109,8 @@ def document(product: ProductText, language: Language) -> Kept:
     for name, words in zip(FIELDS, stems, strict=True):
         if words:
             one.add_text(name, " ".join(words))
-    lead = indexed_words(product.description[:_LEAD])
-    one.add_bytes(GIST, written(stems[0], language.stems(lead)))
+    lead = stems[2]
+    if len(product.description) > _LEAD:
+        lead = language.stems(indexed_words(product.description[:_LEAD]))
+    one.add_bytes(GIST, written(stems[0], lead))
     return Kept(one, title + categories + description + codes, stems)

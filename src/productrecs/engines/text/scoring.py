@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from productrecs.engines.text.heads import plain_colours_of
 from productrecs.engines.text.interpret import Interpreter, Slot
-from productrecs.engines.text.layout import FIELDS, FLOAT_COLUMNS, INT_COLUMNS, LISTS
+from productrecs.engines.text.layout import COLUMNS, FIELDS, LISTS
 from productrecs.engines.text.options import WEIGHTS
 from productrecs.engines.text.postings import Postings, key_of
 from productrecs.engines.text.warming import Loops
@@ -50,18 +50,21 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self.epoch = 0
-        self.ints = np.zeros((0, INT_COLUMNS), dtype=np.int32)
-        self.floats = np.zeros((0, FLOAT_COLUMNS), dtype=np.float32)
-        self.lists = np.zeros((LISTS, 0), dtype=np.int32)
+        self._have(0)
 
     def fit(self, rows: int) -> None:
         """Have so many rows, and marks that were never used."""
         if rows > len(self.ints) or self.epoch > _LAST_EPOCH:
-            rows = max(rows, len(self.ints))
-            self.ints = np.zeros((rows, INT_COLUMNS), dtype=np.int32)
-            self.floats = np.zeros((rows, FLOAT_COLUMNS), dtype=np.float32)
-            self.lists = np.zeros((LISTS, rows), dtype=np.int32)
+            self._have(max(rows, len(self.ints)))
             self.epoch = 0
+
+    def _have(self, rows: int) -> None:
+        room = np.zeros((rows + 1) * COLUMNS, dtype=np.int32)
+        # Each row in one line of the processor's cache.
+        begin = -room.ctypes.data % (COLUMNS * 4) // 4
+        self.ints = room[begin : begin + rows * COLUMNS].reshape(rows, COLUMNS)
+        self.floats = self.ints.view(np.float32)  # the same rows, other columns
+        self.lists = np.zeros((LISTS, rows), dtype=np.int32)
 
 
 _SCRATCH: Final = _Scratch()

@@ -3,14 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tantivy
 
 from productrecs.engines.text.gist import read
-from productrecs.engines.text.interpret import Interpreter, Slot, is_misread
+from productrecs.engines.text.interpret import (
+    NO_SYNONYMS,
+    Interpreter,
+    Slot,
+    Synonyms,
+    is_misread,
+)
 from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
 from productrecs.engines.text.matching import every_word, exact_query, some_words
 from productrecs.engines.text.schema import EXACT, GIST, NUMBER, exact_key
@@ -32,6 +38,32 @@ class Relaxed(StrEnum):
     WORDS = "words"  # some products hold only some of the words
 
 
+class Wanted(NamedTuple):
+    """What is asked of an index: up to `limit` of the `visible` products, best first.
+
+    `visible` is by item number. Where fewer than `enough` (`limit` when not given) hold
+    every word, some words will do. `by_likeness`, what is like the best comes first below
+    the first 36, in its tier.
+    """
+
+    query: str
+    limit: int
+    visible: Mask
+    synonyms: Synonyms = NO_SYNONYMS
+    enough: int | None = None
+    by_likeness: bool = True
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it goes so far down that words alone no longer decide."""
+        return self.by_likeness and self.limit > KEPT
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the last word may be unfinished."""
+        return not self.query.endswith(" ")
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Item numbers and falling scores, and what was given up for them."""
@@ -46,37 +78,40 @@ class Found:
 class Search:
     """One search in one state of an index."""
 
-    def __init__(self, interpreter: Interpreter, visible: Mask) -> None:
+    def __init__(self, interpreter: Interpreter, wanted: Wanted) -> None:
         """Find nothing yet."""
         self._interpreter = interpreter
-        self._visible = visible
+        self._wanted = wanted
+        self._visible, self._limit = wanted.visible, wanted.limit
+        self._enough = wanted.limit if wanted.enough is None else wanted.enough
         self._items: list[int] = []
         self._scores: list[float] = []
         self._addresses: list[tantivy.DocAddress] = []
         self._seen: set[int] = set()
         self._whole = 0
 
-    def run(self, query: str, limit: int, enough: int, *, is_deep: bool) -> Found:
+    def run(self) -> Found:
         """Return what is found."""
-        slots, meant, exact = self._begin(query, limit)
+        slots, meant, exact = self._begin()
+        is_deep = self._wanted.is_deep
         scoring = None if is_deep or not meant else self._scoring(meant)
         if scoring is not None:
-            relaxed = self._by_arrays(scoring, slots, limit, enough)
+            relaxed = self._by_arrays(scoring, slots)
         else:
-            reach = max(limit, REACH) if is_deep else limit
-            relaxed = self._by_words(slots, meant, reach, enough)
-        return self._found(query, slots, exact, limit, relaxed, is_deep=is_deep)
+            reach = max(self._limit, REACH) if is_deep else self._limit
+            relaxed = self._by_words(slots, meant, reach)
+        return self._found(slots, exact, relaxed, is_deep=is_deep)
 
-    def run_at_once(self, query: str, limit: int, enough: int) -> Found | None:
+    def run_at_once(self) -> Found | None:
         """Return what is found where there is little to go through; else None."""
-        slots, meant, exact = self._begin(query, limit)
+        slots, meant, exact = self._begin()
         relaxed = Relaxed.NOTHING
         if meant:
             scoring = self._scoring(meant)
             if scoring is None or scoring.work > _LITTLE:
                 return None
-            relaxed = self._by_arrays(scoring, slots, limit, enough)
-        return self._found(query, slots, exact, limit, relaxed, is_deep=False)
+            relaxed = self._by_arrays(scoring, slots)
+        return self._found(slots, exact, relaxed, is_deep=False)
 
     def _scoring(self, meant: Sequence[Slot]) -> Scoring | None:
         """Return what asks the arrays; None where the library is to be asked."""
@@ -85,26 +120,21 @@ class Search:
             return None
         return Scoring(self._interpreter.reader.postings, self._interpreter, meant, ready)
 
-    def _begin(self, query: str, limit: int) -> tuple[list[Slot], list[Slot], int]:
+    def _begin(self) -> tuple[list[Slot], list[Slot], int]:
         """Return the words, those that mean something, and how many it names."""
+        query = self._wanted.query
         key = exact_key(query)
         if key and self._interpreter.searcher.doc_freq(EXACT, key):
-            self._take(exact_query(self._interpreter.schema, key), limit)
+            self._take(exact_query(self._interpreter.schema, key), self._limit)
         exact = self._whole = len(self._items)
-        slots = self._interpreter.slots(query, is_typing=not query.endswith(" "))
+        slots = self._interpreter.slots(query, is_typing=self._wanted.is_typing)
         return slots, [slot for slot in slots if slot.readings], exact
 
     def _found(
-        self,
-        query: str,
-        slots: Sequence[Slot],
-        exact: int,
-        limit: int,
-        relaxed: Relaxed,
-        *,
-        is_deep: bool,
+        self, slots: Sequence[Slot], exact: int, relaxed: Relaxed, *, is_deep: bool
     ) -> Found:
-        is_typing = not query.endswith(" ")
+        limit = self._limit
+        is_typing = self._wanted.is_typing
         if relaxed is Relaxed.NOTHING and is_misread(slots, is_typing=is_typing):
             relaxed = Relaxed.SPELLING
         if is_deep:
@@ -113,28 +143,26 @@ class Search:
         items, scores = self._items[:limit], self._scores[:limit]
         return Found(items, scores, relaxed, exact, min(self._whole, limit))
 
-    def _by_arrays(
-        self, scoring: Scoring, slots: Sequence[Slot], limit: int, enough: int
-    ) -> Relaxed:
+    def _by_arrays(self, scoring: Scoring, slots: Sequence[Slot]) -> Relaxed:
         """Find what `_by_words` finds, without the library."""
         relaxed = Relaxed.WORDS if scoring.words < len(slots) else Relaxed.NOTHING
-        visible, known = self._visible, len(self._items)
-        self._put(*scoring.every_word(visible, limit + known), limit)
+        visible, known, limit = self._visible, len(self._items), self._limit
+        self._put(*scoring.every_word(visible, limit + known))
         self._whole = len(self._items)
-        if self._whole >= enough or scoring.words == 1:
+        if self._whole >= self._enough or scoring.words == 1:
             return relaxed
         for anywhere in (False, True):
             before = len(self._items)
             found = scoring.some_words(visible, limit + before, anywhere=anywhere)
-            self._put(*found, limit)
+            self._put(*found)
             self._let_fall(before)
-            if len(self._items) >= enough:
+            if len(self._items) >= self._enough:
                 break
         return Relaxed.WORDS if len(self._items) > self._whole else relaxed
 
-    def _put(self, items: Sequence[int], scores: Sequence[float], limit: int) -> None:
-        """Add what was found and is not there yet, up to `limit`."""
-        known = self._items
+    def _put(self, items: Sequence[int], scores: Sequence[float]) -> None:
+        """Add what was found and is not there yet, up to the limit."""
+        known, limit = self._items, self._limit
         if not known:
             self._items, self._scores = list(items[:limit]), list(scores[:limit])
             return
@@ -147,7 +175,7 @@ class Search:
                 self._scores.append(score)
 
     def _by_words(
-        self, slots: Sequence[Slot], meant: Sequence[Slot], limit: int, enough: int
+        self, slots: Sequence[Slot], meant: Sequence[Slot], limit: int
     ) -> Relaxed:
         self._whole = len(self._items)
         if not meant:
@@ -157,12 +185,12 @@ class Search:
             relaxed = Relaxed.WORDS
         self._take(every_word(self._interpreter, meant), limit)
         self._whole = len(self._items)
-        if self._whole < enough:
+        if self._whole < self._enough:
             for query in some_words(self._interpreter, meant):
                 before = len(self._items)
                 self._take(query, limit)
                 self._let_fall(before)
-                if len(self._items) >= enough:
+                if len(self._items) >= self._enough:
                     break
             relaxed = Relaxed.WORDS if len(self._items) > self._whole else relaxed
         return relaxed

@@ -1,8 +1,8 @@
 """Which words are one edit apart? Those of which the same is left without a letter.
 
 A word's traces are the numbers of what is left of it with one letter taken out, and of
-itself. Two words one edit apart share a trace: who looks up the few traces of what was typed
-finds them all, and some others, which comparing tells apart.
+itself. Two words one edit apart share a trace: who looks up the few traces of what was
+typed finds them all, and some others, which comparing tells apart.
 """
 
 from collections.abc import Sequence

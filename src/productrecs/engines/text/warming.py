@@ -1,7 +1,7 @@
 """When may a process search by compiled loops? Once they are loaded."""
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 
 class Loops(NamedTuple):

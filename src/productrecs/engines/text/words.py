@@ -57,13 +57,14 @@ def indexed_words(text: str) -> list[str]:
     found: list[str] = []
     for word, others in _words(text):
         found.append(word)
-        found.extend(others)
+        if others:
+            found.extend(others)
     return found
 
 
 def is_code(word: str) -> bool:
     """Return whether a word holds a digit: then no other one is meant by it."""
-    return any(one.isdigit() for one in word)
+    return not word.isalpha() and any(map(str.isdigit, word))
 
 
 def is_cjk(word: str) -> bool:
@@ -79,11 +80,16 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """
     careful: list[str] = []
     takes_more = False
-    for part in folded(text).split():
-        plain = part if part.isalpha() else part.strip(_AROUND)
-        if not plain or _MARKS.issuperset(part):
-            continue  # stands between words and belongs to none
-        is_plain = plain.isalpha() and max(plain) < _FIRST_CJK
+    text = folded(text)
+    has_no_cjk = text.isascii() or max(text) < _FIRST_CJK
+    for part in text.split():
+        if part.isalpha():
+            plain, is_plain = part, has_no_cjk or max(part) < _FIRST_CJK
+        else:
+            plain = part.strip(_AROUND)
+            if not plain or _MARKS.issuperset(part):
+                continue  # stands between words and belongs to none
+            is_plain = plain.isalpha() and (has_no_cjk or max(plain) < _FIRST_CJK)
         if not is_plain:
             careful.append(part)
             takes_more = True
@@ -91,11 +97,13 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             careful.append(part)
             takes_more = False
         else:
-            yield from _careful_words(" ".join(careful))
-            careful.clear()
-            takes_more = False
+            if careful:
+                yield from _careful_words(" ".join(careful))
+                careful.clear()
+                takes_more = False
             yield plain[:LONGEST], ()
-    yield from _careful_words(" ".join(careful))
+    if careful:
+        yield from _careful_words(" ".join(careful))
 
 
 def _careful_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:

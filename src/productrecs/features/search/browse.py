@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.index import Relaxed
+from productrecs.engines.text.index import Relaxed, Wanted
 from productrecs.engines.text.suggestions import Suggested, Suggestion
 from productrecs.features.search.facets import (
     CategoryCount,
@@ -126,12 +126,14 @@ def _searched(
 
 def _results(shop: Searchable, asked: Asked, enough: int) -> _Results:
     found = shop.index.find(
-        asked.query,
-        MOST_COUNTED,
-        asked.visible,
-        asked.synonyms,
-        enough=enough,
-        by_likeness=not asked.moves,
+        Wanted(
+            asked.query,
+            MOST_COUNTED,
+            asked.visible,
+            asked.synonyms,
+            enough=enough,
+            by_likeness=not asked.moves,
+        )
     )
     return _Results(
         np.array(found.items, dtype=np.int64),
@@ -172,10 +174,11 @@ def _page(
     until = offset + num + len(pins)
     pages = Pages(num, asked.looked_at(num))
     reach = until + pages.looked_at + num  # as far down as anything is lifted from
-    scores = kept.scores[:reach].tolist()
-    hits = [Hit(*one) for one in zip(kept.items[:reach].tolist(), scores, strict=True)]
-    if asked.has_words:
-        hits = paged(weighed(shop, asked, hits), kept.exact, pages, until)
+    items, scores = kept.items[:reach].tolist(), kept.scores[:reach].tolist()
+    if not asked.has_words:
+        return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
+    scores = weighed(shop, asked, items, scores)
+    hits = paged(list(map(Hit, items, scores)), kept.exact, pages, until)
     return with_pins(pins, hits)[offset : offset + num]
 
 

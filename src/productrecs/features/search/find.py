@@ -1,15 +1,15 @@
 """Which products does a shopper look for? The index proposes, the catalog strikes out."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.contract import Floats
-from productrecs.engines.text.index import Found
+from productrecs.engines.text.index import Found, Wanted
 from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.interpret import Synonyms
 from productrecs.engines.text.language import Language
@@ -22,7 +22,6 @@ from productrecs.training.search.served import ServedIndex
 from productrecs.training.trained_models import Ranks
 
 SoldOut = Literal["mixed", "last", "hidden"]
-Proposed = TypeVar("Proposed")
 
 _CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
 _LEAST_CANDIDATES: Final = 30
@@ -148,7 +147,7 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
         BrokenIndexError: when the index turns out to be damaged.
     """
     asked = asked_of(shop, request, now_ms)
-    return _ranked(shop, asked, request.num, _proposed(shop.index.find, asked, request))
+    return _ranked(shop, asked, request.num, shop.index.find(_wanted(asked, request)))
 
 
 def find_at_once(shop: Searchable, request: SearchRequest, now_ms: int) -> Results | None:
@@ -158,44 +157,50 @@ def find_at_once(shop: Searchable, request: SearchRequest, now_ms: int) -> Resul
         BrokenIndexError: when the index turns out to be damaged.
     """
     asked = asked_of(shop, request, now_ms)
-    found = _proposed(shop.index.find_at_once, asked, request)
+    found = shop.index.find_at_once(_wanted(asked, request))
     return None if found is None else _ranked(shop, asked, request.num, found)
 
 
-def _proposed(
-    search: Callable[..., Proposed], asked: Asked, request: SearchRequest
-) -> Proposed:
-    """Return what the index proposes."""
-    wanted = asked.looked_at(request.num)
-    return search(
+def _wanted(asked: Asked, request: SearchRequest) -> Wanted:
+    """Return what is asked of the index."""
+    looked_at = asked.looked_at(request.num)
+    return Wanted(
         asked.query,
-        wanted,
+        looked_at,
         asked.visible,
         asked.synonyms,
         # Below a full page of all words nothing comes up, unless more than words decide.
-        enough=wanted if asked.moves else request.num,
+        enough=looked_at if asked.moves else request.num,
         by_likeness=not asked.moves,
     )
 
 
 def _ranked(shop: Searchable, asked: Asked, num: int, found: Found) -> Results:
     """Return the first `num` of what was found, in the order of all that decides."""
-    hits = weighed(shop, asked, map(Hit, found.items, found.scores))
-    named, others = hits[: found.exact], hits[found.exact :]
-    others.sort(key=_by_score)
-    ranked = with_pins(asked.pinned, [*named, *others])[:num]
-    return Results(ranked, found.relaxed, asked.address)
+    scores = weighed(shop, asked, found.items, found.scores)
+    named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
+    # The best first, of equals the earliest; more than `num` are never shown.
+    falling = [-score for score in scores[found.exact :]]
+    others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
+    hits = [*named, *(Hit(item, -score) for score, item in others)]
+    return Results(with_pins(asked.pinned, hits)[:num], found.relaxed, asked.address)
 
 
-def weighed(shop: Searchable, asked: Asked, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits in their order, with the scores that all but words make of theirs."""
-    popularity = shop.popularity
-    sold = [
-        Hit(item, score * (1.0 + _POPULARITY * popularity(item))) for item, score in hits
-    ]
-    if not asked.moves:
-        return sold
-    return [Hit(item, score * asked.factor(item)) for item, score in sold]
+def weighed(
+    shop: Searchable, asked: Asked, items: Sequence[int], scores: Sequence[float]
+) -> list[float]:
+    """Return the scores that all but words make of those of `items`."""
+    if shop.trending:
+        popularity = shop.popularity
+        scores = [
+            score * (1.0 + _POPULARITY * popularity(item))
+            for item, score in zip(items, scores, strict=True)
+        ]
+    if asked.moves:
+        factor = asked.factor
+        pairs = zip(items, scores, strict=True)
+        scores = [score * factor(item) for item, score in pairs]
+    return list(scores)
 
 
 def paged(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.failures import BrokenIndexError
-from productrecs.engines.text.index import Found, SearchIndex
+from productrecs.engines.text.index import Found, SearchIndex, Wanted
 from productrecs.engines.text.interpret import NO_SYNONYMS, Slot, Synonyms
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import FORMAT
@@ -72,49 +72,23 @@ class ServedIndex:
             _log.exception("a damaged search index was refused; the last good one serves")
         self._stamp, self._version = stamp, object()
 
-    def find(
-        self,
-        query: str,
-        limit: int,
-        visible: Mask,
-        synonyms: Synonyms = NO_SYNONYMS,
-        *,
-        enough: int | None = None,
-        by_likeness: bool = True,
-    ) -> Found:
-        """Return what `query` finds, see `SearchIndex.find`; nothing without an index.
+    def find(self, wanted: Wanted) -> Found:
+        """Return what is found, see `SearchIndex.find`; nothing without an index.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.
         """
         with self._read() as index:
-            if index is None:
-                return _NOTHING
-            return index.find(
-                query, limit, visible, synonyms, enough=enough, by_likeness=by_likeness
-            )
+            return _NOTHING if index is None else index.find(wanted)
 
-    def find_at_once(
-        self,
-        query: str,
-        limit: int,
-        visible: Mask,
-        synonyms: Synonyms = NO_SYNONYMS,
-        *,
-        enough: int | None = None,
-        by_likeness: bool = True,
-    ) -> Found | None:
+    def find_at_once(self, wanted: Wanted) -> Found | None:
         """Return what `find` does where that takes next to no time; else None.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.
         """
         with self._read() as index:
-            if index is None:
-                return None
-            return index.find_at_once(
-                query, limit, visible, synonyms, enough=enough, by_likeness=by_likeness
-            )
+            return None if index is None else index.find_at_once(wanted)
 
     def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
         """Return what the words of `query` may mean, see `SearchIndex.understand`.
