@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.detection import detect
-from productrecs.engines.text.index import IndexWriter, SearchIndex
+from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.schema import ProductText
 from productrecs.engines.text.spelling import spelled
@@ -40,7 +40,7 @@ def indexed(folder: Path, code: str, titles: list[str]) -> SearchIndex:
 def test_forms_accents_and_compounds_find_what_is_meant(
     shops: dict[str, SearchIndex], code: str, query: str, wanted: int
 ) -> None:
-    found = shops[code].find(query, 5, np.ones(9, dtype=np.bool_))
+    found = shops[code].find(Wanted(query, 5, np.ones(9, dtype=np.bool_)))
 
     assert found.items[:1] == [wanted]
 
