@@ -8,5 +8,9 @@ TITLE_AT, CATEGORIES_AT, DESCRIPTION_AT, CODES_AT, HEAD_AT = range(FIELDS)
 NORMS: Final = 256
 """Lengths of a field are rounded to so many."""
 
-COLUMNS, LISTS = 16, 3
-"""Of the scratch rows of products, 64 bytes each, and of the lists of products."""
+COLUMNS: Final = 16
+"""Of the scratch rows of products, 64 bytes each."""
+
+LISTS: Final = 3
+IN_LIST, FOUND, NEXT = range(LISTS)
+"""The lists of products: of a reading, of the search, and of what comes next."""

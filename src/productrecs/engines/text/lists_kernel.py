@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from numba import types
 
 from productrecs.engines.compiling import compiled, fixed
 from productrecs.engines.text.layout import (
     CODES_AT,
     FIELDS,
+    FOUND,
+    NEXT,
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
+    Bits = npt.NDArray[np.uint64]
     Bools = npt.NDArray[np.bool_]
     Bytes = npt.NDArray[np.uint8]
     Floats = npt.NDArray[np.float32]
@@ -190,3 +193,62 @@ def put_among(scores: Floats, numbers: Ints, found: int, score: float, number: i
         at -= 1
     scores[at], numbers[at] = score, number
     return found + 1
+
+
+@compiled(types.void(types.uint64[::1], _I4))
+def mark_it(bits: Bits, doc: int) -> None:
+    """Set a product's bit."""
+    bits[doc >> 6] |= np.uint64(1) << np.uint64(doc & 63)
+
+
+@compiled(_B1(types.uint64[::1], _I4))
+def is_marked(bits: Bits, doc: int) -> bool:
+    """Return whether a product's bit is set."""
+    return (bits[doc >> 6] >> np.uint64(doc & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@compiled(_I4(PART, _I4[::1], _I4[::1], _F4[::1], _I4[::1], _I4[:, ::1]))
+def with_every_word(  # noqa: C901, PLR0912 - one compiled loop
+    part: Any, places: Ints, first_of: Ints, shares: Floats, order: Ints, lists: Ints
+) -> int:
+    """List the products of a part that hold each word somewhere; return how many.
+
+    Marks of one bit a product stay near the processor, as rows of products would not.
+    """
+    numbers, _, starts, docs, _, _, _, _ = part
+    readings, n = first_of[len(first_of) - 1], len(numbers)
+    width = len(starts) // FIELDS
+    left = 0
+    before = np.zeros((n >> 6) + 1, dtype=np.uint64)
+    for turn in range(len(order)):
+        marks = np.zeros((n >> 6) + 1, dtype=np.uint64)
+        kept = 0
+        for r in range(first_of[order[turn]], first_of[order[turn] + 1]):
+            for f in range(FIELDS - 1):
+                place = places[readings + r] if f == CODES_AT else places[r]
+                if place < 0 or shares[f] <= 0:
+                    continue
+                begin, end = starts[f * width + place], starts[f * width + place + 1]
+                if turn > 0 and left * SEEK < end - begin:
+                    for step in range(left):
+                        doc = lists[FOUND, step]
+                        if not is_marked(marks, doc) and seek(docs, begin, end, doc) >= 0:
+                            mark_it(marks, doc)
+                            lists[NEXT, kept] = doc
+                            kept += 1
+                    continue
+                for at in range(begin, end):
+                    doc = docs[at]
+                    if turn > 0 and not is_marked(before, doc):
+                        continue
+                    if not is_marked(marks, doc):
+                        mark_it(marks, doc)
+                        lists[NEXT, kept] = doc
+                        kept += 1
+        left = kept
+        for step in range(left):
+            lists[FOUND, step] = lists[NEXT, step]
+        if left == 0:
+            return 0
+        before = marks
+    return left

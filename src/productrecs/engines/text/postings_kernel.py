@@ -17,8 +17,10 @@ from productrecs.engines.text.layout import (
     CODES_AT,
     DESCRIPTION_AT,
     FIELDS,
+    FOUND,
     HEAD_AT,
-    LISTS,
+    IN_LIST,
+    NEXT,
     NORMS,
     TITLE_AT,
 )
@@ -26,16 +28,18 @@ from productrecs.engines.text.lists_kernel import (
     MOST_PLACES,
     PART,
     SEEK,
+    is_marked,
+    mark_it,
     put_among,
     rarity,
     seek,
     side_by_side,
+    with_every_word,
 )
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Bits = npt.NDArray[np.uint64]
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float32]
     Ints = npt.NDArray[np.int32]
@@ -47,7 +51,6 @@ _YES, _NO = True, False
 # Columns of the scratch rows of products: whole numbers, and then others.
 _IN_READING, _IN_WORD, _IN_SEARCH, _WORDS, _IN_TITLE = range(5)
 _SUM, _SUM_TITLE, _BEST, _BEST_TITLE, _TOTAL, _TOTAL_TITLE = range(8, 14)
-_IN_LIST, _FOUND, _NEXT = range(LISTS)  # rows of the lists of products
 
 _I4, _F4, _B1 = types.int32, types.float32, types.boolean
 
@@ -57,63 +60,6 @@ _THREE: Any = types.UniTuple(_I4, 3)  # type: ignore[no-untyped-call]  # numba
 _QUERY: Any = types.Tuple(  # type: ignore[no-untyped-call]  # numba
     (_I4[::1], _I4[::1], _F4[::1], _F4[::1], _F4[::1], _F4[::1])
 )
-
-
-@compiled(types.void(types.uint64[::1], _I4))
-def _mark(bits: Bits, doc: int) -> None:
-    bits[doc >> 6] |= np.uint64(1) << np.uint64(doc & 63)
-
-
-@compiled(_B1(types.uint64[::1], _I4))
-def _is_marked(bits: Bits, doc: int) -> bool:
-    return (bits[doc >> 6] >> np.uint64(doc & 63)) & np.uint64(1) != np.uint64(0)
-
-
-@compiled(_I4(PART, _I4[::1], _I4[::1], _F4[::1], _I4[::1], _I4[:, ::1]))
-def _with_every_word(  # noqa: C901, PLR0912 - one compiled loop
-    part: Any, places: Ints, first_of: Ints, shares: Floats, order: Ints, lists: Ints
-) -> int:
-    """List the products of a part that hold each word somewhere; return how many.
-
-    Marks of one bit a product stay near the processor, as rows of products would not.
-    """
-    numbers, _, starts, docs, _, _, _, _ = part
-    readings, n = first_of[len(first_of) - 1], len(numbers)
-    width = len(starts) // FIELDS
-    left = 0
-    before = np.zeros((n >> 6) + 1, dtype=np.uint64)
-    for turn in range(len(order)):
-        marks = np.zeros((n >> 6) + 1, dtype=np.uint64)
-        kept = 0
-        for r in range(first_of[order[turn]], first_of[order[turn] + 1]):
-            for f in range(FIELDS - 1):
-                place = places[readings + r] if f == CODES_AT else places[r]
-                if place < 0 or shares[f] <= 0:
-                    continue
-                begin, end = starts[f * width + place], starts[f * width + place + 1]
-                if turn > 0 and left * SEEK < end - begin:
-                    for step in range(left):
-                        doc = lists[_FOUND, step]
-                        if not _is_marked(marks, doc) and seek(docs, begin, end, doc) >= 0:
-                            _mark(marks, doc)
-                            lists[_NEXT, kept] = doc
-                            kept += 1
-                    continue
-                for at in range(begin, end):
-                    doc = docs[at]
-                    if turn > 0 and not _is_marked(before, doc):
-                        continue
-                    if not _is_marked(marks, doc):
-                        _mark(marks, doc)
-                        lists[_NEXT, kept] = doc
-                        kept += 1
-        left = kept
-        for step in range(left):
-            lists[_FOUND, step] = lists[_NEXT, step]
-        if left == 0:
-            return 0
-        before = marks
-    return left
 
 
 @compiled(
@@ -177,14 +123,14 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
     bits = np.zeros((n >> 6) + 1 if follows else 0, dtype=np.uint64)
     if follows:
         if given < 0:
-            given = _with_every_word(part, places, first_of, shares, order, lists)
+            given = with_every_word(part, places, first_of, shares, order, lists)
         for step in range(given):
-            doc = lists[_FOUND, step]
+            doc = lists[FOUND, step]
             number = numbers[doc]
             if number < len(visible) and visible[number] and owners[number] == own:
-                lists[_FOUND, left] = doc
+                lists[FOUND, left] = doc
                 left += 1
-                _mark(bits, doc)
+                mark_it(bits, doc)
                 ints[doc, _IN_SEARCH] = search_mark
                 ints[doc, _WORDS] = 0
                 ints[doc, _IN_TITLE] = 0
@@ -217,14 +163,14 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 seeks = follows and left * SEEK < end - begin
                 for step in range(left if seeks else end - begin):
                     if seeks:
-                        doc = lists[_FOUND, step]
+                        doc = lists[FOUND, step]
                         at = seek(docs, begin, end, doc)
                         if at < 0:
                             continue
                     else:
                         at = begin + step
                         doc = docs[at]
-                        if follows and not _is_marked(bits, doc):
+                        if follows and not is_marked(bits, doc):
                             continue
                     times = np.float32(counts[at])
                     norm = norms[f * NORMS + int(sizes_of[at])]
@@ -233,29 +179,29 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                         ints[doc, _IN_READING] = mark
                         floats[doc, _SUM] = np.float32(0.0)
                         floats[doc, _SUM_TITLE] = np.float32(0.0)
-                        lists[_IN_LIST, in_reading] = doc
+                        lists[IN_LIST, in_reading] = doc
                         in_reading += 1
                     floats[doc, _SUM] += value
                     if f == TITLE_AT:
                         floats[doc, _SUM_TITLE] = value
             for step in range(in_reading):
-                doc = lists[_IN_LIST, step]
+                doc = lists[IN_LIST, step]
                 if is_single:
                     break
                 if ints[doc, _IN_WORD] != word_mark:
                     ints[doc, _IN_WORD] = word_mark
                     floats[doc, _BEST] = floats[doc, _SUM]
                     floats[doc, _BEST_TITLE] = floats[doc, _SUM_TITLE]
-                    lists[_NEXT, in_word] = doc
+                    lists[NEXT, in_word] = doc
                     in_word += 1
                 else:
                     floats[doc, _BEST] = max(floats[doc, _BEST], floats[doc, _SUM])
                     floats[doc, _BEST_TITLE] = max(
                         floats[doc, _BEST_TITLE], floats[doc, _SUM_TITLE]
                     )
-        best, best_title, at_best = _BEST, _BEST_TITLE, _NEXT
+        best, best_title, at_best = _BEST, _BEST_TITLE, NEXT
         if is_single:
-            best, best_title, at_best, in_word = _SUM, _SUM_TITLE, _IN_LIST, in_reading
+            best, best_title, at_best, in_word = _SUM, _SUM_TITLE, IN_LIST, in_reading
         for step in range(in_word):
             doc = lists[at_best, step]
             if ints[doc, _IN_SEARCH] != search_mark:
@@ -264,7 +210,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 ints[doc, _IN_TITLE] = 0
                 floats[doc, _TOTAL] = np.float32(0.0)
                 floats[doc, _TOTAL_TITLE] = np.float32(0.0)
-                lists[_FOUND, left] = doc
+                lists[FOUND, left] = doc
                 left += 1
             floats[doc, _TOTAL] += floats[doc, best]
             if floats[doc, best_title] > 0:
@@ -273,10 +219,10 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
     # Only what may be shown is looked at further.
     kept = 0
     for step in range(left):
-        doc = lists[_FOUND, step]
+        doc = lists[FOUND, step]
         number = numbers[doc]
         if number < len(visible) and visible[number] and owners[number] == own:
-            lists[_FOUND, kept] = doc
+            lists[FOUND, kept] = doc
             kept += 1
             if needs_all and words > 1 and ints[doc, _IN_TITLE] == words:
                 floats[doc, _TOTAL] += np.float32(title_share) * floats[doc, _TOTAL_TITLE]
@@ -299,7 +245,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
             seeks = left * SEEK < end - begin
             for step in range(left if seeks else end - begin):
                 if seeks:
-                    doc = lists[_FOUND, step]
+                    doc = lists[FOUND, step]
                     if seek(docs, begin, end, doc) < 0:
                         continue
                 else:
@@ -312,12 +258,12 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 if ints[doc, _IN_WORD] != mark:
                     ints[doc, _IN_WORD] = mark
                     floats[doc, _BEST] = value
-                    lists[_NEXT, in_word] = doc
+                    lists[NEXT, in_word] = doc
                     in_word += 1
                 else:
                     floats[doc, _BEST] = max(floats[doc, _BEST], value)
         for step in range(in_word):
-            doc = lists[_NEXT, step]
+            doc = lists[NEXT, step]
             floats[doc, _TOTAL] += floats[doc, _BEST]
     if pair_share > 0:
         at_left = np.empty(MOST_PLACES, dtype=np.int32)
@@ -334,7 +280,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                 )
             )  # fmt: skip
             for step in range(left):
-                doc = lists[_FOUND, step]
+                doc = lists[FOUND, step]
                 if ints[doc, _IN_TITLE] < _PAIR:
                     continue
                 begin, end = title_starts[doc], title_starts[doc + 1]
@@ -346,7 +292,7 @@ def _rank(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one compiled loop
                     times = np.float32(count)
                     floats[doc, _TOTAL] += share * (times / (times + norm))
     for step in range(left):
-        doc = lists[_FOUND, step]
+        doc = lists[FOUND, step]
         found = put_among(
             best_scores, best_numbers, found, floats[doc, _TOTAL], numbers[doc]
         )
@@ -405,9 +351,9 @@ def rank(  # noqa: PLR0913, PLR0917 - see `_rank`
         if found == limit and best_scores[limit - 1] > most:
             given = 0
             for step in range(left):
-                doc = lists[_FOUND, step]
+                doc = lists[FOUND, step]
                 if floats[doc, _TOTAL] + most >= best_scores[limit - 1]:
-                    lists[_FOUND, given] = doc
+                    lists[FOUND, given] = doc
                     given += 1
         found = 0
     found, epoch, _ = _rank(
