@@ -84,7 +84,7 @@ def near(
         trace = ahead[length]
         if at < length:
             trace = (ahead[at] * power + behind) & MASK
-            behind = (np.int64(typed[at]) * power + behind) & MASK
+            behind = int((np.int64(typed[at]) * power + behind) & MASK)
             power = (power * BASE) & MASK
         place = _first_of(traces, trace)
         while place < len(traces) and traces[place] == trace:

@@ -204,7 +204,7 @@ def mark_it(bits: Bits, doc: int) -> None:
 @compiled(_B1(types.uint64[::1], _I4))
 def is_marked(bits: Bits, doc: int) -> bool:
     """Return whether a product's bit is set."""
-    return (bits[doc >> 6] >> np.uint64(doc & 63)) & np.uint64(1) != np.uint64(0)
+    return bool((bits[doc >> 6] >> np.uint64(doc & 63)) & np.uint64(1))
 
 
 @compiled(_I4(PART, _I4[::1], _I4[::1], _F4[::1], _I4[::1], _I4[:, ::1]))
