@@ -6,7 +6,7 @@ nobody typed before, it takes many times as long.
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -97,6 +97,15 @@ class Lexicon:
             if word in known:
                 return True
         return False
+
+    def cut(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
+        """Return the two parts of a word at each of `cuts` where both are known."""
+        if len(self._known) == 1:  # asked of every word; mostly there is one part
+            known = self._known[0]
+            begun = [at for at in cuts if word[:at] in known]
+            return [(word[:at], word[at:]) for at in begun if word[at:] in known]
+        begun = [at for at in cuts if self.has(word[:at])]
+        return [(word[:at], word[at:]) for at in begun if self.has(word[at:])]
 
     def near(self, word: str, limit: int, loops: Loops) -> list[str]:
         """Return the most frequent words that are one edit from `word`, no codes."""

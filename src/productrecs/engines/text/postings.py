@@ -114,10 +114,12 @@ class Postings:
     def held(self, stem: str, word: str, loops: Loops) -> list[int]:
         """Return how many products hold a stem by field; of codes, the word as it is."""
         found = np.zeros(FIELDS, dtype=np.int32)
-        keys = key_of(stem), key_of(word)
+        key = key_of(stem)
+        of_word = key if word == stem else key_of(word)
         for part in self.parts:
-            loops.held(part.terms, part.starts, *keys, found)
-        return found.tolist()
+            loops.held(part.terms, part.starts, key, of_word, found)
+        counts: list[int] = found.tolist()
+        return counts
 
     def stand_together(self, one: str, other: str, loops: Loops) -> bool:
         """Return whether two stems stand side by side in a title of a product."""

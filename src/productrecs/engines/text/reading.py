@@ -27,6 +27,7 @@ Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
 _MOST_KEPT: Final = 8_000
+_LEAST_HALF: Final = 3  # letters of a word that is taken apart
 _MEANING_BYTES: Final = 1_200
 _KIN_BYTES: Final = 500
 _COMPOUNDS_BYTES: Final = 400
@@ -287,11 +288,12 @@ class WordReader:
 
     def _apart(self, word: str) -> list[Reading]:
         """Return a word read as two that stand side by side in some title."""
-        has = self.vocabulary.has
+        if len(word) < LIMITS.apart_from or not word.isalpha():
+            return []
+        cuts = range(_LEAST_HALF, len(word) - _LEAST_HALF + 1)
         return [
             Reading((one, other), stems, WEIGHTS.apart)
-            for one, other in _halves(word)
-            if has(one) and has(other)
+            for one, other in self.vocabulary.cut(word, cuts)
             if self._stand_together(stems := (self.stem(one), self.stem(other)))
         ]
 
@@ -316,5 +318,5 @@ def _is_likely(near: Near, known: int, count: int) -> bool:
 
 def _halves(word: str) -> Iterator[tuple[str, str]]:
     if len(word) >= LIMITS.apart_from and word.isalpha():
-        for cut in range(3, len(word) - 2):
+        for cut in range(_LEAST_HALF, len(word) - _LEAST_HALF + 1):
             yield word[:cut], word[cut:]

@@ -4,6 +4,7 @@ Edit distance counts a transposition as one and goes by the length of the indexe
 4 letters none, 5 to 8 one, 9 and more two. Codes and numbers are never mistyped.
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import tantivy
@@ -79,6 +80,10 @@ class Vocabulary:
     def has(self, word: str) -> bool:
         """Return whether a text of the catalog ever held this very word."""
         return self.lexicon.has(word)
+
+    def cut(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
+        """Return the two parts of a word at each of `cuts` where both are words here."""
+        return self.lexicon.cut(word, cuts)
 
     def near(self, word: str, distance: int) -> list[Near]:
         """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
