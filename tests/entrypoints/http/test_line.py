@@ -157,6 +157,24 @@ def test_who_would_wait_too_long_is_read_at_once_and_the_line_said_to_be_full() 
     assert not of_the_others
 
 
+def test_a_process_that_stood_still_for_a_while_is_not_slow() -> None:
+    async def read() -> list[bool]:
+        house = House()
+        house.grow_old()
+        house.guests(200)
+        await turns(20)
+        house.grow_old()
+        house.guests(1)
+        house.now += 60.0  # somebody else had the processor
+        await turns(2)
+        house.grow_old()
+        house.guests(2 * FEW)
+        await turns(10)
+        return [full for _, _, full in house.read]
+
+    assert not any(asyncio.run(read()))
+
+
 def test_one_that_fails_is_cut_and_holds_nobody_up() -> None:
     async def read() -> tuple[int, list[str]]:
         house = House()

@@ -26,7 +26,7 @@ SPELL_SECONDS: Final = 0.03
 LONGEST_SECONDS: Final = 0.35
 """A call that would wait for longer is not put there."""
 _LISTS: Final = b"GET /v1/"
-_SHARE: Final = 8  # of how long a call took lately, that the newest spell is
+_FADES: Final = 7 / 8  # what a spell counts of how long calls take, after each later one
 
 
 class Guest(Protocol):
@@ -62,7 +62,8 @@ class Line:
         self._pressure = pressure
         self._seconds = seconds
         self._pieces: deque[tuple[Guest, bytes]] = deque()
-        self._each = 0.0  # seconds that one took lately, all else between them counted
+        # Of the last spells, the older the less: seconds with all else between, and pieces.
+        self._seconds_taken, self._pieces_taken = 0.0, 0.0
         self._since = 0.0  # the end of the last spell
 
     def __len__(self) -> int:
@@ -93,7 +94,8 @@ class Line:
 
     def _is_full(self) -> bool:
         waiting = len(self._pieces)
-        return waiting > FEW and waiting * self._each > LONGEST_SECONDS
+        longest = LONGEST_SECONDS * self._pieces_taken
+        return waiting > FEW and waiting * self._seconds_taken > longest
 
     def _go_on(self) -> None:
         """Take a spell's worth; the loop looks at all else before the next."""
@@ -108,7 +110,10 @@ class Line:
                 guest.cut()
             taken += 1
             now = self._seconds()
-        self._each += ((now - self._since) / taken - self._each) / _SHARE
+        # A process that had no processor meanwhile is not slow: that counts for so much.
+        lasted = min(now - self._since, LONGEST_SECONDS)
+        self._seconds_taken = self._seconds_taken * _FADES + lasted
+        self._pieces_taken = self._pieces_taken * _FADES + taken
         self._since = now
         if self._pieces:
             asyncio.get_running_loop().call_soon(self._go_on)
