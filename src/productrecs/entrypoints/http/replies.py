@@ -75,9 +75,9 @@ class _Kept:
         ]
 
 
-class _Written(NamedTuple):
-    body: bytes
-    visible: Mask  # by which its products looked as the body says
+_Written = tuple[bytes, Mask]
+"""A body, and by which mask its products looked as it says; plain, so that the collector
+of cycles passes it over."""
 
 
 class ReplyCache:
@@ -134,9 +134,9 @@ class ReplyCache:
             kept.good_at = now
         self._kept.move_to_end(asked)
         written = self._written.get(asked)
-        if written is not None and written.visible is current.visible:
+        if written is not None and written[1] is current.visible:
             self._written.move_to_end(asked)
-            return written.body
+            return written[0]
         body = write(kept.picks())
         self._keep_body(asked, body)
         return body
@@ -162,7 +162,7 @@ class ReplyCache:
         if self._moment is None:
             return
         self._forget_body(asked)
-        self._written[asked] = _Written(body, self._moment.visible)
+        self._written[asked] = body, self._moment.visible
         self._size_written += len(body) + _BYTES_BESIDE // 2
         while self._size_written > self._limit:
             self._forget_body(next(iter(self._written)))
@@ -188,4 +188,4 @@ class ReplyCache:
     def _forget_body(self, asked: Hashable) -> None:
         forgotten = self._written.pop(asked, None)
         if forgotten is not None:
-            self._size_written -= len(forgotten.body) + _BYTES_BESIDE // 2
+            self._size_written -= len(forgotten[0]) + _BYTES_BESIDE // 2

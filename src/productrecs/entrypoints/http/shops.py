@@ -52,8 +52,10 @@ _HEAD_SQL: Final = (
 )
 
 
-# Requests leave next to no cycles behind, and each look for them holds up every reply.
-_COLLECT_AFTER: Final = (20_000, 20, 50)
+# Requests leave next to no cycles behind, and each look for them holds up every reply: a
+# microsecond or so for each object looked at. So looks are small, and what has lasted for
+# two of them is left alone for hours.
+_COLLECT_AFTER: Final = (2_000, 4, 10_000)
 
 
 @contextmanager

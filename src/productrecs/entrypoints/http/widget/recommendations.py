@@ -225,7 +225,7 @@ async def _is_held_out(
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms, shop = context.clock(), opened.shop
     day = day_of_tries(shop, now_ms)
-    key = (asked.source, asked.num, asked.item_id, asked.basket, day)
+    key = (asked.source.value, asked.num, asked.item_id, asked.basket, day)
     return _kept_or(
         opened,
         now_ms,
