@@ -20,8 +20,8 @@ from benchmarks.quality.bought_together import CUT, SHOWN, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.records.catalog.variants import variant_key
+from productrecs.engines.copurchase import Products, fit_copurchase, warm_up
+from productrecs.records.catalog.variants import size_of, variant_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,11 +121,12 @@ class Wardrobe:
         return garment.first + place * garment.sizes + step
 
 
-def families_of(titles: Sequence[str]) -> Items:
-    """Return each title's family, 0 for none, as training tells it."""
+def products_of(titles: Sequence[str]) -> Products:
+    """Return which titles are one product's, as training tells it."""
     keys = [variant_key(title) or f"#{number}" for number, title in enumerate(titles)]
     _, where, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    return np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
+    families = np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
+    return Products(families, np.array([size_of(title) for title in titles], np.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +141,14 @@ class Outcome:
 
 def ask(
     lines: tuple[Ints, Items, Floats],
-    families: Items | None,
+    products: Products | None,
     asked: Sequence[Sequence[int]],
     product_of: Ints,
 ) -> Outcome:
     """Return how lists learned from `lines` (baskets, items, ages) tell later orders."""
     baskets, items, ages = lines
     model = fit_copurchase(
-        baskets, items, ages.astype(np.float32), len(product_of), families=families
+        baskets, items, ages.astype(np.float32), len(product_of), products=products
     )
     questions = list(_questions(asked))
     known = {
@@ -210,7 +211,7 @@ def real() -> Case:
     """Return Online Retail, whose colours are mostly collected."""
     test, titles = trial(online_retail(), CUT), online_retail_titles()
     baskets, items, times = test.orders.lines_of(test.learned)
-    families = families_of(titles)
+    families = products_of(titles).families
     return Case(
         f"Online Retail from {CUT}",
         (baskets, items, age_days(times, test.now_ms)),
@@ -229,8 +230,8 @@ def measure(report: Report) -> None:
 
 
 def _add(report: Report, case: Case) -> None:
-    families, product_of = families_of(case.titles), case.product_of
-    mine = ask(case.lines, families, case.asked, product_of)
+    product_of = case.product_of
+    mine = ask(case.lines, products_of(case.titles), case.asked, product_of)
     before = ask(case.lines, None, case.asked, product_of)
     shown = f"coverage of the first four {mine.coverage:.3f}, before {before.coverage:.3f}"
     for what, hits, theirs in (

@@ -10,6 +10,7 @@ import numpy as np
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
+    Products,
     fit_copurchase,
     variants,
 )
@@ -46,6 +47,7 @@ def fitted(
     orders: Sequence[Sequence[int]],
     families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
     options: CopurchaseOptions | None = None,
+    sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
 ) -> CopurchaseModel:
     return fit_copurchase(
         np.repeat(np.arange(len(orders)), [len(one) for one in orders]),
@@ -53,7 +55,7 @@ def fitted(
         None,
         N_ITEMS,
         options,
-        families=families,
+        products=Products(families, sizes),
     )
 
 
@@ -148,3 +150,20 @@ def test_an_item_that_has_no_variants_keeps_what_it_learned() -> None:
             with_them.neighbours(item), alone.neighbours(item), strict=True
         ):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_of_a_companions_sizes_the_same_one_comes_first_and_is_kept() -> None:
+    sizes = NONE.copy()
+    for product in (SHIRTS, TROUSERS):
+        sizes[product] = range(1, SIZES + 1)
+    orders = shop() + [[trousers, OTHERS[0]] for trousers in TROUSERS[:4] for _ in range(9)]
+
+    told, untold = fitted(orders, sizes=sizes), fitted(orders)
+
+    last = TROUSERS[-1]  # it sells least
+    first = [
+        next(i for i in one.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
+        for one in (told, untold)
+    ]
+    assert first[0] == last != first[1]
+    assert same(told, fitted(orders, sizes=sizes * 2))  # numbers that are equal, no more

@@ -30,8 +30,8 @@ def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[
     for number, page in enumerate(pages):
         catalog.take(page, number)
         catalog.kinds(6)
-    kinds, families = catalog.kinds(6)
-    return kinds.tolist(), families.tolist()
+    kinds, products = catalog.kinds(6)
+    return kinds.tolist(), products.families.tolist()
 
 
 def test_the_narrowest_category_is_the_kind_and_variants_are_one_family() -> None:
@@ -52,6 +52,19 @@ def test_reading_on_equals_reading_at_once() -> None:
     assert step_by_step == read([sold, renamed, emptied])
     assert step_by_step[0] == [0, 1, -1, -1, -1, -1]
     assert step_by_step != read(ROWS)  # the control: what changed is seen
+
+
+def test_sizes_are_told_of_all_titles_and_go_with_them() -> None:
+    catalog = CatalogInputs()
+    catalog.take([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
+
+    before = catalog.kinds(4)[1].sizes
+    again = catalog.kinds(4)[1].sizes
+    catalog.take([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
+
+    assert before is again  # nothing is learned anew
+    assert before[TENT] == before[STOVE] > 0
+    assert not catalog.kinds(4)[1].sizes.any()
 
 
 def test_a_catalog_without_categories_has_no_kinds() -> None:

@@ -165,26 +165,26 @@ def _bought(
     Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
     """
     bought, behaviour, kept = inputs.purchases, inputs.behaviour, inputs.kept
-    kinds, families = inputs.catalog.kinds(n_items)
+    kinds, products = inputs.catalog.kinds(n_items)
     past = bought.times[bought.times <= now_ms]
     newest_ms = int(past.max()) if len(past) else now_ms
     copurchase = kept.of(
         "copurchase",
-        (bought, families),
+        (bought, products),
         (n_items, newest_ms, options),
-        lambda: companions_of(bought, n_items, newest_ms, options, families),
+        lambda: companions_of(bought, n_items, newest_ms, options, products),
     )
     carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # carts never go
     carts = kept.of(
         "carts",
-        (bought, kinds, families),
+        (bought, kinds, products),
         (n_items, newest_ms, options, carted),
         lambda: carted_of(inputs, n_items, newest_ms, options),
     )
     together = carts or copurchase
     complements = kept.of(
         "complementary",
-        (bought, kinds, families, together),
+        (bought, kinds, products, together),
         n_items,
         lambda: complements_of(together, inputs, n_items),
     )

@@ -10,10 +10,11 @@ import numpy as np
 
 from productrecs.core.shopper import visitor_code
 from productrecs.engines.contract import Items
-from productrecs.records.catalog.variants import variant_key
+from productrecs.engines.copurchase import Products
+from productrecs.records.catalog.variants import size_of, variant_key
 
 T = TypeVar("T", int, tuple[str, ...])
-_UNKNOWN: Final[tuple[tuple[str, ...], int]] = ((), 0)
+_UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
 
 
 class CatalogInputs:
@@ -25,20 +26,27 @@ class CatalogInputs:
         self._categories: dict[int, tuple[str, ...]] = {}
         self._families: dict[int, int] = {}
         self._sets: dict[str, tuple[str, ...]] = {}
-        self._made: tuple[int, Items, Items] | None = None
+        self._sizes: dict[int, int] = {}
+        self._made: tuple[Items, Products] | None = None
 
     def take(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
         """Go on by rows of (number, present, title, categories) up to a change's number."""
         for number, present, title, categories in rows:
-            known = self._categories.get(number, ()), self._families.get(number, 0)
+            known = (
+                self._categories.get(number, ()),
+                self._families.get(number, 0),
+                self._sizes.get(number, 0),
+            )
             told = _UNKNOWN
             if present:
                 key = variant_key(title)
-                told = self._set_of(categories), visitor_code(key) if key else 0
+                code = visitor_code(key) if key else 0
+                told = self._set_of(categories), code, size_of(title)
             if told != known:  # most changes are of prices and stock
                 self._made = None
                 _keep(self._categories, number, told[0])
                 _keep(self._families, number, told[1])
+                _keep(self._sizes, number, told[2])
         self.seq = seq
 
     @property
@@ -46,18 +54,23 @@ class CatalogInputs:
         """Whether any item has a category."""
         return bool(self._categories)
 
-    def kinds(self, n_items: int) -> tuple[Items, Items]:
-        """Return each item's kind and family, both [n_items].
+    def kinds(self, n_items: int) -> tuple[Items, Products]:
+        """Return each item's kind [n_items], and which items are one product.
 
         A kind is the item's category with the fewest items, as a number from 0; -1 for
         none. Items whose titles differ in size or colour alone share a family; 0 for none,
         and for what has no variants. As long as nothing changed they are the same objects.
         """
-        if self._made is None or self._made[0] != n_items:
-            self._made = (n_items, *self._numbered(n_items))
-        return self._made[1:]
+        if self._made is None or len(self._made[0]) != n_items:
+            families = self._numbered_families(n_items)
+            sizes = np.zeros(n_items, dtype=np.int32)
+            for item, size in self._sizes.items():
+                if item < n_items:
+                    sizes[item] = size
+            self._made = self._numbered(n_items), Products(families, sizes)
+        return self._made
 
-    def _numbered(self, n_items: int) -> tuple[Items, Items]:
+    def _numbered(self, n_items: int) -> Items:
         counts = Counter(name for names in self._categories.values() for name in names)
         narrowest = {
             names: min(names, key=lambda one: (counts[one], one))
@@ -69,7 +82,7 @@ class CatalogInputs:
         for item, names in self._categories.items():
             if item < n_items:
                 kinds[item] = numbers[narrowest[names]]
-        return kinds, self._numbered_families(n_items)
+        return kinds
 
     def _numbered_families(self, n_items: int) -> Items:
         families = np.zeros(n_items, dtype=np.int32)

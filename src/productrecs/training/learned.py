@@ -12,6 +12,7 @@ from productrecs.engines.contract import Ints, Items
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
+    Products,
     fit_copurchase,
 )
 from productrecs.records.events.event import EventKind
@@ -32,13 +33,13 @@ def companions_of(
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
-    families: Items | None = None,
+    products: Products | None = None,
 ) -> CopurchaseModel:
     """Return what is bought together, learned from the orders that stand.
 
-    `families` [n_items] as `CatalogInputs.kinds` tells them.
+    `products` as `CatalogInputs.kinds` tells them.
     """
-    return _together(_ordered(bought), n_items, now_ms, options, families)
+    return _together(_ordered(bought), n_items, now_ms, options, products)
 
 
 def carted_of(
@@ -54,15 +55,15 @@ def carted_of(
     lines = with_carts(inputs.purchases, inputs.behaviour)
     if lines is None:
         return None
-    families = inputs.catalog.kinds(n_items)[1]
-    return _together(lines, n_items, now_ms, options, families)
+    products = inputs.catalog.kinds(n_items)[1]
+    return _together(lines, n_items, now_ms, options, products)
 
 
 def complements_of(
     together: CopurchaseModel, inputs: TrainingInputs, n_items: int
 ) -> ComplementModel:
     """Return which kinds of product complete one another; nothing without categories."""
-    kinds, families = inputs.catalog.kinds(n_items)
+    kinds, products = inputs.catalog.kinds(n_items)
     if not len(together.companions) or not inputs.catalog.has_kinds:
         return ComplementModel.empty()
     purchases, arrays = inputs.purchases, together.to_arrays()
@@ -70,7 +71,7 @@ def complements_of(
     return fit_complements(
         Pairs(*(arrays[name] for name in Pairs._fields)),
         kinds,
-        families,
+        products.families,
         np.bincount(sold, minlength=n_items),
     )
 
@@ -119,7 +120,7 @@ def _together(
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
-    families: Items | None,
+    products: Products | None,
 ) -> CopurchaseModel:
     return fit_copurchase(
         lines.baskets,
@@ -128,7 +129,7 @@ def _together(
         n_items,
         options,
         lines.buyers,
-        families=families,
+        products=products,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.catalog.variants import variant_key
+from productrecs.records.catalog.variants import size_of, variant_key
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,9 @@ def test_other_words_and_plain_numbers_do(one: str, other: str) -> None:
 @pytest.mark.parametrize("title", ["", "Red", "XL", "--"])
 def test_where_nothing_is_left_there_is_no_telling(title: str) -> None:
     assert variant_key(title) == ""
+
+
+def test_the_size_is_the_last_word_that_names_one() -> None:
+    assert size_of("Shirt navy XL") == size_of("Rock, xl") != size_of("Shirt navy L") != 0
+    assert size_of("Mug red") == size_of("") == 0
+    assert size_of("Small bag M") == size_of("Shirt M")

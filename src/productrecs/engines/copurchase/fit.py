@@ -24,7 +24,7 @@ from productrecs.engines.copurchase.strength import (
     strength,
     strongest,
 )
-from productrecs.engines.copurchase.variants import variants_of
+from productrecs.engines.copurchase.variants import Products, variants_of
 
 _TRACE: Final = 1e-9  # no share is divided by less
 
@@ -37,7 +37,7 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     options: CopurchaseOptions | None = None,
     buyers: Ints | None = None,
     *,
-    families: Items | None = None,
+    products: Products | None = None,
 ) -> CopurchaseModel:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
@@ -46,8 +46,8 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     baskets of one buyer (any code; 0 is nobody) that hold just the same, the newest counts.
     A pair is kept when it stood in at least two baskets and more often than chance would
     have it (lift > 1); below `few_orders` baskets, wherever it stood. What lies in nearly
-    every basket goes with nothing. Items of one family (`families` [n_items], 0 is none)
-    are variants of one product, and learn from one another.
+    every basket goes with nothing. Items that are
+    variants of one product learn from one another.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -57,18 +57,18 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     lines = gather(baskets, items, ages_days, n_items)
     if buyers is not None:
         lines = without_repeats(lines, baskets, buyers)
-    return fit_baskets(lines, options or CopurchaseOptions(), families)
+    return fit_baskets(lines, options or CopurchaseOptions(), products)
 
 
 def fit_baskets(
-    lines: Baskets, options: CopurchaseOptions, families: Items | None = None
+    lines: Baskets, options: CopurchaseOptions, products: Products | None = None
 ) -> CopurchaseModel:
     """Return the model of gathered baskets."""
     weights = basket_weights(lines, options)
     popularity = popularity_of(lines, weights)
     variants = None
-    if families is not None:
-        variants = variants_of(lines, weights, families, options)
+    if products is not None:
+        variants = variants_of(lines, weights, products, options)
     if variants is not None:
         popularity = variants.popularity
     seasons = _seasons(lines, weights, options)

@@ -9,7 +9,7 @@ many.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,18 @@ _PRODUCTS: Final = 40  # with whose variants a product's own are paired
 _MEMBERS: Final = 3  # variants of each of them: one may be sold out
 _LATER: Final = 0.3  # what the next of them has of what is borrowed
 _COLLECTED: Final = 0.2  # of its baskets: a product bought in several colours that often
-_CHOICE: Final = 1e-3  # of baskets together: how an item's own sales count beside these
+_CHOICE: Final = 1e-3  # of baskets together: how an item's own sales count beside these,
+_SAME_SIZE: Final = 1.5  # and the size of what it was bought with
+
+
+class Products(NamedTuple):
+    """Which items are one product, and in which size: both [n_items], 0 where unknown.
+
+    Items of one family are variants of one product. Equal sizes have equal numbers.
+    """
+
+    families: Items
+    sizes: Items
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,15 +50,20 @@ class Variants:
 
     `product` [n_items] numbers products; `members` [n_items] lists the items product by
     product, the most bought first, delimited by `offsets` [n_products + 1]. `shares`
-    [n_items] is how much of its variants' baskets an item counts as its own, `sold` its own
-    popularity, `popularity` that with what it borrows. `pairs` are of products, sorted, of
-    which one at least has variants; `codes` are these pairs as numbers.
+    [n_items] is how much of its variants' baskets an item counts as its own, `sizes` as in
+    `Products`, `sold` its own popularity, `popularity` that with what it borrows. `pairs`
+    are of products, sorted, of which one at least has variants; `codes` are these pairs as
+    numbers. `by_size` has product * `most_sizes` + size, rising, and where in `members` the
+    best of them stands.
     """
 
     product: Ints
     members: Ints
     offsets: Ints
     shares: Floats
+    sizes: Items
+    most_sizes: int
+    by_size: tuple[Ints, Ints]
     sold: Floats
     popularity: Floats
     shrink: float
@@ -91,6 +107,8 @@ class Variants:
         share = np.maximum(self.shares[owners], self.shares[companions])
         borrowed = share * (self.pairs.weights[places] - own[which])
         fit = own[which] + _CHOICE * self.sold[companions]
+        sizes = self.sizes[owners]
+        fit[(sizes > 0) & (sizes == self.sizes[companions])] += _SAME_SIZE
         # `owners` and `places` say which companions are variants of one product.
         order = np.lexsort((companions, -fit, places, owners))
         first = np.ones(len(order), dtype=np.bool_)
@@ -114,11 +132,27 @@ class Variants:
         whose, at = _runs(owners, begins, ends)
         others = self.pairs.companions[at]
         most = np.minimum(self.offsets[others] + _MEMBERS, self.offsets[others + 1])
-        whose, at = _runs(whose, self.offsets[others], most)
+        of_size = self._of_size(others, self.sizes[whose])
+        whose, at = (
+            np.concatenate(parts)
+            for parts in zip(
+                _runs(whose, self.offsets[others], most),
+                (whose[of_size >= 0], of_size[of_size >= 0]),
+                strict=True,
+            )
+        )
         companions = self.members[at]
         bought = self.sold[companions] > _CHOICE  # what nobody bought is no companion
         codes: Ints = whose[bought] * len(self.product) + companions[bought]
         return codes
+
+    def _of_size(self, products: Ints | Items, sizes: Items) -> Ints:
+        """Return the place in `members` of each product's best of a size; -1 for none."""
+        codes, firsts = self.by_size
+        asked = products * self.most_sizes + sizes
+        at = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+        places: Ints = np.where((codes[at] == asked) & (sizes > 0), firsts[at], -1)
+        return places
 
     def _paired(self, owners: Ints, companions: Items) -> Ints:
         """Return the place in `pairs` of each two items' products; -1 for none."""
@@ -131,14 +165,14 @@ class Variants:
 
 
 def variants_of(
-    lines: Baskets, weights: Floats, families: Items, options: CopurchaseOptions
+    lines: Baskets, weights: Floats, products: Products, options: CopurchaseOptions
 ) -> Variants | None:
     """Return what variants tell one another; None where nothing has any.
 
-    `families` [n_items]: items of one family are variants of one product, 0 is none. What
-    is often bought in several of its variants (the colours of a mug) is collected: each of
-    them is a product by itself.
+    What is often bought in several of its variants (the colours of a mug) is collected:
+    each of them is a product by itself.
     """
+    families = products.families
     if not families.any() or not options.siblings:
         return None
     product = _without_collected(lines, _products(families))
@@ -149,11 +183,17 @@ def variants_of(
     sold, sold_products = (popularity_of(one, weights) for one in (lines, of_products))
     shares = options.siblings / (options.siblings + sold)
     pairs = _pairs(of_products, weights, sizes > 1, options)
+    members = np.lexsort((-sold, product))
+    most_sizes = int(products.sizes.max(initial=0)) + 1
+    owned = product[members] * most_sizes + products.sizes[members]
     return Variants(
         product=product,
-        members=np.lexsort((-sold, product)),
+        members=members,
         offsets=offsets_of(product, len(sizes)),
         shares=shares,
+        sizes=products.sizes,
+        most_sizes=most_sizes,
+        by_size=np.unique(owned, return_index=True),
         sold=sold,
         popularity=sold + shares * (sold_products[product] - sold),
         shrink=options.shrink,

@@ -14,6 +14,11 @@ _TELL_APART: Final = """
     nero nera bianco bianca rosso rossa blu giallo grigio marrone
     zwart wit rood blauw groen geel grijs bruin
 """
+_SIZES: Final = """
+    xxs xs s m l xl xxl xxxl 2xl 3xl 4xl small medium large
+    klein mittel gross petit moyen grand pequeno mediano grande
+"""
+_SIZE_NUMBERS: Final = {word: at for at, word in enumerate(_SIZES.split(), 1)}
 _LEFT_OUT: Final = frozenset(word for word in _TELL_APART.split() if word)
 _WORDS: Final = re.compile(r"[^\W_]+")
 _MEASURE: Final = re.compile(r"\d+(?:ml|cl|l|g|kg|mg|cm|mm|m|oz|lb|inch|in|gb|tb|pack|x)")
@@ -26,9 +31,17 @@ def variant_key(title: str) -> str:
     Words for sizes and colours, and measures such as 500ml, are left out. Plain numbers
     stay: the second volume is not the first.
     """
-    words = _WORDS.findall(title.casefold().translate(_FOLDED))
-    kept = [word for word in words if not _tells_apart(word)]
-    return " ".join(kept)
+    return " ".join(word for word in _words(title) if not _tells_apart(word))
+
+
+def size_of(title: str) -> int:
+    """Return a number for the size that a title names, 0 for none: its last such word."""
+    sizes = (_SIZE_NUMBERS.get(word, 0) for word in reversed(_words(title)))
+    return next(filter(None, sizes), 0)
+
+
+def _words(title: str) -> list[str]:
+    return _WORDS.findall(title.casefold().translate(_FOLDED))
 
 
 def _tells_apart(word: str) -> bool:

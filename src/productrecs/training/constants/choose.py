@@ -61,8 +61,8 @@ def choose_constants(
         done += 1
         tell(min(done / _TRIALS, 1.0))
 
-    bought, families = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
-    companions = choose_companions(bought, head.numbers, count, families=families)
+    bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
+    companions = choose_companions(bought, head.numbers, count, products=products)
     visits = choose_visits(inputs.behaviour, head.numbers, count, bought=bought)
     usual = Constants()
     said = (("companions", companions), ("visits", visits))

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.contract import Floats, Items
-from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
+from productrecs.engines.contract import Floats
+from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions, Products
 from productrecs.training.constants.choice import Trial, improved, wide_enough
 from productrecs.training.constants.constants import Changes
 from productrecs.training.constants.stretches import Stretch, stretches_of
@@ -67,12 +67,11 @@ def choose_companions(
     n_items: int,
     tell: Callable[[], None],
     usual: CopurchaseOptions | None = None,
-    families: Items | None = None,
+    products: Products | None = None,
 ) -> CopurchaseOptions | None:
     """Return the constants of what is bought together; None where nothing can be said.
 
-    `tell` is called after each trial. `families` [n_items]: which items are variants of
-    one product, 0 for none.
+    `tell` is called after each trial. `products`: which items are variants of one.
     """
     groups = orders_of(bought)
     parts = [
@@ -82,7 +81,7 @@ def choose_companions(
     if not parts:
         return None
 
-    learned = partial(companions_of, n_items=n_items, families=families)
+    learned = partial(companions_of, n_items=n_items, products=products)
 
     def on_pages(options: CopurchaseOptions) -> Trial:
         by_these = partial(learned, options=options)
@@ -92,7 +91,7 @@ def choose_companions(
         by_these = partial(learned, options=options)
         return _judged(groups, parts, by_these, _cart_scores, tell)
 
-    pages = PAGES if families is None or not families.any() else (*PAGES, VARIANTS)
+    pages = PAGES if products is None or not products.families.any() else (*PAGES, VARIANTS)
     best, _ = improved(usual or CopurchaseOptions(), pages, on_pages)
     enough = _WIDER * on_pages(_COUNTING).shown
     best = wide_enough(best, EXPONENTS, on_pages, enough, _PRICE)
