@@ -21,7 +21,7 @@ const styles = {
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await (await import("esbuild")).transform(
         await readFile(path, "utf8"), { loader: "css", minify: true, target: "chrome111" });
-      return { contents: code.trim(), loader: "text" };
+      return { contents: code.trim().replace(/([,:]) /g, "$1"), loader: "text" };
     });
   },
 };
@@ -47,7 +47,7 @@ async function script(out, name) {
     write: false,
   });
   const { code } = await minify(bundled.text, {
-    compress: { passes: 3 }, ecma: 2020, module: true,
+    compress: { passes: 3, unsafe: true }, ecma: 2020, module: true,
   });
   await writeFile(join(out, `${name}.js`), `(STORE=>{${code}})(null);\n`);
 }

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import check_tasks_are_short, watched
+from tests.support.browser import check_tasks_are_short, longest_task_of_ours, watched
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -311,17 +311,20 @@ DRAWN = """async () => {
 }"""
 
 
-def test_no_task_is_long_on_a_slow_device(page: Page, front: Storefront) -> None:
-    element = "<product-recs data-item-id=p0></product-recs>"
-    page.goto(front.page("/", element))
-    expect(page.locator(LINK)).to_have_count(8)  # warm, as from a cache
+def test_no_task_is_long_on_a_slow_device(browser: Browser, front: Storefront) -> None:
+    address = front.page("/", "<product-recs data-item-id=p0></product-recs>" * 3)
 
-    check_tasks_are_short(page, lambda: float(page.evaluate(DRAWN)), 50)
+    def longest(page: Page) -> float:
+        page.goto(address)
+        expect(page.locator(LINK)).to_have_count(3 * 8)
+        return max(longest_task_of_ours(page), page.evaluate(DRAWN))
+
+    check_tasks_are_short(browser, longest, 50)
 
 
-def test_control_a_long_task_is_noticed(page: Page) -> None:
+def test_control_a_long_task_is_noticed(browser: Browser) -> None:
     with pytest.raises(AssertionError):
-        check_tasks_are_short(page, lambda: 101.0, 50)
+        check_tasks_are_short(browser, lambda _page: 101.0, 50, looks=2)
 
 
 COUNTED = """<script>

@@ -47,28 +47,59 @@ _PACE: Final = """() => {
 }"""
 """Takes the milliseconds of a fixed piece of work, some 20 on a slowed device."""
 _HELD_UP: Final = 2.0  # how much longer than at rest work may take, and still tell
-_LOOKS: Final = 30
+_LOOKS: Final = 10
+_ENOUGH: Final = 2
+# How long the widgets' scripts held the page up at worst, in milliseconds: parts of frames
+# that took more than 50 are told with their script.
+_WORST: Final = """() => new Promise(done => {
+  let worst = 0;
+  new PerformanceObserver(list => {
+    for (const frame of list.getEntries()) for (const one of frame.scripts) {
+      if (one.sourceURL.includes("/widget/v1/")) worst = Math.max(worst, one.duration);
+    }
+  }).observe({type: "long-animation-frame", buffered: true});
+  setTimeout(() => done(worst), 50);
+})"""
 
 
-def check_tasks_are_short(page: Page, longest: Callable[[], float], most: float) -> None:
+def longest_task_of_ours(page: Page) -> float:
+    """Return the milliseconds that a page's widgets held it up at worst; else 0."""
+    return float(page.evaluate(_WORST))
+
+
+def check_tasks_are_short(
+    browser: Browser,
+    longest: Callable[[Page], float],
+    most: float,
+    *,
+    width: int = 1280,
+    looks: int = _LOOKS,
+) -> None:
     """Check that no task takes over `most` milliseconds on a device four times slower.
 
-    `longest` does what is looked at and tells its longest task. Other work on this machine
-    can hold a task up, never shorten it: the best of many looks counts, and each beside how
-    much longer than at its best a fixed piece of work took just before and after.
+    `longest` does what is looked at and tells its longest task. It gets a page of a profile
+    that has seen nothing yet, each time another: what a browser keeps of a script makes its
+    second run shorter than a shopper's first. Other work on this machine can hold a task
+    up, never shorten it: so two short looks of ten are enough, each measured by how much
+    longer than at its best a fixed piece of work took just before and after.
     """
-    slow = page.context.new_cdp_session(page)
-    slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    paces = [float(page.evaluate(_PACE)) for _ in range(5)]
-    looks = []
-    for _ in range(_LOOKS):
-        found = longest()
-        paces.append(float(page.evaluate(_PACE)))
+    paces: list[float] = []
+    found = []
+    for _ in range(looks):
+        with browser.new_context(viewport={"width": width, "height": 900}) as context:
+            context.set_default_timeout(WAIT_MS)
+            page = context.new_page()
+            slow = context.new_cdp_session(page)
+            slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+            paces += [float(page.evaluate(_PACE)) for _ in range(2)]
+            took = longest(page)
+            paces.append(float(page.evaluate(_PACE)))
         held_up = (paces[-2] + paces[-1]) / 2 / min(paces)
-        looks.append((found, round(held_up, 2)))
-        if found <= most * min(max(1.0, held_up), _HELD_UP):
+        found.append((took, round(held_up, 2)))
+        short = [one for one in found if one[0] <= most * min(max(1.0, one[1]), _HELD_UP)]
+        if len(short) == _ENOUGH:
             return
-    raise AssertionError(looks)
+    raise AssertionError(found)
 
 
 def a_minute_later(page: Page) -> None:

@@ -16,7 +16,6 @@ export function addButton(product: Product, words: Words, wanted: Wanted): HTMLE
   const attributes = {
     class: "button",
     part: "button",
-    type: "button",
     "aria-label": `${words.add}: ${product.title}`,
   };
   const button = draw("button", attributes, text);

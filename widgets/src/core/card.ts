@@ -23,7 +23,7 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
     width: "400",
     height: "400",
   });
-  image.addEventListener("error", () => box.replaceChildren(icon(PICTURE)), { once: true });
+  image.addEventListener("error", () => box.replaceChildren(icon(PICTURE)));
   image.src = product.image;
   box.append(image);
   return box;

@@ -24,8 +24,8 @@ const PATH = "/widget/v1/";
 
 /** Returns the tag of the script that runs just now, for the first time. */
 export function ownTag(): HTMLScriptElement | null {
-  const current = document.currentScript;
-  return current instanceof HTMLScriptElement && current.src.includes(PATH)
+  const current = document.currentScript as HTMLScriptElement | null;
+  return current?.src?.includes(PATH)
     ? current
     : document.querySelector<HTMLScriptElement>(`script[src*="${PATH}"]`);
 }
@@ -35,7 +35,7 @@ export function readFacts(): Facts {
   const tag = ownTag();
   const told = tag?.dataset ?? {};
   return {
-    base: tag ? (tag.src.split(PATH)[0] ?? "") : location.origin,
+    base: tag?.src.split(PATH)[0] ?? location.origin,
     key: STORE?.key || told.key || "",
     answers: STORE?.answers ?? [],
     user: told.customerId || told.userId || "",

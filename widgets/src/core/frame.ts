@@ -13,7 +13,6 @@ export function frame(host: HTMLElement, look: Look, css: string, content: HTMLE
   style(root, cards, css, look.css);
   if (!look.scoped) style(document, look.css);
   content.classList.add("w");
-  content.dir = getComputedStyle(host).direction;
   content.dataset.theme = look.theme;
   const set = {
     columns: look.columns,

@@ -1,5 +1,8 @@
 // How is a price written? As the shop's readers write it.
 
+import type { Look } from "./config";
+import { turn } from "./turns";
+
 const writers = new Map<string, Intl.NumberFormat>();
 
 /** Returns a price in words of `locale`; one that nobody knows is the browser's own. */
@@ -8,6 +11,11 @@ export function money(amount: number, currency: string, locale: string): string 
   let writer = writers.get(name);
   if (!writer) writers.set(name, (writer = writerOf(currency, locale)));
   return writer.format(amount);
+}
+
+/** Does ahead, in a task of its own, what a page's first price takes: as long as ten cards. */
+export function expectPrices({ currency, locale }: Look): void {
+  void turn(0).then(() => money(0, currency, locale));
 }
 
 function writerOf(currency: string, locale: string): Intl.NumberFormat {

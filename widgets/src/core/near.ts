@@ -3,9 +3,10 @@
 import type { Look } from "./config";
 import type { Core } from "./core";
 import { OWN, showChildren } from "./frame";
-import { languageOf, localeOf } from "./money";
+import { expectPrices, languageOf, localeOf } from "./money";
 import type { Product } from "./product";
 import { watchSight } from "./sight";
+import { turn } from "./turns";
 
 const NEAR = "400px";
 
@@ -20,13 +21,12 @@ export abstract class NearElement extends HTMLElement {
   private near_?: IntersectionObserver | undefined;
   private stop_?: AbortController | undefined;
   private unwatch_?: (() => void) | undefined;
-  private frame_ = 0;
 
   protected abstract get core_(): Core;
   protected abstract place_(): Place;
   /** Keeps the place of what will come. */
   protected abstract reserve_(): void;
-  /** Asks and draws; what it throws becomes the event `error`. */
+  /** Asks and draws, until `signal` ends it; what it throws else becomes the event `error`. */
   protected abstract load_(signal: AbortSignal): Promise<void>;
 
   connectedCallback(): void {
@@ -50,10 +50,14 @@ export abstract class NearElement extends HTMLElement {
   /** Asks again soon; changes of one moment are one question. */
   private refresh_(): void {
     this.rest_();
-    this.frame_ = requestAnimationFrame(() => this.core_.attempt(() => this.begin_()));
+    const { signal } = (this.stop_ = new AbortController());
+    requestAnimationFrame(async () => {
+      await turn(0);
+      if (!signal.aborted) this.core_.attempt(() => this.begin_(signal));
+    });
   }
 
-  private begin_(): void {
+  private begin_(signal: AbortSignal): void {
     const { core_: core } = this;
     const { key, type, item } = this.place_();
     const { customerId, userId, view, eager } = this.dataset;
@@ -65,22 +69,24 @@ export abstract class NearElement extends HTMLElement {
     this.hold_("");
     const go = (): void => {
       this.near_?.disconnect();
-      const { signal } = (this.stop_ = new AbortController());
-      this.load_(signal).catch((error) => {
-        if (!signal.aborted) this.without_("error", { reason: String(error) });
-      });
+      turn(signal)
+        .then((ends) => this.load_(ends))
+        .catch((error) => this.without_(signal, "error", { reason: String(error) }))
+        .catch(() => {}); // something else is wanted by now
     };
     if (eager !== undefined) return go();
-    this.near_ = new IntersectionObserver(
-      (seen) => seen.some((one) => one.isIntersecting) && go(),
-      { rootMargin: `0px 0px ${NEAR}` },
-    );
+    this.observe_(({ isIntersecting }) => isIntersecting && go(), `0px 0px ${NEAR}`);
+  }
+
+  /** Tells of the element's box from now on, when the browser has laid it out anyway. */
+  private observe_(tell: (box: IntersectionObserverEntry) => void, rootMargin = "0px"): void {
+    this.near_?.disconnect();
+    this.near_ = new IntersectionObserver((seen) => tell(seen.pop()!), { rootMargin });
     this.near_.observe(this);
   }
 
   /** Ends whatever goes on. */
   private rest_(): void {
-    cancelAnimationFrame(this.frame_);
     this.near_?.disconnect();
     this.stop_?.abort();
     this.unwatch_?.();
@@ -91,8 +97,10 @@ export abstract class NearElement extends HTMLElement {
   protected async look_({ key, type }: Place): Promise<Look> {
     if (!key) throw new Error("no data-key");
     const lang = languageOf(this);
-    const look = await this.core_.look(key, type, lang);
-    return { ...this.own_(look), locale: localeOf(lang, look.locale) };
+    const look = await this.core_.look(key, type, lang).then(turn);
+    const own = { ...this.own_(look), locale: localeOf(lang, look.locale) };
+    expectPrices(own);
+    return own;
   }
 
   protected own_(look: Look): Look {
@@ -102,19 +110,19 @@ export abstract class NearElement extends HTMLElement {
       layout: layout || look.layout,
       title: title ?? look.title,
       columns: Number(columns) || look.columns,
-      num: Number(num) || look.num,
+      num: Math.max(Math.trunc(Number(num)), 0) || look.num,
     };
   }
 
-  /** Tells which products are seen from now on; `at` gives each card's place, from 0. */
+  /** Tells which products are seen from now on, each by the card at its place. */
   protected watch_(
-    at: ReadonlyMap<Element, number>,
+    cards: readonly Element[],
     products: readonly Product[],
     { key, type }: Place,
   ): void {
     this.unwatch_?.();
-    this.unwatch_ = watchSight([...at.keys()], (cards) => {
-      const places = cards.map((card) => at.get(card)!).sort((one, other) => one - other);
+    this.unwatch_ = watchSight(cards, (seen) => {
+      const places = seen.map((card) => cards.indexOf(card)).sort((one, other) => one - other);
       const fields = {
         item_ids: places.map((place) => products[place]!.id),
         sources: places.map((place) => products[place]!.source),
@@ -169,31 +177,42 @@ export abstract class NearElement extends HTMLElement {
    * sight is kept until it is out of sight, so that nothing moves under a reader's eyes; an
    * empty list's only in the upper part of the screen, where closing it would move much.
    */
-  protected without_(event: string, detail: object): void {
+  protected async without_(signal: AbortSignal, event: string, detail: object): Promise<void> {
     const isEmpty = event === "empty";
-    this.replace_(() => showChildren(this), isEmpty || !this.querySelector(OWN), !isEmpty);
+    const isNothing = isEmpty || !this.querySelector(OWN);
+    await this.replace_(signal, () => showChildren(this), isNothing, !isEmpty);
     this.say_(event, detail);
   }
 
   /**
-   * Draws something else. Where it is lower, or `isNothing`, the place stays as high as it was
-   * while it is in the upper part of the screen, or `wholly` in sight.
+   * Draws something else, in a task of its own; rejects where `signal` comes first. Where it is
+   * lower, or `isNothing`, the place stays as high as it was while it is in the upper part of
+   * the screen, or `wholly` in sight. Heights are read when the browser has laid out the page
+   * anyway: to ask in between would make it do so.
    */
-  protected replace_(draw: () => void, isNothing = false, wholly = false): void {
-    const height = this.offsetHeight;
-    draw();
-    if (!isNothing && this.offsetHeight >= height) return;
+  protected async replace_(
+    signal: AbortSignal,
+    draw: () => void,
+    isNothing = false,
+    wholly = false,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const height = await new Promise<number>((done) => {
+      this.observe_(({ boundingClientRect }) => done(boundingClientRect.height));
+    }).then(turn);
+    signal.throwIfAborted();
     this.hold_(`${height}px`, isNothing);
-    this.near_ = new IntersectionObserver(
-      (seen) => {
-        if (seen.some((one) => one.isIntersecting)) return;
-        this.hidden = isNothing;
+    draw();
+    this.observe_(
+      ({ isIntersecting }) => {
+        const content = this.shadowRoot!.firstElementChild as HTMLElement;
+        if (isIntersecting && (isNothing || content.offsetHeight < height)) return;
         this.near_!.disconnect();
+        this.hidden = isNothing;
         this.hold_("");
       },
-      { rootMargin: wholly ? "0px" : "0px 0px -33%" },
+      wholly ? "0px" : "0px 0px -33%",
     );
-    this.near_.observe(this);
   }
 
   private hold_(minBlockSize: string, isNothing = false): void {
@@ -211,7 +230,7 @@ export abstract class NearElement extends HTMLElement {
         detail,
         bubbles: true,
         composed: true,
-        cancelable: name === "click" || name === "add-to-cart",
+        cancelable: /^click|cart/.test(name),
       }),
     );
   }

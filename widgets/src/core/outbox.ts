@@ -6,6 +6,7 @@
 
 import { patience } from "./patience";
 import { randomName } from "./random";
+import { withQuery } from "./reading";
 import { forget, keep, recall } from "./storage";
 
 /** An event as it travels: fields of interface 2.4. */
@@ -43,7 +44,7 @@ export class Outbox {
     key: string,
     private readonly mayKeep_: () => boolean,
   ) {
-    this.address_ = `${base}/v1/events?key=${encodeURIComponent(key)}`;
+    this.address_ = withQuery(`${base}/v1/events`, { key });
     this.name_ = `pr_outbox_${key.slice(-8)}`;
     this.waiting_ = mayKeep_() ? this.kept_() : [];
     if (this.waiting_.length) this.flushSoon_();
@@ -71,8 +72,8 @@ export class Outbox {
    */
   flushNow_(): void {
     let room = MOST_BYTES;
-    const isSent = (one: SentEvent): boolean => this.flying_.has(one) || this.posted_.has(one);
-    for (const batch of this.batches_(isSent)) {
+    const isKept = (one: SentEvent): boolean => !this.flying_.has(one) && !this.posted_.has(one);
+    for (const batch of this.batches_(isKept)) {
       const body = JSON.stringify(batch);
       room -= bytesOf(body);
       if (room < 0) break;
@@ -129,10 +130,10 @@ export class Outbox {
     return pause * (0.75 + Math.random() / 2);
   }
 
-  private *batches_(but = (_: SentEvent): boolean => false): Generator<SentEvent[]> {
+  private *batches_(isWanted = (_: SentEvent): boolean => true): Generator<SentEvent[]> {
     let batch: SentEvent[] = [];
     let bytes = 0;
-    for (const event of this.waiting_.filter((one) => !but(one))) {
+    for (const event of this.waiting_.filter(isWanted)) {
       const more = bytesOf(JSON.stringify(event));
       if (batch.length && (batch.length === MOST_SENT || bytes + more > MOST_BYTES)) {
         yield batch;
@@ -152,12 +153,10 @@ export class Outbox {
   }
 
   /** Writes down what waits, together with what other tabs of the shop wrote. */
-  private save_(gone: ReadonlySet<string> = new Set()): void {
+  private save_(gone: Iterable<string> = []): void {
     if (!this.mayKeep_()) return;
-    const own = new Set(this.waiting_.map((event) => event.event_id));
-    const others = this.kept_().filter(
-      (event) => !own.has(event.event_id) && !gone.has(event.event_id),
-    );
+    const known = new Set([...gone, ...this.waiting_.map((event) => event.event_id)]);
+    const others = this.kept_().filter((event) => !known.has(event.event_id));
     const all = [...others, ...this.waiting_].slice(-MOST_KEPT);
     if (all.length) keep(this.name_, JSON.stringify(all));
     else forget(this.name_);

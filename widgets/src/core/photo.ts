@@ -3,6 +3,7 @@
 import type { Words } from "./config";
 import { patience } from "./patience";
 import { type Reply, replyOf } from "./reading";
+import { turn } from "./turns";
 
 /** The outline of a camera, for `icon`. */
 export const CAMERA =
@@ -41,7 +42,9 @@ export function send(address: string, fields: object, signal: AbortSignal): Prom
     body: JSON.stringify(fields),
     credentials: "omit",
     signal: stop.signal,
-  }).then(replyOf);
+  })
+    .then(replyOf)
+    .then(turn);
 }
 
 /** Returns what may be done with a photo: nobody drops one with a finger. */

@@ -1,6 +1,7 @@
 // How does a widget ask the service? Once for all that ask the same, and never for long.
 
 import { patience } from "./patience";
+import { turn } from "./turns";
 
 const PATIENCE_MS = 3_000;
 
@@ -11,9 +12,9 @@ export interface Reply {
 }
 
 interface Asked {
-  readonly reply: Promise<Reply>;
-  readonly stop: AbortController;
-  listeners: number;
+  readonly reply_: Promise<Reply>;
+  readonly stop_: AbortController;
+  listeners_: number;
 }
 
 const asked = new Map<string, Asked>();
@@ -22,18 +23,18 @@ const asked = new Map<string, Asked>();
  * Returns what the service says at an address.
  *
  * Rejects when there is none within three seconds, when the service refuses, and when
- * `signal` says that nobody wants it any more.
+ * `signal` says that nobody wants it any more. Each who asked is answered in a task of its own.
  */
 export function read(address: string, signal: AbortSignal): Promise<Reply> {
   const found = asked.get(address) ?? ask(address);
-  found.listeners += 1;
+  found.listeners_ += 1;
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => {
-      found.listeners -= 1;
-      if (!found.listeners) found.stop.abort();
+      found.listeners_ -= 1;
+      if (!found.listeners_) found.stop_.abort();
       reject(signal.reason);
     });
-    found.reply.then(resolve, reject);
+    found.reply_.then(turn).then(resolve, reject);
   });
 }
 
@@ -42,7 +43,7 @@ function ask(address: string): Asked {
   const reply = fetch(address, { credentials: "omit", signal: stop.signal })
     .then(replyOf)
     .finally(() => asked.delete(address));
-  const found = { reply, stop, listeners: 0 };
+  const found = { reply_: reply, stop_: stop, listeners_: 0 };
   asked.set(address, found);
   return found;
 }
@@ -58,9 +59,6 @@ export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
 ): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value) query.set(name, `${value}`);
-  }
-  return `${path}?${query}`;
+  const given = Object.entries(parameters).filter(([, value]) => value);
+  return `${path}?${new URLSearchParams(given as string[][])}`;
 }

@@ -8,7 +8,7 @@ interface Global {
   consent(granted: boolean): void;
   reset(): void;
   /** Calls that came before the script did. */
-  q?: ArrayLike<unknown>[];
+  q?: Iterable<unknown>[];
   /** What the scripts of a page share. */
   core?: Core;
   /** Which scripts run already. */
@@ -51,6 +51,6 @@ function install(ours: Partial<Global>): Core {
   ours.consent = (granted) => core.attempt(() => core.consent.say(granted));
   ours.reset = () => core.attempt(() => core.reset());
   delete ours.q;
-  for (const call of waiting) ours.track(...(Array.from(call) as [string, Fields]));
+  for (const call of waiting) ours.track(...(call as [string, Fields]));
   return core;
 }

@@ -7,6 +7,7 @@ import { frame } from "../core/frame";
 import { NearElement, type Place } from "../core/near";
 import { CAMERA, hintOf, send, shrink, takePhotos } from "../core/photo";
 import { read, withQuery } from "../core/reading";
+import { turn } from "../core/turns";
 import styles from "./look.css";
 import { type Picture, pictureOf, spotsOf } from "./reply";
 import { drawStage } from "./stage";
@@ -36,13 +37,11 @@ export function elementOf(core: Core): CustomElementConstructor {
       const place = this.place_();
       const look = await this.look_(place);
       const picture = place.item ? await this.published_(place, signal) : null;
-      const image = picture && (await loaded(picture.address));
-      if (signal.aborted) return;
+      const image = picture && (await loaded(picture.address).then(turn));
       const canUpload =
         this.dataset.upload !== undefined && core.facts.answers.includes("analyze");
-      if (!picture && !canUpload) return this.without_("empty", {});
-      this.show_(picture, image, look, place, canUpload, signal);
-      this.say_("loaded", { type: TYPE, look: picture });
+      if (!picture && !canUpload) return this.without_(signal, "empty", {});
+      await this.show_(picture, image, look, place, canUpload, signal);
     }
 
     private async published_(place: Place, signal: AbortSignal): Promise<Picture | null> {
@@ -52,29 +51,30 @@ export function elementOf(core: Core): CustomElementConstructor {
       return pictureOf(body.look);
     }
 
-    private show_(
+    private async show_(
       picture: Picture | null,
       image: HTMLImageElement | null,
       look: Look,
       place: Place,
       canUpload: boolean,
       signal: AbortSignal,
-    ): void {
+    ): Promise<void> {
       const level = `h${this.level_}` as "h2";
       const heading = look.title ? draw(level, "heading", look.title) : null;
       const content = draw("section", { part: "widget", "aria-label": look.title }, heading);
       const stage =
         picture &&
         image &&
-        drawStage(picture, image, look, {
-          clicked: (product, position, origin) =>
+        (await drawStage(picture, image, look, {
+          clicked_: (product, position, origin) =>
             this.clicked_(product, position, place, origin),
-          wanted: (chosen, from) => this.wanted_(chosen, look, place, from),
-        });
+          wanted_: (chosen, from) => this.wanted_(chosen, look, place, from),
+        }));
       if (stage) content.append(stage.content);
       if (canUpload) content.append(...this.upload_(look, place, signal));
-      this.replace_(() => frame(this, look, styles, content));
+      await this.replace_(signal, () => frame(this, look, styles, content));
       if (stage) this.watch_(stage.rows, stage.products, place);
+      this.say_("loaded", { type: TYPE, look: picture });
     }
 
     /** The button that takes a photo, and what becomes of it. */
@@ -101,12 +101,10 @@ export function elementOf(core: Core): CustomElementConstructor {
           if (!spots.length) return say(strings.nothing, strings.photo_kept, false);
           const picture = { address: data, caption: "", spots };
           const own = { ...look, title: strings.products };
-          const image = await loaded(data);
-          if (signal.aborted) return;
-          this.show_(picture, image, own, place, true, signal);
+          const image = await loaded(data).then(turn);
+          await this.show_(picture, image, own, place, true, signal);
           this.shadowRoot!.querySelector<HTMLElement>(".pick")?.focus({ preventScroll: true });
           this.scrollIntoView({ block: "nearest" });
-          this.say_("loaded", { type: TYPE, look: picture });
         } catch {
           if (!signal.aborted) say(strings.photo_failed, hintOf(strings), false);
         }

@@ -5,6 +5,7 @@ import { linkOf } from "../core/card";
 import type { Look } from "../core/config";
 import { draw, icon } from "../core/drawing";
 import type { Product } from "../core/product";
+import { pause } from "../core/turns";
 import type { Picture, Spot } from "./reply";
 
 const CROSS = "M6 6l12 12M18 6L6 18";
@@ -12,26 +13,29 @@ let count = 0;
 
 /** What a drawn look tells its widget. */
 export interface Told {
-  clicked(product: Product, position: number, origin: Event): void;
-  readonly wanted: Wanted;
+  clicked_(product: Product, position: number, origin: Event): void;
+  readonly wanted_: Wanted;
 }
 
 export interface Stage {
   readonly content: HTMLElement;
-  /** All products, and the place among them, from 0, of each row of the list. */
+  /** All products, and the row of each in the list. */
   readonly products: readonly Product[];
-  readonly rows: ReadonlyMap<Element, number>;
+  readonly rows: readonly HTMLElement[];
 }
 
-/** `image` is the picture, loaded already, so that nothing moves when it is shown. */
-export function drawStage(
+/**
+ * Draws a look, spot by spot in as many tasks as it takes. `image` is the picture, loaded
+ * already, so that nothing moves when it is shown.
+ */
+export async function drawStage(
   picture: Picture,
   image: HTMLImageElement,
   look: Look,
   told: Told,
-): Stage {
+): Promise<Stage> {
   const products = picture.spots.flatMap((spot) => spot.products);
-  const rows = new Map<Element, number>();
+  const rows: HTMLElement[] = [];
   const list = draw("ul", { class: "list", part: "list", role: "list" });
   list.ariaLabel = look.strings.products;
   const isNew = picture.caption && picture.caption !== look.title; // else it says the same
@@ -42,7 +46,7 @@ export function drawStage(
     const made = linkOf(product, look);
     const clicked = (event: MouseEvent): void => {
       const position = products.indexOf(product) + 1;
-      if (event.button < 2 && made.href) told.clicked(product, position, event);
+      if (event.button < 2 && made.href) told.clicked_(product, position, event);
     };
     made.addEventListener("click", clicked);
     made.addEventListener("auxclick", clicked);
@@ -56,9 +60,10 @@ export function drawStage(
     const strip = isMany ? draw("ul", { class: "strip", role: "list" }) : list;
     if (isMany) list.append(draw("li", {}, draw("div", { class: "label" }, spot.label), strip));
     for (const product of spot.products) {
-      const add = look.show_add_to_cart && addButton(product, look.strings, told.wanted);
+      await pause();
+      const add = look.show_add_to_cart && addButton(product, look.strings, told.wanted_);
       const row = draw("li", { class: "row", part: "card" }, link(product), add);
-      rows.set(row, rows.size);
+      rows.push(row);
       strip.append(row);
       if (button) together(row, button);
     }

@@ -22,7 +22,7 @@ export function drawBundle(
   const words = look.strings;
   const total = draw("span", "total");
   const text = draw("span", {}, words.add_all);
-  const button = draw("button", { class: "button main", part: "button", type: "button" }, text);
+  const button = draw("button", { class: "button main", part: "button" }, text);
   const all = own ? [own, ...products] : products;
   const chosen = new Set(all);
   const sum = (): void => {
@@ -47,7 +47,7 @@ export function drawBundle(
   });
   button.addEventListener("click", () => {
     const wanted = all.filter((one) => chosen.has(one));
-    void press(button, text, words.add_all, words, () => told.wanted(wanted, null));
+    void press(button, text, words.add_all, words, () => told.wanted_(wanted, null));
   });
   sum();
   return withSum(list, look, words.total, button, total);

@@ -6,14 +6,20 @@ import type { Words } from "../core/config";
 const BACK = "M15 5l-7 7 7 7";
 const ON = "M9 5l7 7-7 7";
 
+/** The buttons, and what begins to tell them where the list is, once it is in the page. */
+export interface Arrows {
+  readonly nav_: HTMLElement;
+  begin_(): void;
+}
+
 /** Returns two buttons that move `list` by what it shows; at its ends one is off. */
-export function arrows(list: HTMLElement, words: Words): HTMLElement {
+export function arrows(list: HTMLElement, words: Words): Arrows {
   const button = (label: string, path: string, way: number): HTMLButtonElement => {
-    const attributes = { class: "round", part: "nav-button", type: "button", "aria-label": label };
+    const attributes = { class: "round", part: "nav-button", "aria-label": label };
     const made = draw("button", attributes, icon(path));
     made.addEventListener("click", () => {
       if (made.ariaDisabled === "true") return;
-      const side = getComputedStyle(list).direction === "rtl" ? -way : way;
+      const side = nav.dir === "rtl" ? -way : way;
       list.scrollBy({ left: side * list.clientWidth });
     });
     return made;
@@ -23,9 +29,9 @@ export function arrows(list: HTMLElement, words: Words): HTMLElement {
   const nav = draw("div", "nav", back, on);
 
   // Which ends are in sight is told by the browser: no scrolling is listened to.
-  const [first, last] = [list.firstElementChild, list.lastElementChild];
-  if (first && last) {
-    const ends = new Map<Element | null, boolean>();
+  const begin = (): void => {
+    const [first, last] = [list.firstElementChild!, list.lastElementChild!];
+    const ends = new Map<Element, boolean>();
     const observer = new IntersectionObserver(
       (changes) => {
         if (!list.isConnected) return observer.disconnect();
@@ -33,11 +39,12 @@ export function arrows(list: HTMLElement, words: Words): HTMLElement {
         back.ariaDisabled = `${!!ends.get(first)}`;
         on.ariaDisabled = `${!!ends.get(last)}`;
         nav.style.visibility = ends.get(first) && ends.get(last) ? "hidden" : "";
+        nav.dir = getComputedStyle(list).direction; // laid out just now, so there to be read
       },
       { root: list, threshold: [0, 0.5, 0.95] },
     );
     observer.observe(first);
     observer.observe(last);
-  }
-  return nav;
+  };
+  return { nav_: nav, begin_: begin };
 }

@@ -12,7 +12,7 @@ import { ATTRIBUTES, type Request, addressOf, lookBefore, requestOf } from "./re
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductRecsElement extends NearElement {
     static readonly observedAttributes = ATTRIBUTES;
-    private shown_ = false;
+    private shown_?: boolean;
 
     protected get core_(): Core {
       return core;
@@ -36,7 +36,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       const request = this.place_();
       if (this.dataset.ssr !== undefined) return this.adopt_(request);
       const look = await this.look_(request);
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       if (!this.shown_ && !this.querySelector(OWN)) {
         frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
       }
@@ -44,18 +44,19 @@ export function elementOf(core: Core): CustomElementConstructor {
         read(addressOf(request, look, core), signal),
         look.layout === "fbt" ? this.itself_(request, signal) : null,
       ]);
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       const products = productsOf(body.recommendations);
       this.shown_ = !!products.length;
-      if (!this.shown_) return this.without_("empty", {});
-      const { content, cards } = drawList(products, own, look, this.level_, {
-        template: this.template_,
-        clicked: (product, position, origin) =>
+      if (!this.shown_) return this.without_(signal, "empty", {});
+      const drawn = await drawList(products, own, look, this.level_, {
+        template_: this.template_,
+        clicked_: (product, position, origin) =>
           this.clicked_(product, position, request, origin),
-        wanted: (chosen, from) => this.wanted_(chosen, look, request, from),
+        wanted_: (chosen, from) => this.wanted_(chosen, look, request, from),
       });
-      this.replace_(() => frame(this, look, styles, content));
-      this.watch_(cards, products, request);
+      await this.replace_(signal, () => frame(this, look, styles, drawn.content_));
+      drawn.begin_?.();
+      this.watch_(drawn.cards_, products, request);
       this.say_("loaded", { products, type: request.type });
     }
 
@@ -66,14 +67,12 @@ export function elementOf(core: Core): CustomElementConstructor {
         ...tree.querySelectorAll<HTMLElement>("[data-id]:not([data-id=''])"),
       ]);
       const products = productsOf(cards.map(({ dataset }) => dataset));
-      const places = new Map<Element, number>();
       cards.forEach((card, at) => {
-        places.set(card, at);
         card.addEventListener("click", (event) => {
           this.clicked_(products[at]!, at + 1, request, event);
         });
       });
-      this.watch_(places, products, request);
+      this.watch_(cards, products, request);
     }
 
     /** The product of the page: the search finds an exact id first. */

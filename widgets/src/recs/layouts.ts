@@ -5,6 +5,7 @@ import { linkOf } from "../core/card";
 import type { Look } from "../core/config";
 import { draw } from "../core/drawing";
 import type { Product } from "../core/product";
+import { pause } from "../core/turns";
 import { drawBundle, withSum } from "./bundle";
 import { arrows } from "./carousel";
 import { ADD_ONS, MOST } from "./request";
@@ -15,15 +16,17 @@ type Template = HTMLTemplateElement | null;
 /** What a drawn list tells its widget. */
 export interface Told {
   /** The shop's own card, if the element has one. */
-  readonly template: Template;
-  clicked(product: Product, position: number, origin: Event): void;
-  readonly wanted: Wanted;
+  readonly template_: Template;
+  clicked_(product: Product, position: number, origin: Event): void;
+  readonly wanted_: Wanted;
 }
 
 export interface Drawn {
-  readonly content: HTMLElement;
-  /** The place in the list, from 0, of each card whose sight counts. */
-  readonly cards: ReadonlyMap<Element, number>;
+  readonly content_: HTMLElement;
+  /** The card of each product, whose sight counts. */
+  readonly cards_: readonly HTMLElement[];
+  /** To be called when the content is in the page. */
+  begin_?: (() => void) | undefined;
 }
 
 const CAROUSEL = "carousel";
@@ -32,26 +35,31 @@ const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", 
 const BLANK = "\u00a0";
 const NOTHING: Product = { id: "", title: BLANK, price: null, image: null, url: null, source: "" };
 
-/** `own` is the product of the page, which a bundle begins with. */
-export function drawList(
+/**
+ * Draws a list, card by card in as many tasks as it takes. `own` is the product of the page,
+ * which a bundle begins with.
+ */
+export async function drawList(
   products: readonly Product[],
   own: Product | null,
   look: Look,
   level: number,
   told: Told,
-): Drawn {
+): Promise<Drawn> {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
-  const cards = new Map<Element, number>();
-  products.forEach((product, index) => {
-    cards.set(cardOf(product, index + 1, look, told, layout === BUNDLE), index);
-  });
-  const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards.keys());
-  const isCarousel = layout === CAROUSEL;
-  const nav = isCarousel ? arrows(list, look.strings) : null;
+  const cards: HTMLElement[] = [];
+  for (const product of products) {
+    await pause();
+    cards.push(cardOf(product, cards.length + 1, look, told, layout === BUNDLE));
+  }
+  await pause();
+  const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards);
+  const moved = layout === CAROUSEL ? arrows(list, look.strings) : null;
   const body = layout === BUNDLE ? drawBundle(list, products, own, look, told) : list;
-  const content = section(layout, look.title || look.strings.label, headOf(look, level, nav), body);
-  if (isCarousel) content.setAttribute("aria-roledescription", "carousel");
-  return { content, cards };
+  const head = headOf(look, level, moved?.nav_);
+  const content = section(layout, look.title || look.strings.label, head, body);
+  if (moved) content.setAttribute("aria-roledescription", "carousel");
+  return { content_: content, cards_: cards, begin_: moved?.begin_ };
 }
 
 /** The same boxes before the answer, so that nothing moves when it comes. */
@@ -60,30 +68,27 @@ export function drawWaiting(look: Look, level: number, template: Template): HTML
   const isBundle = layout === BUNDLE;
   const most = isBundle ? ADD_ONS : layout === CAROUSEL ? look.columns : MOST;
   const length = Math.min(look.num, most) + (isBundle ? 1 : 0);
-  const cards = Array.from({ length }, () =>
-    template
-      ? draw("li", { class: "card" }, bound(template, NOTHING, look))
-      : draw(
-          "li",
-          { class: "card" },
+  const empty = template
+    ? [bound(template, NOTHING, look)]
+    : [
+        draw(
+          "a",
+          {},
+          draw("span", { class: "image" }),
           draw(
-            "a",
-            {},
-            draw("span", { class: "image" }),
-            draw(
-              "span",
-              { class: "text" },
-              draw("span", { class: "title" }),
-              look.show_price && draw("span", { class: "price" }, BLANK),
-            ),
+            "span",
+            { class: "text" },
+            draw("span", { class: "title" }),
+            look.show_price && draw("span", { class: "price" }, BLANK),
           ),
-          look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, BLANK),
         ),
-  );
-  const list = draw("ul", { class: "list" }, ...cards);
+        look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, BLANK),
+      ];
+  const card = draw("li", { class: "card" }, ...empty);
+  const list = draw("ul", { class: "list" });
+  for (let n = 0; n < length; n++) list.append(card.cloneNode(true));
   const body = isBundle ? withSum(list, look, BLANK, draw("span", { class: "button" }, BLANK)) : list;
-  const waiting = section(layout, "", headOf(look, level, null), body);
-  waiting.classList.add("wait");
+  const waiting = section(`${layout} wait`, "", headOf(look, level), body);
   waiting.setAttribute("aria-hidden", "true");
   return waiting;
 }
@@ -99,7 +104,7 @@ function section(
   return content;
 }
 
-function headOf(look: Look, level: number, nav: HTMLElement | null): HTMLElement | null {
+function headOf(look: Look, level: number, nav?: HTMLElement): HTMLElement | null {
   if (!look.title && !nav) return null;
   const name = `h${Math.min(Math.max(level, 1), 6)}` as "h2";
   const heading = look.title ? draw(name, "heading", look.title) : null;
@@ -113,14 +118,14 @@ function cardOf(
   told: Told,
   inBundle: boolean,
 ): HTMLElement {
-  const { template, wanted } = told;
+  const { template_: template, wanted_: wanted } = told;
   const own = template ? bound(template, product, look) : linkOf(product, look);
   const add =
     look.show_add_to_cart && !inBundle && addButton(product, look.strings, wanted);
   const card = draw("li", { class: "card", part: "card", "data-id": product.id }, own, add);
   for (const link of card.querySelectorAll("a")) {
     const clicked = (event: MouseEvent): void => {
-      if (event.button < 2 && link.href) told.clicked(product, position, event); // 1: a new tab
+      if (event.button < 2 && link.href) told.clicked_(product, position, event); // 1: a new tab
     };
     link.addEventListener("click", clicked);
     link.addEventListener("auxclick", clicked);

@@ -12,7 +12,6 @@ export interface Request {
   readonly item: string;
   readonly items: string;
   readonly source: string;
-  readonly num: number;
   readonly user: string;
   readonly customer: string;
 }
@@ -36,7 +35,6 @@ export function requestOf(host: HTMLElement, core: Core): Request {
     item: given.itemId ?? "",
     items: given.itemIds ?? "",
     source: source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
-    num: Math.min(Math.max(Math.trunc(Number(given.num)) || 0, 0), MOST),
     user: core.customer(given.userId),
     customer: core.customer(given.customerId) || core.user,
   };
@@ -65,23 +63,20 @@ export function lookBefore({ type }: Request): Look {
 export function addressOf(request: Request, look: Look, core: Core): string {
   const { key, source, customer } = request;
   const most = look.layout === "fbt" ? ADD_ONS : MOST;
-  const num = Math.min(request.num || look.num, most);
+  const num = Math.min(look.num, most);
   const known = core.consent.given;
   const user = known && (request.user || sessionId());
+  const { base } = core.facts;
   if (source === "trending") {
-    const address = withQuery("/v1/trending", { num, user_id: known && sessionId(), key });
-    return core.facts.base + address;
+    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), key });
   }
-  return (
-    core.facts.base +
-    withQuery("/v1/recommendations", {
-      item_id: request.item,
-      item_ids: request.items,
-      user_id: user,
-      customer_id: known && customer,
-      num,
-      source,
-      key,
-    })
-  );
+  return withQuery(`${base}/v1/recommendations`, {
+    item_id: request.item,
+    item_ids: request.items,
+    user_id: user,
+    customer_id: known && customer,
+    num,
+    source,
+    key,
+  });
 }

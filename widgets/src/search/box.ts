@@ -6,10 +6,11 @@
 import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
 import { style } from "../core/drawing";
-import { languageOf, localeOf } from "../core/money";
+import { expectPrices, languageOf, localeOf } from "../core/money";
 import { hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
+import { pause } from "../core/turns";
 import { allOption, productOption, wordsOption } from "./options";
 import { Panel } from "./panel";
 import styles from "./search.css";
@@ -49,7 +50,6 @@ export class SearchBox {
       autocomplete: "off",
     };
     for (const [name, value] of Object.entries(roles)) box_.setAttribute(name, value);
-    this.panel_.join(box_);
     this.listen_();
   }
 
@@ -79,6 +79,7 @@ export class SearchBox {
   private ask_(inMs = PAUSE_MS): void {
     clearTimeout(this.timer_);
     this.stop_.abort();
+    this.panel_.join(this.box_); // now that it is wanted: where to is a question to the layout
     const stop = (this.stop_ = new AbortController());
     this.timer_ = window.setTimeout(() => void this.suggest_(stop.signal), inMs);
   }
@@ -93,7 +94,7 @@ export class SearchBox {
       const popular = products.length || !words ? null : await this.find_("", look, signal);
       if (signal.aborted || document.activeElement !== this.box_) return;
       this.redirect_ = reply.headers.get("x-search-redirect") ?? "";
-      this.show_(words, reply, popular, look);
+      await this.show_(words, reply, popular, look, signal);
     } catch {
       // No suggestions: the theme's own search is as it was.
       if (!signal.aborted) this.close_();
@@ -121,12 +122,19 @@ export class SearchBox {
       this.panel_.sayPhoto(look.strings.photo, hintOf(look.strings));
       if (look.theme !== "auto") this.panel_.element.style.colorScheme = look.theme;
     }
-    return (this.look_ = { ...look, locale: localeOf(lang, look.locale) });
+    this.look_ = { ...look, locale: localeOf(lang, look.locale) };
+    expectPrices(this.look_);
+    return this.look_;
   }
 
   /** Draws what was found; where that is nothing, what is popular. */
-  private show_(words: string, reply: Reply, popular: Reply | null, look: Look): void {
-    const { list } = this.panel_;
+  private async show_(
+    words: string,
+    reply: Reply,
+    popular: Reply | null,
+    look: Look,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { strings } = look;
     const found = productsOf(reply.body.results);
     const lines = (popular ?? reply).body;
@@ -135,14 +143,15 @@ export class SearchBox {
     const other: unknown[] = reply.body.suggestions ?? [];
     const texts = other.filter((one): one is string => typeof one === "string");
     const suggested = texts.filter((one) => one.toLowerCase() !== words.toLowerCase());
-    list.replaceChildren(
+    const options = [
       ...suggested.slice(0, WORDS).map((one) => this.wordsOption_(one)),
-      ...this.productOptions_(lines.results, look, words, "search-click"),
-    );
-    if (found.length && words) {
+      ...(await this.productOptions_(lines.results, look, words, "search-click")),
+    ];
+    signal.throwIfAborted();
+    if (found.length && words && this.box_.form) {
       const all = allOption(strings.see_all);
       all.addEventListener("click", () => this.submit_());
-      if (this.box_.form) list.append(all);
+      options.push(all);
     }
     const isNothing = !!words && !found.length;
     this.panel_.say(
@@ -151,33 +160,36 @@ export class SearchBox {
     );
     const told = found.length === 1 ? strings.found_one : strings.found;
     this.panel_.status.textContent = words ? said(found.length ? told : strings.none) : "";
-    this.finish_(words);
+    this.finish_(words, options);
   }
 
-  private finish_(words: string | null): void {
-    [...this.panel_.list.children].forEach((one, at) => {
+  private finish_(words: string | null, options: readonly HTMLElement[]): void {
+    options.forEach((one, at) => {
       one.id = `${this.panel_.list.id}-${at}`;
     });
     this.shown_ = words;
     this.mean_(-1);
-    this.open_();
+    this.open_(options);
   }
 
-  private productOptions_(
+  /** Draws an option for each product, in as many tasks as it takes. */
+  private async productOptions_(
     results: unknown,
     look: Look,
     words: string,
     event: string,
-  ): HTMLElement[] {
+  ): Promise<HTMLElement[]> {
     const raw = Array.isArray(results) ? results : [];
-    return productsOf(raw).map((product, at) => {
+    const options: HTMLElement[] = [];
+    for (const product of productsOf(raw)) {
+      await pause();
       const html = raw.find((one) => one.id === product.id)?.highlight?.title;
       const title = typeof html === "string" ? html : escaped(product.title);
       const made = productOption(product, title, look);
       const fields = {
         item_id: product.id,
         source: product.source,
-        position: at + 1,
+        position: options.length + 1,
         widget: "search",
         search_query: words || undefined,
       };
@@ -186,8 +198,10 @@ export class SearchBox {
       };
       made.addEventListener("click", clicked);
       made.addEventListener("auxclick", clicked);
-      return made;
-    });
+      options.push(made);
+    }
+    await pause();
+    return options;
   }
 
   private clicked_(event: string, fields: Fields, words: string, product: Product): void {
@@ -236,14 +250,13 @@ export class SearchBox {
         const found = productsOf(reply.body.results).length;
         const shown = found ? reply : await this.find_("", look, signal);
         const event = found ? "image-search-click" : "search-click";
-        panel.list.replaceChildren(
-          ...this.productOptions_(shown.body.results, look, "", event),
-        );
+        const options = await this.productOptions_(shown.body.results, look, "", event);
+        signal.throwIfAborted();
         const none = found ? "" : strings.none.replace("{q}", photo.name);
         panel.say(none, found ? strings.similar : strings.popular);
         panel.status.textContent = none || strings.similar;
         panel.sayPhoto(strings.photo, strings.photo_kept);
-        this.finish_(null);
+        this.finish_(null, options);
       } catch {
         if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(look.strings));
         panel.sayPhoto(strings.photo_failed, hintOf(look.strings));
@@ -303,8 +316,8 @@ export class SearchBox {
     else this.box_.removeAttribute("aria-activedescendant");
   }
 
-  private open_(): void {
-    this.panel_.open(this.box_);
+  private open_(options?: readonly Node[]): void {
+    this.panel_.open(this.box_, options);
     this.box_.ariaExpanded = "true";
   }
 

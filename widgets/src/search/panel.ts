@@ -41,8 +41,9 @@ export class Panel {
     this.photo.addEventListener("click", () => this.chooser.click());
   }
 
-  /** Puts the panel into the page, near a box, where nothing cuts it off. */
+  /** Puts the panel into the page, once, near a box, where nothing cuts it off. */
   join(box: HTMLElement): void {
+    if (this.element.isConnected) return;
     let around = box.offsetParent as HTMLElement | null;
     while (around && getComputedStyle(around).overflow !== "visible") {
       around = around.offsetParent as HTMLElement | null;
@@ -50,8 +51,12 @@ export class Panel {
     (around ?? document.body).append(this.element, this.status);
   }
 
-  /** Shows it below the box, within the screen. */
-  open(box: HTMLElement): void {
+  /**
+   * Shows it below the box, within the screen, with `options` or those it has. They come last:
+   * where the panel stands is asked before there is much to lay out.
+   */
+  open(box: HTMLElement, options: readonly Node[] = [...this.list.children]): void {
+    this.list.replaceChildren();
     this.element.hidden = false;
     const { style } = this.element;
     const screen = document.documentElement.clientWidth;
@@ -64,6 +69,7 @@ export class Panel {
     style.width = `${width}px`;
     style.left = `${left - around.left}px`;
     style.top = `${at.bottom - around.top + 6}px`;
+    this.list.append(...options);
   }
 
   /** Says what the photo's button is for, or how it goes with it. */
