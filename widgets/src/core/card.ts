@@ -32,7 +32,7 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
 /** Returns a product's price in words; empty where it has none, or it is not shown. */
 export function priceOf({ price }: Product, look: Look): string {
   const isShown = look.show_price && price !== null;
-  return isShown ? money(price, look.currency, look.locale) : "";
+  return isShown ? money(price, look) : "";
 }
 
 /** Returns a link to a product's page that holds all that is shown of it. */
@@ -47,8 +47,7 @@ export function linkOf(
     {
       part: "link",
       href: product.url,
-      target: look.open_in_new_tab && "_blank",
-      rel: look.open_in_new_tab && "noopener",
+      target: look.open_in_new_tab && "_blank", // which tells the shop's page to nobody
     },
     pictureOf(product),
     draw(

@@ -9,7 +9,10 @@ export type Words = Readonly<
     | "gone" | "products" | "upload" | "nothing",
     string
   >
->;
+> & {
+  /** How 1234 is written as a price, where the service knows. */
+  readonly price?: string;
+};
 
 /** The settings that every widget understands, as the service names and completes them. */
 export interface Look {
@@ -33,11 +36,11 @@ export interface Look {
   /** Words that products of a source bear, by the name of the source. */
   readonly badges?: Readonly<Record<string, string>>;
   /** Rules of the merchant's own, for the widget; for the whole page where not `scoped`. */
-  readonly css: string | null;
+  readonly custom_css: string | null;
   readonly scoped: boolean;
 }
 
 /** Returns the look that a reply of the service tells. */
 export function lookOf(reply: any): Look {
-  return { ...reply.settings, css: reply.custom_css, scoped: reply.scoped };
+  return { ...reply.settings, ...reply };
 }

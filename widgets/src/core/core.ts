@@ -6,6 +6,7 @@ import type { Facts } from "./facts";
 import { Outbox } from "./outbox";
 import { read, withQuery } from "./reading";
 import { forgetSession, sessionId } from "./session";
+import { turn } from "./turns";
 
 /** Fields of an event as interface 2.4 names them. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -33,7 +34,9 @@ export class Core {
   constructor(readonly facts: Facts) {
     this.user = this.customer(facts.user);
     this.consent = new Consent(() => this.consentChanged_());
-    if (facts.key && this.consent.given) this.outbox_(facts.key); // what a closed page left
+    void turn(facts.key).then((key) => {
+      if (key && this.consent.given) this.outbox_(key); // what a closed page left
+    });
   }
 
   /** Returns the key that an element names, else the store's own. */
@@ -47,8 +50,8 @@ export class Core {
   }
 
   /** Returns a customer's id; an e-mail address is none and is passed over. */
-  customer(given: string | undefined): string {
-    if (!given || !MAIL.test(given)) return given ?? "";
+  customer(given = ""): string {
+    if (!MAIL.test(given)) return given;
     this.warn("an e-mail address is no customer id");
     return "";
   }

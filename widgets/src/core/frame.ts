@@ -10,8 +10,8 @@ export const OWN = ":scope > :not(template)";
 /** Draws `content` into the element's shadow tree, in the shop's look; the children go. */
 export function frame(host: HTMLElement, look: Look, css: string, content: HTMLElement): void {
   const root = host.shadowRoot!;
-  style(root, cards, css, look.css);
-  if (!look.scoped) style(document, look.css);
+  style(root, cards, css, look.custom_css);
+  if (!look.scoped) style(document, look.custom_css);
   content.classList.add("w");
   content.dataset.theme = look.theme;
   const set = {

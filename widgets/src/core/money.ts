@@ -1,32 +1,34 @@
 // How is a price written? As the shop's readers write it.
 
 import type { Look } from "./config";
-import { turn } from "./turns";
 
-const writers = new Map<string, Intl.NumberFormat>();
+// How the service writes 1234: what stands between thousands, the point, and the cents.
+const FORM = /1(\D?)234(?:(\D)(0+))?/;
 
-/** Returns a price in words of `locale`; one that nobody knows is the browser's own. */
-export function money(amount: number, currency: string, locale: string): string {
-  const name = `${locale} ${currency}`;
-  let writer = writers.get(name);
-  if (!writer) writers.set(name, (writer = writerOf(currency, locale)));
-  return writer.format(amount);
-}
-
-/** Does ahead, in a task of its own, what a page's first price takes: as long as ten cards. */
-export function expectPrices({ currency, locale }: Look): void {
-  void turn(0).then(() => money(0, currency, locale));
-}
-
-function writerOf(currency: string, locale: string): Intl.NumberFormat {
+/**
+ * Returns a price as the look's locale writes it; one that nobody knows is the browser's own.
+ *
+ * What the service told of it is followed where it says enough: the first price that a
+ * browser writes itself takes as long as all else in a list, and cannot be divided.
+ */
+export function money(amount: number, { currency, locale, strings }: Look): string {
+  const told = `${strings.price}`;
+  const [form, group, point, cents = ""] = FORM.exec(told) ?? [];
+  const exact = amount.toFixed(cents.length);
+  // Sums are a hair off; and where four digits stand together, more do not.
+  if (form && Math.abs(+exact - amount) < 1e-6 && (group || amount < 1e4)) {
+    const [whole, rest] = exact.split(".");
+    const grouped = whole!.replace(/\B(?=(...)+$)/g, group!);
+    return told.replace(form, rest ? grouped + point + rest : grouped);
+  }
   for (const language of [locale, undefined]) {
     try {
-      return new Intl.NumberFormat(language, { style: "currency", currency });
+      return amount.toLocaleString(language, { style: "currency", currency });
     } catch {
       // No such locale, or no such currency.
     }
   }
-  return new Intl.NumberFormat();
+  return `${amount}`;
 }
 
 /** Returns the language that the page says an element is in; empty where it says nothing. */

@@ -3,7 +3,7 @@
 import type { Look } from "./config";
 import type { Core } from "./core";
 import { OWN, showChildren } from "./frame";
-import { expectPrices, languageOf, localeOf } from "./money";
+import { languageOf, localeOf } from "./money";
 import type { Product } from "./product";
 import { watchSight } from "./sight";
 import { turn } from "./turns";
@@ -75,13 +75,14 @@ export abstract class NearElement extends HTMLElement {
         .catch(() => {}); // something else is wanted by now
     };
     if (eager !== undefined) return go();
-    this.observe_(({ isIntersecting }) => isIntersecting && go(), `0px 0px ${NEAR}`);
+    this.observe_(({ isIntersecting }) => isIntersecting && go(), NEAR);
   }
 
-  /** Tells of the element's box from now on, when the browser has laid it out anyway. */
-  private observe_(tell: (box: IntersectionObserverEntry) => void, rootMargin = "0px"): void {
+  /** Tells of the element's box on a screen so much longer, when it is laid out anyway. */
+  private observe_(tell: (box: IntersectionObserverEntry) => void, more = "0px"): void {
     this.near_?.disconnect();
-    this.near_ = new IntersectionObserver((seen) => tell(seen.pop()!), { rootMargin });
+    const options = { rootMargin: `0px 0px ${more}` };
+    this.near_ = new IntersectionObserver((seen) => tell(seen.pop()!), options);
     this.near_.observe(this);
   }
 
@@ -98,9 +99,7 @@ export abstract class NearElement extends HTMLElement {
     if (!key) throw new Error("no data-key");
     const lang = languageOf(this);
     const look = await this.core_.look(key, type, lang).then(turn);
-    const own = { ...this.own_(look), locale: localeOf(lang, look.locale) };
-    expectPrices(own);
-    return own;
+    return { ...this.own_(look), locale: localeOf(lang, look.locale) };
   }
 
   protected own_(look: Look): Look {
@@ -211,7 +210,7 @@ export abstract class NearElement extends HTMLElement {
         this.hidden = isNothing;
         this.hold_("");
       },
-      wholly ? "0px" : "0px 0px -33%",
+      wholly ? "0px" : "-33%",
     );
   }
 

@@ -7,7 +7,7 @@
 import { patience } from "./patience";
 import { randomName } from "./random";
 import { withQuery } from "./reading";
-import { forget, keep, recall } from "./storage";
+import { keep, recall } from "./storage";
 
 /** An event as it travels: fields of interface 2.4. */
 export interface SentEvent {
@@ -85,12 +85,12 @@ export class Outbox {
 
   clear_(): void {
     this.waiting_ = [];
-    forget(this.name_);
+    keep(this.name_, "");
   }
 
   private flushSoon_(inMs = SOON_MS): void {
     clearTimeout(this.timer_);
-    this.timer_ = window.setTimeout(() => void this.deliver_(), inMs);
+    this.timer_ = setTimeout(() => void this.deliver_(), inMs);
   }
 
   private async deliver_(): Promise<void> {
@@ -158,8 +158,7 @@ export class Outbox {
     const known = new Set([...gone, ...this.waiting_.map((event) => event.event_id)]);
     const others = this.kept_().filter((event) => !known.has(event.event_id));
     const all = [...others, ...this.waiting_].slice(-MOST_KEPT);
-    if (all.length) keep(this.name_, JSON.stringify(all));
-    else forget(this.name_);
+    keep(this.name_, all.length ? JSON.stringify(all) : "");
   }
 
   private kept_(): SentEvent[] {

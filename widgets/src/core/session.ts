@@ -1,7 +1,7 @@
 // Who is this shopper, while they are anonymous? Interface 5, rule 6.
 
 import { randomName } from "./random";
-import { forget, keep, recall } from "./storage";
+import { keep, recall } from "./storage";
 
 const NAME = "pr_sid";
 const FORM = /^s_[A-Za-z0-9]{1,253}$/;
@@ -17,6 +17,5 @@ export function sessionId(): string {
 }
 
 export function forgetSession(): void {
-  inMemory = "";
-  forget(NAME);
+  keep(NAME, (inMemory = ""));
 }

@@ -27,13 +27,13 @@ export function watchSight(
   const restart = (card: Element, inSight: boolean): void => {
     clearTimeout(since.get(card));
     since.delete(card);
-    if (inSight) since.set(card, window.setTimeout(() => note(card), SEEN_MS));
+    if (inSight) since.set(card, setTimeout(() => note(card), SEEN_MS));
   };
   const note = (card: Element): void => {
     observer.unobserve(card);
     unseen.delete(card);
     found.push(card);
-    timer ||= window.setTimeout(tell, TOGETHER_MS);
+    timer ||= setTimeout(tell, TOGETHER_MS);
   };
   const observer = new IntersectionObserver(
     (changes) => {

@@ -8,18 +8,12 @@ export function recall(name: string): string | null {
   }
 }
 
+/** Keeps a text under a name; an empty one is forgotten. */
 export function keep(name: string, value: string): void {
   try {
-    localStorage.setItem(name, value);
+    if (value) localStorage.setItem(name, value);
+    else localStorage.removeItem(name);
   } catch {
     // Private windows and full disks: the page goes on without a memory.
-  }
-}
-
-export function forget(name: string): void {
-  try {
-    localStorage.removeItem(name);
-  } catch {
-    // Nothing was kept.
   }
 }

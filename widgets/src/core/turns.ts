@@ -8,7 +8,7 @@ export function turn<T>(value: T): Promise<T> {
   const { scheduler } = window as { scheduler?: Scheduler };
   return new Promise((done) => {
     const begin = (): void => {
-      began = performance.now();
+      began = Date.now();
       done(value);
     };
     if (scheduler) void scheduler.postTask(begin);
@@ -18,5 +18,5 @@ export function turn<T>(value: T): Promise<T> {
 
 /** Goes on at once while this task is short, else in a later one. */
 export async function pause(): Promise<void> {
-  if (performance.now() - began > SHARE_MS) await turn(0);
+  if (Date.now() - began > SHARE_MS) await turn(0);
 }

@@ -27,7 +27,7 @@ export function drawBundle(
   const chosen = new Set(all);
   const sum = (): void => {
     const amount = [...chosen].reduce((before, one) => before + (one.price ?? 0), 0);
-    total.textContent = look.show_price ? money(amount, look.currency, look.locale) : "";
+    total.textContent = look.show_price ? money(amount, look) : "";
     button.disabled = !chosen.size;
   };
   if (own) {

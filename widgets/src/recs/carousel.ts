@@ -4,6 +4,7 @@ import { draw, icon } from "../core/drawing";
 import type { Words } from "../core/config";
 
 const BACK = "M15 5l-7 7 7 7";
+const MOSTLY = 0.9;
 const ON = "M9 5l7 7-7 7";
 
 /** The buttons, and what begins to tell them where the list is, once it is in the page. */
@@ -19,7 +20,7 @@ export function arrows(list: HTMLElement, words: Words): Arrows {
     const made = draw("button", attributes, icon(path));
     made.addEventListener("click", () => {
       if (made.ariaDisabled === "true") return;
-      const side = nav.dir === "rtl" ? -way : way;
+      const side = getComputedStyle(list).direction === "rtl" ? -way : way;
       list.scrollBy({ left: side * list.clientWidth });
     });
     return made;
@@ -35,13 +36,12 @@ export function arrows(list: HTMLElement, words: Words): Arrows {
     const observer = new IntersectionObserver(
       (changes) => {
         if (!list.isConnected) return observer.disconnect();
-        for (const one of changes) ends.set(one.target, one.intersectionRatio > 0.9);
+        for (const one of changes) ends.set(one.target, one.intersectionRatio >= MOSTLY);
         back.ariaDisabled = `${!!ends.get(first)}`;
         on.ariaDisabled = `${!!ends.get(last)}`;
         nav.style.visibility = ends.get(first) && ends.get(last) ? "hidden" : "";
-        nav.dir = getComputedStyle(list).direction; // laid out just now, so there to be read
       },
-      { root: list, threshold: [0, 0.5, 0.95] },
+      { root: list, threshold: MOSTLY },
     );
     observer.observe(first);
     observer.observe(last);

@@ -106,8 +106,7 @@ function section(
 
 function headOf(look: Look, level: number, nav?: HTMLElement): HTMLElement | null {
   if (!look.title && !nav) return null;
-  const name = `h${Math.min(Math.max(level, 1), 6)}` as "h2";
-  const heading = look.title ? draw(name, "heading", look.title) : null;
+  const heading = look.title && draw(`h${level}` as "h2", "heading", look.title);
   return draw("div", { class: "head", part: "header" }, heading, nav);
 }
 

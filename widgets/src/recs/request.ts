@@ -53,7 +53,6 @@ export function lookBefore({ type }: Request): Look {
     image_ratio: "1 / 1",
     show_price: true,
     show_add_to_cart: type === "cart",
-    locale: "",
     scoped: true,
   };
   return before as Look;

@@ -6,7 +6,7 @@
 import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
 import { style } from "../core/drawing";
-import { expectPrices, languageOf, localeOf } from "../core/money";
+import { languageOf, localeOf } from "../core/money";
 import { hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
@@ -81,7 +81,7 @@ export class SearchBox {
     this.stop_.abort();
     this.panel_.join(this.box_); // now that it is wanted: where to is a question to the layout
     const stop = (this.stop_ = new AbortController());
-    this.timer_ = window.setTimeout(() => void this.suggest_(stop.signal), inMs);
+    this.timer_ = setTimeout(() => void this.suggest_(stop.signal), inMs);
   }
 
   private async suggest_(signal: AbortSignal): Promise<void> {
@@ -117,14 +117,12 @@ export class SearchBox {
     const lang = languageOf(this.box_);
     const look = await this.core_.look(this.key_, "search", lang);
     if (!this.look_) {
-      style(document, styles, look.css);
+      style(document, styles, look.custom_css);
       this.panel_.list.ariaLabel = this.panel_.element.ariaLabel = look.strings.label;
       this.panel_.sayPhoto(look.strings.photo, hintOf(look.strings));
       if (look.theme !== "auto") this.panel_.element.style.colorScheme = look.theme;
     }
-    this.look_ = { ...look, locale: localeOf(lang, look.locale) };
-    expectPrices(this.look_);
-    return this.look_;
+    return (this.look_ = { ...look, locale: localeOf(lang, look.locale) });
   }
 
   /** Draws what was found; where that is nothing, what is popular. */

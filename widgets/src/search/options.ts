@@ -29,7 +29,7 @@ export function productOption(product: Product, title: string, look: Look): HTML
     product.url,
     pictureOf(product, "pr-search-image"),
     draw("span", { class: "pr-search-text" }, draw("span", { class: "pr-search-title" }, ...marked(title))),
-    draw("span", { class: "pr-search-price" }, price && money(product.price!, look.currency, look.locale)),
+    draw("span", { class: "pr-search-price" }, price && money(product.price!, look)),
   );
   if (look.open_in_new_tab) made.target = "_blank";
   return made;

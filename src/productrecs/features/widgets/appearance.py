@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.features.widgets.prices import locale_of, price_form
 from productrecs.features.widgets.titles import title_of
 from productrecs.features.widgets.words import LANGUAGES, language_of, words_of
 from productrecs.tenancy.accounts.settings import StoreSettings
@@ -185,7 +186,8 @@ def resolved_settings(
     """Return every setting of a widget: what was chosen, else its default.
 
     The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own. Words
-    are in the page's language `lang` where we speak it, else in that of `locale`.
+    are in the page's language `lang` where we speak it, else in that of `locale`; one of
+    them is how a price is written, where we know.
     """
     settings = {
         setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
@@ -194,8 +196,13 @@ def resolved_settings(
     spoken = lang if language_of(lang) in LANGUAGES else str(settings["locale"])
     if "title" not in chosen:
         settings["title"] = title_of(widget_type, spoken)
+    words = words_of(widget_type, spoken)
+    price = price_form(locale_of(lang, str(settings["locale"])), str(settings["currency"]))
+    if price is not None:
+        words["price"] = price
     own = chosen.get("strings")
-    words = words_of(widget_type, spoken) | (own if isinstance(own, dict) else {})
+    if isinstance(own, dict):
+        words |= own
     return settings | dict(chosen) | {"strings": words}
 
 
