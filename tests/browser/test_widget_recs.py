@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from productrecs.features.widgets.prices import price_form
 from tests.support.browser import a_minute_later, watched
 from tests.support.service import eventually
 from tests.support.storefront import WITHOUT_PRICE
@@ -134,6 +135,25 @@ def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) 
     expect(page.locator(NAV).nth(1)).to_have_attribute("aria-label", "التالي")
     page.locator(NAV).nth(1).click()
     expect(page.locator(LINK).nth(7)).to_be_in_viewport(ratio=0.9)
+
+
+def test_prices_are_told_as_the_browser_itself_would_write_them(page: Page) -> None:
+    told = {  # in languages that have long settled how they write
+        locale: {
+            currency: price_form(locale, currency) for currency in ("EUR", "USD", "GBP")
+        }
+        for locale in ("en", "en-GB", "de", "de-AT", "fr", "es", "nl", "sv", "ja")
+    }
+
+    differ = page.evaluate(
+        """told => Object.entries(told).flatMap(([locale, forms]) =>
+          Object.entries(forms).filter(([currency, form]) =>
+            (1234).toLocaleString(locale, {style: "currency", currency}) != form
+          ).map(one => [locale, ...one]))""",
+        told,
+    )
+
+    assert differ == []
 
 
 LOCALES = [

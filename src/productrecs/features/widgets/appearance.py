@@ -170,7 +170,8 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "strings",
         Kind.TEXTS,
-        "other words for the widget's own, by name; `/v1/widget-config` tells them all",
+        "other words for the widget's own, by name; `/v1/widget-config` tells them all. "
+        "`price` is how 1234 is written: `1.234,00 €`",
         {},
         most=200,
     ),
