@@ -2,6 +2,7 @@
 
 import { Core, type Fields } from "./core";
 import { readFacts } from "./facts";
+import { turn } from "./turns";
 
 interface Global {
   track(event: string, payload?: Fields): void;
@@ -25,7 +26,8 @@ declare global {
 const TOOLS = /[?&]pr_(debug|preview)=1/;
 
 /**
- * Begins a script: calls `run` with what the page's scripts share, unless it runs already.
+ * Begins a script: calls `run`, in a task of its own, with what the page's scripts share,
+ * unless it runs already.
  * Nothing that goes wrong in it reaches the page.
  */
 export function start(part: string, run: (core: Core) => void): void {
@@ -39,9 +41,9 @@ export function start(part: string, run: (core: Core) => void): void {
   parts[part] = true;
   const go = (): void => core.attempt(() => run(core));
   // A build that knows no store is one that a page pinned: it loads nothing else.
-  if (!STORE?.key || !TOOLS.test(location.search)) return go();
+  const needsTools = STORE?.key && TOOLS.test(location.search);
   // Before the first question, so that they see all.
-  import(`${core.facts.base}/widget/v1/_/tools.js`).then(go, go);
+  (needsTools ? import(`${core.facts.base}/widget/v1/_/tools.js`) : turn(0)).then(go, go);
 }
 
 function install(ours: Partial<Global>): Core {
