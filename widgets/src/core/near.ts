@@ -70,7 +70,10 @@ export abstract class NearElement extends HTMLElement {
     const go = (): void => {
       this.near_?.disconnect();
       turn(signal)
-        .then((ends) => this.load_(ends))
+        .then((ends) => {
+          ends.throwIfAborted();
+          return this.load_(ends);
+        })
         .catch((error) => this.without_(signal, "error", { reason: String(error) }))
         .catch(() => {}); // something else is wanted by now
     };
@@ -205,7 +208,7 @@ export abstract class NearElement extends HTMLElement {
     this.observe_(
       ({ isIntersecting }) => {
         const content = this.shadowRoot!.firstElementChild as HTMLElement;
-        if (isIntersecting && (isNothing || content.offsetHeight < height)) return;
+        if (isIntersecting && (isNothing || content.offsetHeight + 1 < height)) return;
         this.near_!.disconnect();
         this.hidden = isNothing;
         this.hold_("");

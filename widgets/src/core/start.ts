@@ -27,8 +27,7 @@ const TOOLS = /[?&]pr_(debug|preview)=1/;
 
 /**
  * Begins a script: calls `run`, in a task of its own, with what the page's scripts share,
- * unless it runs already.
- * Nothing that goes wrong in it reaches the page.
+ * unless it runs already. Nothing that goes wrong in it reaches the page.
  */
 export function start(part: string, run: (core: Core) => void): void {
   const ours = (window.ProductRecs ??= {});
