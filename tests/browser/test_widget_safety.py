@@ -317,7 +317,7 @@ def test_no_task_is_long_on_a_slow_device(browser: Browser, front: Storefront) -
     def longest(page: Page) -> float:
         page.goto(address)
         expect(page.locator(LINK)).to_have_count(3 * 8)
-        return max(longest_task_of_ours(page), page.evaluate(DRAWN))
+        return max(longest_task_of_ours(page), float(page.evaluate(DRAWN)))
 
     check_tasks_are_short(browser, longest, 50)
 
