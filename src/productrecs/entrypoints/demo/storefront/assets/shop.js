@@ -10,11 +10,11 @@ const tell = (event, fields) => window.ProductRecs.track(event, { ...customer, .
 // Where the service's script does not come, the page closes over the places of its widgets:
 // over those in sight when they have left it, so that nothing moves under a reader's eyes.
 addEventListener("load", () => {
-  if (customElements.get("product-recs")) return;
   const closing = new IntersectionObserver((places) => {
     for (const { target, isIntersecting } of places) target.hidden ||= !isIntersecting;
   });
   document.querySelectorAll("product-recs").forEach((place) => closing.observe(place));
+  customElements.whenDefined("product-recs").then(() => closing.disconnect());
 });
 
 // What this page is about.
