@@ -380,6 +380,27 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
     assert bench.found("sledge") == [1]
 
 
+def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
+    bench: Bench,
+) -> None:
+    bench.push(a="Blue kite")
+    bench.settle()
+    serving = bench.folder.current()
+    assert serving is not None
+    note = bench.folder.folder / "current.json"
+    note.write_bytes(note.read_bytes()[:40])
+    assert bench.folder.current() is None
+
+    bench.settle()  # nothing was pushed
+
+    found = bench.folder.current()
+    assert found is not None
+    assert found.generation == serving.generation
+    fresh = ServedIndex(bench.folder)
+    fresh.refresh()
+    assert fresh.find(Wanted("kite", 1, VISIBLE)).items == [0]
+
+
 @pytest.mark.parametrize("suffix", ["term", "store", "json"])
 def test_a_missing_file_is_damage(bench: Bench, suffix: str) -> None:
     bench.push(a="Blue kite")

@@ -44,6 +44,7 @@ class _Indexing:
     draft: Follower | None = None
     checked_at: float = -_CHECK_SECONDS
     looked_at: float = 0.0
+    noted: tuple[int, int, int] | None = None  # the note of which serves, as last read
     touched_at: float = 0.0
     not_before: float = 0.0  # after a failure
 
@@ -139,9 +140,8 @@ class Indexer:
         if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
             return
         known.looked_at = now
-        if known.live is not None and known.live.is_published and not known.folder.stamp():
-            message = "its files are gone"
-            raise DamagedFilesError(message)
+        if known.live is not None and known.live.is_published:
+            self._check_note(known, known.live)
         seal = known.live.seal if known.live else known.folder.current()
         if seal is None or seal.format != FORMAT:
             return
@@ -153,6 +153,22 @@ class Indexer:
         self._check_files(known, seal, now)
         if known.live is None:
             known.live = Follower(StoreId(known.folder.folder.name), known.folder, seal)
+
+    @staticmethod
+    def _check_note(known: _Indexing, live: Follower) -> None:
+        """Say again which index serves where that can no longer be read.
+
+        Raises:
+            DamagedFilesError: when nothing says so any more: the files are gone, too.
+        """
+        stamp = known.folder.stamp()
+        if stamp is None:
+            message = "its files are gone"
+            raise DamagedFilesError(message)
+        if stamp != known.noted and known.folder.current() is None:
+            live.publish()
+            stamp = known.folder.stamp()
+        known.noted = stamp
 
     @staticmethod
     def _check_files(known: _Indexing, seal: Seal, now: float) -> None:
