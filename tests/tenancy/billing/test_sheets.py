@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,26 @@ def test_a_kill_while_a_sheet_is_taken_over_counts_nothing_twice(
 
     (third,) = left_behind(data_folder)
     assert third.bring_rest(CLOSED) == {}
+
+
+def test_a_sheet_that_was_taken_over_closes_no_file_that_came_after_it(
+    data_folder: Path,
+) -> None:
+    left = Sheet.begin(data_folder)
+    counted(left, 10)
+    left.close()
+    neighbours = Neighbours(data_folder, "")
+    neighbours.look()
+    for sheet in neighbours.abandoned():
+        sheet.remove()
+
+    with contextlib.ExitStack() as later:  # one of them gets its number, as a database did
+        opened = [later.enter_context((data_folder / name).open("w")) for name in "abcd"]
+        neighbours.look()
+
+        for file in opened:
+            file.write("whole")
+            file.flush()
 
 
 def test_a_sheet_that_is_older_than_the_database_adds_nothing(data_folder: Path) -> None:

@@ -36,6 +36,7 @@ _FIRST: Final = 2  # the mark, and how many lines there are
 _LINES: Final = 200_000  # of one process, until it ends
 _TOGETHER: Final = 1_000  # lines whose room on the disk is taken at once
 _COUNTED, _KEPT, _COMING, _ROUND = range(_KEY_WORDS, _LINE_WORDS)
+_CLOSED_FILE: Final = -1
 _BYTES: Final = _WORD * (_FIRST + _LINES * _LINE_WORDS)
 
 
@@ -185,9 +186,12 @@ class Sheet:
         return {} if is_older else {key: calls for key, calls in rest.items() if calls}
 
     def close(self) -> None:
-        """Let go of it; it stays for whoever finds it."""
-        fcntl.flock(self._file, fcntl.LOCK_UN)
-        os.close(self._file)
+        """Let go of it; it stays for whoever finds it. Once is enough."""
+        file, self._file = self._file, _CLOSED_FILE
+        if file == _CLOSED_FILE:  # by now its number may be that of another file
+            return
+        fcntl.flock(file, fcntl.LOCK_UN)
+        os.close(file)
 
     def remove(self) -> None:
         """Delete it, and let go of it."""
