@@ -9,12 +9,18 @@ const tell = (event, fields) => window.ProductRecs.track(event, { ...customer, .
 
 // Where the service's script does not come, the page closes over the places of its widgets:
 // over those in sight when they have left it, so that nothing moves under a reader's eyes.
+const PATIENCE_MS = 3000; // it begins a while after the page is whole, on a slow device
 addEventListener("load", () => {
   const closing = new IntersectionObserver((places) => {
     for (const { target, isIntersecting } of places) target.hidden ||= !isIntersecting;
   });
-  document.querySelectorAll("product-recs").forEach((place) => closing.observe(place));
-  customElements.whenDefined("product-recs").then(() => closing.disconnect());
+  const late = setTimeout(() => {
+    document.querySelectorAll("product-recs").forEach((place) => closing.observe(place));
+  }, PATIENCE_MS);
+  customElements.whenDefined("product-recs").then(() => {
+    clearTimeout(late);
+    closing.disconnect();
+  });
 });
 
 // What this page is about.
