@@ -170,8 +170,10 @@ class Load:
         counted, self.tally = self.tally, Tally()
         for connection in connections:
             self._send(connection, time.perf_counter(), *self._requests[0])
-            if not self._answered(STALL_SECONDS):
-                raise LoadError("a first request was not answered")
+            until = time.perf_counter() + STALL_SECONDS
+            while not self._answered(1.0):  # a reply may come in pieces
+                if time.perf_counter() > until:
+                    raise LoadError("a first request was not answered")
         self.tally = counted
 
     def _ask(self, connection: Connection, began: float) -> None:
