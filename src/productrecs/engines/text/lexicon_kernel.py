@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from productrecs.engines.compiling import compiled, fixed
+from productrecs.engines.text.lists_kernel import first_at
 from productrecs.engines.text.traces import BASE, MASK
 
 if TYPE_CHECKING:
@@ -52,19 +53,6 @@ def _is_one_edit(  # noqa: C901 - one compiled loop
     return i >= one
 
 
-@compiled(_I4(fixed(_U4), _I8))
-def _first_of(traces: Traces, trace: int) -> int:
-    """Return where a trace stands, or would."""
-    low, high = 0, len(traces)
-    while low < high:
-        middle = (low + high) >> 1
-        if traces[middle] < trace:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @compiled(_I4(fixed(_U4), fixed(_I4), fixed(_U4), fixed(_I4), fixed(_U4), _I4[::1]))
 def near(
     letters: Letters,
@@ -86,7 +74,7 @@ def near(
             trace = (ahead[at] * power + behind) & MASK
             behind = int((np.int64(typed[at]) * power + behind) & MASK)
             power = (power * BASE) & MASK
-        place = _first_of(traces, trace)
+        place = first_at(traces, 0, len(traces), trace)
         while place < len(traces) and traces[place] == trace:
             word = whose[place]
             place += 1

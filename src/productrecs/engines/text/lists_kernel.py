@@ -30,10 +30,12 @@ MOST_PLACES: Final = 16
 SEEK: Final = 12
 """A list this many times as long as what is left is looked up in, not gone through."""
 
-_I4, _F4, _U1, _U8, _B1 = (
+_I4, _I8, _F4, _U1, _U4, _U8, _B1 = (
     types.int32,
+    types.int64,
     types.float32,
     types.uint8,
+    types.uint32,
     types.uint64,
     types.boolean,
 )
@@ -47,17 +49,29 @@ PART: Final[Any] = types.Tuple(  # type: ignore[no-untyped-call]  # numba
 """The arrays of a part; see `postings.Part.arrays`."""
 
 
+@compiled(
+    [
+        _I8(fixed(_I4), _I8, _I8, _I4),
+        _I8(fixed(_U4), _I8, _I8, _U4),
+        _I8(fixed(_U8), _I8, _I8, _U8),
+    ]
+)
+def first_at(rising: Any, begin: int, end: int, wanted: int) -> int:
+    """Return where a number stands from `begin` to `end`, or would."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if rising[middle] < wanted:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 @compiled(_I4(fixed(_U8), _U8))
 def _place_of(terms: Hashes, key: int) -> int:
     """Return where a part has a key; -1 where it has not."""
-    low, high = 0, len(terms)
-    while low < high:
-        middle = (low + high) >> 1
-        if terms[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(terms) and terms[low] == key else -1
+    at = first_at(terms, 0, len(terms), key)
+    return at if at < len(terms) and terms[at] == key else -1
 
 
 @compiled(types.void(fixed(_U8), fixed(_I4), fixed(_U8), _I4[::1], _I4[::1]))
@@ -100,14 +114,8 @@ def held(terms: Hashes, starts: Ints, stem: int, word: int, found: Ints) -> None
 @compiled(_I4(fixed(_I4), _I4, _I4, _I4))
 def seek(docs: Ints, begin: int, end: int, doc: int) -> int:
     """Return where a list from `begin` to `end` has a product; -1 where it has not."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> 1
-        if docs[middle] < doc:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and docs[low] == doc else -1
+    at = first_at(docs, begin, end, doc)
+    return at if at < end and docs[at] == doc else -1
 
 
 @compiled(_B1(fixed(_U8), PART, _U8, _U8, fixed(_I4), _I4))

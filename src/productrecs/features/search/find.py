@@ -179,7 +179,7 @@ def _ranked(shop: Searchable, asked: Asked, num: int, found: Found) -> Results:
     """Return the first `num` of what was found, in the order of all that decides."""
     scores = weighed(shop, asked, found.items, found.scores)
     named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
-    # The best first, of equals the earliest; more than `num` are never shown.
+    # The best first, of equals the lowest number; more than `num` are never shown.
     falling = [-score for score in scores[found.exact :]]
     others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
     hits = [*named, *(Hit(item, -score) for score, item in others)]
