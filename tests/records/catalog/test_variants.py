@@ -14,6 +14,9 @@ from productrecs.records.catalog.variants import size_of, variant_key
         ("Leinenhemd grün Größe L", "Leinenhemd GRAU Größe s"),
         ("Olive oil 500ml", "Olive Oil 1l"),
         ("Same listing twice", "Same listing twice"),
+        ("Women's Jacket S", "Womens jacket M"),
+        ("Huile d'olive 1l", "Huile d\u2019Olive 500ml"),
+        ("Levi's 501 S", "Levi\u2019s 501 'XL'"),
     ],
 )
 def test_sizes_colours_and_measures_tell_no_products_apart(one: str, other: str) -> None:
@@ -26,6 +29,8 @@ def test_sizes_colours_and_measures_tell_no_products_apart(one: str, other: str)
         ("Saga, volume 1", "Saga, volume 2"),
         ("Merino shirt M", "Merino trousers M"),
         ("tent-0", "tent-1"),
+        ("Women's Jacket", "Women Jacket"),
+        ("H&M shirt", "H shirt"),
     ],
 )
 def test_other_words_and_plain_numbers_do(one: str, other: str) -> None:
@@ -41,3 +46,12 @@ def test_the_size_is_the_last_word_that_names_one() -> None:
     assert size_of("Shirt navy XL") == size_of("Rock, xl") != size_of("Shirt navy L") != 0
     assert size_of("Mug red") == size_of("") == 0
     assert size_of("Small bag M") == size_of("Shirt M")
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Women's Jacket", "Men\u2019s jacket", "Shampoo L'Or", "M&M's, 45 g", "H&M shirt"],
+)
+def test_a_letter_that_belongs_to_a_word_is_no_size(title: str) -> None:
+    assert size_of(title) == 0
+    assert size_of(f"{title} S") == size_of("Boys' black&white shirt 'S'") != 0

@@ -21,6 +21,9 @@ _SIZES: Final = """
 _SIZE_NUMBERS: Final = {word: at for at, word in enumerate(_SIZES.split(), 1)}
 _LEFT_OUT: Final = frozenset(word for word in _TELL_APART.split() if word)
 _WORDS: Final = re.compile(r"[^\W_]+")
+_INSIDE: Final = re.compile(  # of women's, l'huile and H&M: their letters are no sizes
+    r"(?<=[^\W\d_])['\u2019\u02bc\u00b4`](?=[^\W\d_])|(?<=\b[^\W\d_])&(?=[^\W\d_]\b)"
+)
 _MEASURE: Final = re.compile(r"\d+(?:ml|cl|l|g|kg|mg|cm|mm|m|oz|lb|inch|in|gb|tb|pack|x)")
 _FOLDED: Final = str.maketrans("äöüéèêàâçñóíúáô", "aoueeeaacnoiuao")
 
@@ -41,7 +44,7 @@ def size_of(title: str) -> int:
 
 
 def _words(title: str) -> list[str]:
-    return _WORDS.findall(title.casefold().translate(_FOLDED))
+    return _WORDS.findall(_INSIDE.sub("", title.casefold().translate(_FOLDED)))
 
 
 def _tells_apart(word: str) -> bool:
