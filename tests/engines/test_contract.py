@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.contract import check_numbers, offsets_of, places_of_best
+from productrecs.engines.contract import (
+    check_numbers,
+    distinct,
+    offsets_of,
+    places_of_best,
+    ranks_of,
+    runs_of,
+)
 
 
 @pytest.mark.parametrize("limit", [-2, 0, 1, 3, 7, 50])
@@ -23,6 +30,18 @@ def test_the_best_are_those_a_full_sort_would_take(limit: int, size: int) -> Non
 
 def test_offsets_delimit_each_run_also_the_empty_ones() -> None:
     assert offsets_of(np.array([0, 0, 3]), 5).tolist() == [0, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("codes", [[], [7], [2, 2, 2], [0, 0, 5, 9, 9, 9]])
+def test_runs_are_numbered_and_so_is_what_stands_in_them(codes: list[int]) -> None:
+    rising = np.array(codes, np.int64)
+
+    different = sorted(set(codes))
+    assert distinct(rising[::-1]).tolist() == different
+    assert runs_of(rising).tolist() == [different.index(code) for code in codes]
+    assert ranks_of(rising).tolist() == [
+        place - codes.index(code) for place, code in enumerate(codes)
+    ]
 
 
 def test_numbers_of_the_store_pass() -> None:

@@ -167,3 +167,19 @@ def test_of_a_companions_sizes_the_same_one_comes_first_and_is_kept() -> None:
     ]
     assert first[0] == last != first[1]
     assert same(told, fitted(orders, sizes=sizes * 2))  # numbers that are equal, no more
+
+
+def test_variants_of_a_companion_are_ranked_as_a_full_sort_ranks_them() -> None:
+    rng = np.random.default_rng(5)
+    owners = np.sort(rng.integers(0, 9, 400))
+    places = owners // 2 * 30 + rng.integers(0, 30, 400)  # of its product's pairs
+    fit = rng.choice([1e-12, 0.001, 1.5, 1.5 + 1e-8, 700.0], 400)
+
+    ranks = variants.ranks_by_fit(owners, places, fit)
+
+    for owner, place in {*zip(owners.tolist(), places.tolist(), strict=True)}:
+        mine = np.flatnonzero((owners == owner) & (places == place))
+        assert mine[np.argsort(-fit[mine], kind="stable")].tolist() == (
+            mine[np.argsort(ranks[mine])].tolist()
+        )
+        assert sorted(ranks[mine].tolist()) == list(range(len(mine)))

@@ -57,6 +57,31 @@ def check_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> None:
         raise ValueError(message)
 
 
+def distinct(codes: Ints) -> Ints:
+    """Return the different codes, rising: for many of them faster than numpy's way."""
+    rising = np.sort(codes)
+    first = np.ones(len(rising), dtype=np.bool_)
+    first[1:] = rising[1:] != rising[:-1]
+    return rising[first]
+
+
+def runs_of(codes: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Return the number of each entry's run of equal codes, from 0; shape of `codes`."""
+    later = np.zeros(len(codes), dtype=np.bool_)
+    later[1:] = codes[1:] != codes[:-1]
+    return np.cumsum(later)
+
+
+def ranks_of(codes: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Return each entry's place in its run of equal codes, from 0; shape of `codes`."""
+    first = np.ones(len(codes), dtype=np.bool_)
+    first[1:] = codes[1:] != codes[:-1]
+    begins = np.flatnonzero(first)
+    lengths = np.diff(begins, append=len(codes))
+    ranks: Ints = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return ranks
+
+
 def offsets_of(codes: npt.NDArray[np.integer[Any]], size: int) -> Ints:
     """Return where each code's run begins in sorted `codes`: shape [size + 1]."""
     offsets = np.zeros(size + 1, dtype=np.int64)

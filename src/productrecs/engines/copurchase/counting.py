@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.contract import Floats, Ints, Items, Scores, check_numbers
+from productrecs.engines.contract import (
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    check_numbers,
+    distinct,
+    offsets_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +101,7 @@ def gather(baskets: Ints, items: Items, ages_days: Scores | None, n_items: int) 
     names, codes = np.unique(baskets[inside], return_inverse=True)
     newest = np.full(len(names), np.inf)
     np.minimum.at(newest, codes, ages)
-    lines = np.unique(codes * np.int64(n_items) + items)
+    lines = distinct(codes * np.int64(n_items) + items)
     return Baskets(
         baskets=lines // max(n_items, 1),
         items=(lines % max(n_items, 1)).astype(np.int32),
@@ -151,16 +159,14 @@ def count_pairs(
     """
     from scipy import sparse  # noqa: PLC0415 - 20 MB that only whoever trains needs
 
-    shape = (lines.n_items, len(weights))
-    order = np.argsort(lines.items, kind="stable")
-    ones = np.ones(len(order))
-    holders = sparse.csr_array(
-        (ones, (lines.items[order], lines.baskets[order])), shape=shape
-    )
+    shape, begins = (len(weights), lines.n_items), offsets_of(lines.baskets, len(weights))
     # The real part sums weights and the imaginary part counts: one product, not two.
     contents = sparse.csr_array(
-        (weights[lines.baskets] + 1j, (lines.baskets, lines.items)), shape=shape[::-1]
+        (weights[lines.baskets] + 1j, lines.items, begins), shape=shape
     )
+    ones = np.ones(len(lines.items))
+    held = sparse.csr_array((ones, lines.items, begins), shape=shape)
+    holders = sparse.csr_array(held.T)
     blocks = np.cumsum(holders @ lines.sizes) // block_pairs
     borders = np.flatnonzero(np.diff(blocks)) + 1
     for some in np.split(np.arange(lines.n_items), borders):

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from productrecs.engines.contract import ranks_of
+
 if TYPE_CHECKING:
     from productrecs.engines.contract import Bools, Ints, Items, Scores
     from productrecs.engines.copurchase.options import CopurchaseOptions
 
 _ROUNDS = 8
-
-
-def ranks_of(owners: Ints) -> Ints:
-    """Return each entry's place in its owner's run, from 0; `owners` must be sorted."""
-    return np.arange(len(owners)) - np.searchsorted(owners, owners)
 
 
 def promoted(

@@ -15,7 +15,7 @@ from productrecs.engines.copurchase.counting import (
     gather,
     without_repeats,
 )
-from productrecs.engines.copurchase.exposure import promoted, ranks_of
+from productrecs.engines.copurchase.exposure import promoted
 from productrecs.engines.copurchase.model import CopurchaseModel
 from productrecs.engines.copurchase.options import CopurchaseOptions
 from productrecs.engines.copurchase.strength import (
@@ -88,8 +88,7 @@ def fit_baskets(
     pairs, scores = Pairs.joined(kept), np.concatenate(kept_scores)
     were_together = pairs.support > 0
     scores = promoted(pairs.owners, pairs.companions, scores, were_together, options)
-    order = np.lexsort((pairs.companions, -scores, pairs.owners))
-    order = order[ranks_of(pairs.owners[order]) < options.neighbours]
+    order = strongest(pairs.owners, scores, options.neighbours)
     pairs, scores = pairs[order], scores[order]
     return CopurchaseModel(
         offsets=offsets_of(pairs.owners, lines.n_items),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from productrecs.engines.contract import ranks_of, runs_of
+
 if TYPE_CHECKING:
     from productrecs.engines.contract import Bools, Floats, Ints, Scores
     from productrecs.engines.copurchase.counting import Baskets, Pairs
@@ -51,7 +53,6 @@ def strongest(owners: Ints, scores: Scores, limit: int) -> Ints:
     """
     # A positive float32's bits rise with it: owner and inverted score make one sort key.
     inverted = ~scores.view(np.uint32)
-    places = np.unique(owners, return_inverse=True)[1].astype(np.uint64)
+    places = runs_of(owners).astype(np.uint64)
     order = np.argsort((places << np.uint64(32)) | inverted, kind="stable")
-    begins = np.searchsorted(owners, owners[order])
-    return order[np.arange(len(order)) - begins < limit]
+    return order[ranks_of(owners) < limit]  # each owner's run stays where it was

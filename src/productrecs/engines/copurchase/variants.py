@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.contract import Bools, Floats, Ints, Items, offsets_of
+from productrecs.engines.contract import (
+    Bools,
+    Floats,
+    Ints,
+    Items,
+    distinct,
+    offsets_of,
+    ranks_of,
+    runs_of,
+)
 from productrecs.engines.copurchase.counting import Baskets, Pairs, count_pairs
 from productrecs.engines.copurchase.strength import (
     believable,
@@ -89,7 +98,7 @@ class Variants:
             np.flatnonzero(believed | (self._paired(own.owners, own.companions) >= 0))
         ]
         codes = own.owners * n_items + own.companions
-        wanted = np.union1d(codes, self._proposed(owners))
+        wanted = distinct(np.concatenate((codes, self._proposed(owners))))
         weights, support = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=np.int32)
         at = np.searchsorted(wanted, codes)
         weights[at], support[at] = own.weights, own.support
@@ -109,13 +118,7 @@ class Variants:
         fit = own[which] + _CHOICE * self.sold[companions]
         sizes = self.sizes[owners]
         fit[(sizes > 0) & (sizes == self.sizes[companions])] += _SAME_SIZE
-        # `owners` and `places` say which companions are variants of one product.
-        order = np.lexsort((companions, -fit, places, owners))
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = (np.diff(places[order]) != 0) | (np.diff(owners[order]) != 0)
-        begins = np.flatnonzero(first)
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = np.arange(len(order)) - begins[np.cumsum(first) - 1]
+        ranks = ranks_by_fit(owners, places, fit)  # among the variants of one product
         weights[which] = own[which] + borrowed * _LATER**ranks
         shared = np.zeros(len(weights), dtype=np.int32)
         shared[which] = self.pairs.support[places]
@@ -200,6 +203,27 @@ def variants_of(
         pairs=pairs,
         codes=pairs.owners * len(sizes) + pairs.companions,
     )
+
+
+def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
+    """Return each pair's place, from 0, by `fit` among its owner's of one product.
+
+    `owners` must be sorted; equals, to some nine digits, stay in their order. `places` of
+    one owner lie close together, for they are one run of its product's pairs.
+    """
+    whose = runs_of(owners)
+    begins = np.full(int(whose.max(initial=-1)) + 1, len(places))
+    np.minimum.at(begins, whose, places)
+    which = places - begins[whose]
+    groups = whose * (int(which.max(initial=0)) + 1) + which
+    # A positive float's bits rise with it: the group and the inverted fit make one key.
+    bits = np.uint64(max(int(groups.max(initial=0)).bit_length(), 1))
+    inverted = ~(fit.view(np.uint64) << np.uint64(1)) >> bits
+    keys = (groups.astype(np.uint64) << (np.uint64(64) - bits)) | inverted
+    order = np.argsort(keys, kind="stable")
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = ranks_of(groups[order])
+    return ranks
 
 
 def _pairs(
