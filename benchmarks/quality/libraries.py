@@ -3,20 +3,22 @@
 They are no part of the benchmarks' environment. Whoever wants them beside ours installs
 them, and what is not there is skipped aloud:
 
-    .venv/bin/pip install implicit pandas
+    .venv/bin/pip install implicit "pandas<3"
     .venv/bin/pip install --no-deps recommenders   # its SAR needs pandas alone
+    .venv/bin/pip install "torch==2.13.0+cpu" lenskit
+
+Torch as registries have it wants three gigabytes of a graphics card's libraries; the build
+without is published apart (`--find-links` names a folder that holds its file).
 
 One set at a time: `libraries-orders`, `libraries-retailrocket`, `libraries-bol`.
-
-`lenskit` does not fit: from 2025 on it wants torch with its three gigabytes of libraries,
-before that numba 0.58 and numpy 1, which our engines do not run with.
 
 The questions are those of `bought_together` (one anchor), `basket_completion` (3 to 50) and
 `next_item`. Libraries of users and items take an order or a visit for a user; a product's
 list is that of the nearest items, a cart's or visit's the library's own way of answering
-for a user it has not met. ALS and BPR have 64 factors; the rest is as the library has it,
-but for SAR's Jaccard: its own divides whole matrices of items by items (RetailRocket: 11 GB
-each), here the same numbers are worked out where two items met at all.
+for a user it has not met. ALS and BPR have 64 factors; EASE is asked where its square of
+all items fits into memory. The rest is as the library has it, but for SAR's Jaccard: its
+own divides whole matrices of items by items (RetailRocket: 11 GB each), here the same
+numbers are worked out where two items met at all.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 20
 FACTORS: Final = 64
+LARGEST_SQUARE: Final = 20_000  # items; EASE inverts a dense matrix of items by items
 SEED: Final = 11
 CART: Final = 10
 
@@ -169,6 +172,50 @@ def _jaccard(together: Any) -> sparse.csr_array:
     return sparse.csr_array((pairs.data / either, (pairs.row, pairs.col)), pairs.shape)
 
 
+def lenskit_lists(groups: Ints, items: Items) -> Iterator[tuple[str, Lists]]:
+    """Give the lists of lenskit's neighbours of items and of users, ALS and EASE.
+
+    Raises:
+        ImportError: when it is not installed.
+    """
+    pandas = importlib.import_module("pandas")
+    data = importlib.import_module("lenskit.data")
+    knn = importlib.import_module("lenskit.knn")
+    training = importlib.import_module("lenskit.training")
+    als = importlib.import_module("lenskit.als").ImplicitMFScorer
+    facts = pandas.DataFrame({"user_id": groups, "item_id": items}).drop_duplicates()
+    known = data.from_interactions_df(facts)
+    models = {
+        "lenskit, item-kNN": knn.ItemKNNScorer(feedback="implicit"),
+        "lenskit, user-kNN": knn.UserKNNScorer(feedback="implicit"),
+        "lenskit, ALS": als(embedding_size=FACTORS),
+    }
+    if known.item_count <= LARGEST_SQUARE:
+        models["lenskit, EASE"] = knn.EASEScorer()
+    for name, model in models.items():
+        model.train(known, training.TrainingOptions(rng=SEED))
+        yield name, _lenskit(model, data, known.items)
+
+
+def _lenskit(model: Any, data: Any, vocabulary: Any) -> Lists:
+    names = vocabulary.ids()
+    every = data.ItemList(item_nums=np.arange(len(names)), vocabulary=vocabulary)
+
+    def lists(given: Sequence[int]) -> Items:
+        held = np.intersect1d(given, names)  # it takes no item that it has not met
+        if not len(held):
+            return np.zeros(0, np.int32)
+        held = data.ItemList(item_ids=held)
+        scores = model(data.RecQuery(user_items=held), every).scores()
+        scores = np.nan_to_num(scores, nan=-np.inf)
+        most = min(SHOWN + len(given), len(scores))
+        best = np.argpartition(-scores, most - 1)[:most]
+        best = best[np.lexsort((best, -scores[best]))]
+        return names[best[np.isfinite(scores[best])]].astype(np.int32)
+
+    return lists
+
+
 def _without(items: Items, given: Sequence[int], most: int) -> Items:
     return items[~np.isin(items, given)][:most]
 
@@ -181,6 +228,7 @@ def _others(
         for name, found in (
             ("implicit", implicit_lists(groups, items, n_items)),
             ("recommenders", sar_lists(groups, items, times, n_items)),
+            ("lenskit", lenskit_lists(groups, items)),
         ):
             try:
                 yield from found
