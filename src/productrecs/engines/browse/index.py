@@ -187,19 +187,27 @@ class SessionIndex:
 
     def _question(self, recent: Sequence[int] | Items, excluded: int | None) -> Question:
         visit = recent.tolist() if isinstance(recent, np.ndarray) else recent
-        newest_first = dict.fromkeys(reversed(visit[-self._options.longest :]))
-        n_items = self.n_items
-        known = [item for item in newest_first if 0 <= item < n_items]
+        options, n_items = self._options, self.n_items
+        known: list[int] = []
+        for item in visit[: -options.longest - 1 : -1]:
+            if 0 <= item < n_items and item not in known:
+                known.append(item)
+                if len(known) == options.prefix:
+                    break
         return Question(
-            items=np.array(known[: self._options.prefix], dtype=np.int32),
+            items=np.array(known, dtype=np.int32),
             current=visit[-1] if len(visit) else -1,
             own=_NOBODYS if excluded is None else self._slots_of(excluded),
-            recent_sessions=self._options.recent_sessions,
-            neighbours=self._options.neighbours,
+            recent_sessions=options.recent_sessions,
+            neighbours=options.neighbours,
         )
 
     def _slots_of(self, owner: int) -> Ints:
         """Return the slots of somebody's sessions, rising."""
-        begin = self._owners.searchsorted(owner)
-        end = self._owners.searchsorted(owner, side="right")
+        owners = self._owners
+        begin = int(owners.searchsorted(owner))
+        theirs = owners[begin : begin + 2].tolist().count(owner)  # most have one
+        end = begin + theirs
+        if theirs > 1:
+            end = int(owners.searchsorted(owner, side="right"))
         return self._by_owner[begin:end]

@@ -6,7 +6,7 @@ Importing this file compiles, or loads what an earlier process compiled; see `wa
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numba import types
@@ -17,6 +17,7 @@ from productrecs.engines.compiling import compiled, fixed
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items
 
+_STEPS: Final = 256
 _memory = threading.local()
 
 
@@ -142,13 +143,39 @@ def highest(sample: Floats, count: int, wanted: int) -> float:
     return float(sample[place])
 
 
+@compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
+def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
+    """Return the `wanted`-th highest of the first `count` values, none below 0.
+
+    Counted into steps first, so that only those of one step are put in order; `sample` is
+    where.
+    """
+    most = 0.0
+    for place in range(count):
+        most = max(most, values[place])
+    if most == 0.0:
+        return 0.0
+    steps = np.zeros(_STEPS, dtype=np.int64)
+    each = (_STEPS - 1) / most
+    for place in range(count):
+        steps[np.int64(values[place] * each)] += 1
+    step, left = _STEPS - 1, wanted
+    while steps[step] < left:
+        left -= steps[step]
+        step -= 1
+    size = 0
+    for place in range(count):
+        sample[size] = values[place]  # without a branch, which nobody could foresee
+        size += np.int64(values[place] * each) == step
+    return highest(sample, size, left)
+
+
 @compiled(_I8(_WORK, _I8, _I8))
 def nearest(work: Work, count: int, wanted: int) -> int:
     """Keep the `wanted` most similar, the newer of equals; return how many were kept."""
     if count <= wanted:
         return count
-    work.sample[:count] = work.similar[:count]
-    bar = highest(work.sample, count, wanted)
+    bar = bar_of(work.similar, work.sample, count, wanted)
     above = 0
     for place in range(count):
         above += work.similar[place] > bar
@@ -156,13 +183,12 @@ def nearest(work: Work, count: int, wanted: int) -> int:
     kept = 0
     for place in range(count):
         similar = work.similar[place]
-        if similar < bar or (similar == bar and equals == 0):
-            continue
-        equals -= similar == bar
+        stays = similar == bar and equals > 0
+        equals -= stays
         work.slots[kept] = work.slots[place]
         work.similar[kept] = similar
         work.matched[kept] = work.matched[place]
-        kept += 1
+        kept += stays or similar > bar
     return kept
 
 

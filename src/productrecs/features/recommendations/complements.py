@@ -73,4 +73,4 @@ def with_complements(
         completes = companions.completing(basket)
         if len(completes.items):
             weights, found = completing, {**found, Engine.COMPLEMENTARY: completes}
-    return weights, tuple(found[one] for one in weights)
+    return weights, tuple([found[one] for one in weights])

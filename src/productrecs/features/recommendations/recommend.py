@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -139,14 +138,14 @@ def _understood(
     """Return what a call is about, as far as its recipe asks, and what may be shown."""
     situation = understand(shop, request, histories, now_ms)
     if recipe.tires and (untaken := untaken_by(histories, now_ms)):
-        situation = replace(situation, untaken=untaken, tired=tired_of(untaken))
+        situation = situation._replace(untaken=untaken, tired=tired_of(untaken))
     if recipe.remembers and situation.placement is Placement.SHOPPER:
         situation = remembering(situation, histories)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     if recipe.rests and (
         resting := resting_categories(shelf, histories, situation.anchors, now_ms)
     ):
-        situation = replace(situation, resting=resting)
+        situation = situation._replace(resting=resting)
     return situation, shelf
 
 
@@ -171,8 +170,10 @@ def _proposed(
     weights = (situation.has_habits and recipe.habit) or recipe.blend[place]
     is_alone = len(weights) == 1  # nobody else has better to say than what comes later
     proposals = tuple(
-        _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
-        for one in weights
+        [
+            _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
+            for one in weights
+        ]
     )
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
@@ -262,11 +263,15 @@ def _shown(
         chosen = Variety(shelf, num, situation.anchors).choose(places, num)
     else:
         chosen = [place for place, _ in islice(places, num)]
+    if not chosen:
+        return []
     kept: list[Pick] = []
-    engines, scores = ranking.engines, ranking.scores.tolist()
-    leaders, lowest = ranking.leaders.tolist(), math.inf
+    engines, looked_at = ranking.engines, max(chosen) + 1
+    scores = ranking.scores[:looked_at].tolist()
+    leaders, lowest = ranking.leaders[:looked_at].tolist(), math.inf
     for place in chosen:
-        lowest = min(lowest, scores[place])
+        if scores[place] < lowest:
+            lowest = scores[place]
         kept.append(Pick(items[place], engines[leaders[place]], lowest))
     return kept
 

@@ -77,17 +77,19 @@ def filling_anchors(situation: Situation, shelf: Shelf) -> tuple[int, ...]:
 
 def _of(shelf: Shelf, history: History, now_ms: int) -> set[str]:
     """Return of what one history just bought, once in a while and looked at no more."""
-    known, since_ms = len(shelf.catalog), now_ms - RESTS_MS
+    known, since_ms, narrowest = len(shelf.catalog), now_ms - RESTS_MS, shelf.narrowest
     lately = {item for item in history.bought_since(since_ms) if item < known}
-    found = {shelf.narrowest[item] for item in lately}
-    met: set[str] = set()
+    found = {narrowest[item] for item in lately}
+    open_ = set(found)  # what the newest things done did not settle yet
     for item in reversed(history.recent):
-        category = shelf.narrowest[item] if item < known else ""
-        if item in lately:
-            met.add(category)
-        elif category not in met:
-            found.discard(category)
-    return found - _bought_before(shelf, history, since_ms)
+        if not open_:
+            break
+        category = narrowest[item] if item < known else ""
+        if category in open_:
+            open_.discard(category)
+            if item not in lately:
+                found.discard(category)
+    return found - _bought_before(shelf, history, since_ms) if found else found
 
 
 def _bought_before(shelf: Shelf, history: History, since_ms: int) -> set[str]:

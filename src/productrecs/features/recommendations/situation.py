@@ -1,10 +1,11 @@
 """What is a call about, and for whom? In item numbers, as engines ask."""
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,27 +26,29 @@ _LINES: Final = 2_000  # the newest bought, that tell what is bought again
 _FADES_MS: Final = 90 * DAY_MS  # when a purchase counts 1/e (algorithms.md 3.1)
 _LEAST: Final = 1e-3
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
+_NONE: Final[Mapping[int, float]] = MappingProxyType({})
+_NO_DEEDS: Final[Mapping[int, int]] = MappingProxyType({})
+_NO_ITEMS: Final = frozenset[int]()
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(NamedTuple):
     """What a call is about, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
-    recent: tuple[int, ...]  # the shopper's newest items, the newest last
-    purchases: tuple[int, ...]  # what they bought last, the newest last
+    recent: Sequence[int]  # the shopper's newest items, the newest last
+    purchases: Sequence[int]  # what they bought last, the newest last
     bought: frozenset[int]  # what they bought and should not be shown again
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
     regulars: Ranked = NOTHING  # what they buy again and again, where that may be shown
     has_habits: bool = False  # and whether they do buy the same again
     remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
-    fading: Mapping[int, float] = field(default_factory=dict)  # how much of these counts
+    fading: Mapping[int, float] = _NONE  # how much of these counts
     person: str = ""  # whose list it is, as far as known
-    deeds: Mapping[int, int] = field(default_factory=dict)  # beside looking, as `Deed`
+    deeds: Mapping[int, int] = _NO_DEEDS  # beside looking, as `Deed`
     looks: tuple[Look, ...] = ()  # where they looked by name, the newest first
-    untaken: Mapping[int, float] = field(default_factory=dict)  # shown, how often
-    tired: Mapping[int, float] = field(default_factory=dict)  # what sinks, and how far
+    untaken: Mapping[int, float] = _NONE  # shown, how often
+    tired: Mapping[int, float] = _NONE  # what sinks, and how far
     resting: frozenset[str] = frozenset()  # categories of which they just bought
 
 
@@ -53,17 +56,17 @@ def understand(
     shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
 ) -> Situation:
     """Return what the call is about; ids that the catalog does not know are passed over."""
-    names = ((request.item_id,) if request.item_id else ()) + request.basket
-    numbers = (shop.catalog.number(name) for name in names)
-    anchors = tuple(dict.fromkeys(number for number in numbers if number is not None))
+    anchors = _anchors(shop, request)
     recent = _interleaved([history.recent for history in histories])
     if request.basket:
         placement = Placement.CART
     elif request.item_id:
         placement = Placement.PRODUCT
     else:
-        known = recent or any(history.signs for history in histories)
+        known = len(recent) or any(history.signs for history in histories)
         placement = Placement.SHOPPER if known else Placement.NOBODY
+    if not histories:
+        return Situation(anchors, recent, recent, _NO_ITEMS, None, placement)
     regulars, has_habits = (NOTHING, False) if anchors else _regulars(shop, histories)
     return Situation(
         anchors=anchors,
@@ -74,16 +77,25 @@ def understand(
         placement=placement,
         regulars=regulars,
         has_habits=has_habits,
-        person=histories[0].person if histories else "",
+        person=histories[0].person,
         looks=_looks(histories),
-        deeds=_deeds(histories) if shop.models.sessions.weighs_deeds else {},
+        deeds=_deeds(histories) if shop.models.sessions.weighs_deeds else _NO_DEEDS,
     )
+
+
+def _anchors(shop: Shop, request: RecommendationRequest) -> tuple[int, ...]:
+    """Return the numbers of what the call names, each once."""
+    names = request.basket
+    if request.item_id:
+        names = (request.item_id, *names)
+    numbers = dict.fromkeys(map(shop.catalog.numbers.get, names))
+    return tuple([number for number in numbers if number is not None])
 
 
 def remembering(situation: Situation, histories: Sequence[History]) -> Situation:
     """Return a situation whose list goes by what its shopper bought, the newest most."""
     bought = tuple(dict.fromkeys(situation.purchases))
-    return replace(situation, remembered=bought, fading=_faded(histories))
+    return situation._replace(remembered=bought, fading=_faded(histories))
 
 
 def _faded(histories: Sequence[History]) -> dict[int, float]:
@@ -101,13 +113,13 @@ def _faded(histories: Sequence[History]) -> dict[int, float]:
     }
 
 
-def _interleaved(lists: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def _interleaved(lists: Sequence["array[int]"]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
-    if len(lists) == 1:
-        return tuple(lists[0])
+    if len(lists) <= 1:
+        return lists[0][:] if lists else ()  # as it is now: a history goes on
     turns = zip_longest(*(reversed(one) for one in lists))
     newest_first = [item for turn in turns for item in turn if item is not None]
-    return tuple(reversed(newest_first))
+    return newest_first[::-1]
 
 
 def basket_of(situation: Situation) -> tuple[int, ...]:
@@ -117,12 +129,12 @@ def basket_of(situation: Situation) -> tuple[int, ...]:
 
 def visit_of(situation: Situation) -> tuple[int, ...]:
     """Return the visit that others are like: the newest items, the newest last."""
-    return (situation.recent + situation.anchors)[-_PREFIX:]
+    return (*situation.recent[-_PREFIX:], *situation.anchors)[-_PREFIX:]
 
 
 def fill_anchors(situation: Situation) -> tuple[int, ...]:
     """Return the items whose categories fill a list, the most telling first."""
-    return situation.anchors or situation.recent[: -_PREFIX - 1 : -1]
+    return situation.anchors or tuple(situation.recent[: -_PREFIX - 1 : -1])
 
 
 def _not_again(
@@ -130,17 +142,17 @@ def _not_again(
 ) -> frozenset[int]:
     """Return what was bought too lately, by the store's settings, to be shown again."""
     if settings.allow_repeat_recommendations:
-        return frozenset()
+        return _NO_ITEMS
     days = settings.repeat_after_days
     if not days:
-        return frozenset().union(*(history.bought for history in histories))
+        return _NO_ITEMS.union(*[history.bought for history in histories])
     since_ms = now_ms - days * DAY_MS
-    return frozenset().union(*(history.bought_since(since_ms) for history in histories))
+    return _NO_ITEMS.union(*[history.bought_since(since_ms) for history in histories])
 
 
 def _live_visitor(histories: Sequence[History]) -> int | None:
     """Return whose visit goes on right now: that of the newest thing done."""
-    live = max((one for one in histories if one.recent), key=_newest, default=None)
+    live = max([one for one in histories if one.recent], key=_newest, default=None)
     return None if live is None else live.visitor
 
 
@@ -151,9 +163,11 @@ def _newest(history: History) -> int:
 def _looks(histories: Sequence[History]) -> tuple[Look, ...]:
     """Return where a shopper looked by name, the newest first."""
     return tuple(
-        (sign.kind, sign.term, history.done - sign.done)
-        for history in histories
-        for sign in reversed(history.signs)
+        [
+            (sign.kind, sign.term, history.done - sign.done)
+            for history in histories
+            for sign in reversed(history.signs)
+        ]
     )
 
 
