@@ -54,9 +54,9 @@ def test_the_compiled_kernel_equals_its_twin(lists: list[list[int]], seed: int) 
     steps = np.array([0.9, 0.3, 0.1])  # many are equal, and no sum of them is exact
     falling = [-np.sort(-rng.choice(steps, len(one))) for one in lists]
     shares = np.concatenate([np.zeros(0), *falling])
-    codes = np.repeat(np.arange(len(lists), dtype=np.int8), [len(one) for one in lists])
+    ends = np.cumsum([len(one) for one in lists], dtype=np.int64)
 
-    compiled, plain = (which.order(items, shares, codes) for which in (kernel, twin))
+    compiled, plain = (which.order(items, shares, ends) for which in (kernel, twin))
 
     for one, other in zip(compiled, plain, strict=True):
         assert one.dtype == other.dtype
@@ -67,7 +67,7 @@ def test_the_compiled_kernel_equals_its_twin(lists: list[list[int]], seed: int) 
 def test_equal_scores_stand_by_item_number(evaluator: ModuleType) -> None:
     items = np.array([9, 4, 7], dtype=np.int32)
 
-    found, _, _ = evaluator.order(items, np.full(3, 0.5), np.zeros(3, dtype=np.int8))
+    found, _, _ = evaluator.order(items, np.full(3, 0.5), np.array([3]))
 
     assert found.tolist() == [4, 7, 9]
 

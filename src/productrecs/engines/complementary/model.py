@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from productrecs.engines.contract import NOTHING, Arrays, Bools, Ints, Items, Ranked, Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _OF_KIND: Final = 0.5  # of the last score: what goes with the kind stands below all else
 
@@ -138,20 +139,34 @@ class ComplementModel:
     ) -> Ranked:
         """Return what was kept and, up to `few`, what goes with the basket's kinds."""
         kinds, single, met = about
+        items: list[int] = kept.items.tolist()
+        scores: list[float] = kept.scores.tolist()
         if len(self.families):
             met = [*met, *self.families.take(kept.items).tolist()]
-        taken = {*kept.items.tolist(), *basket}
-        runs = [self.kind_items[slice(*self._of_kind(kind))] for kind in kinds]
-        fresh = [item for item in dict.fromkeys(np.concatenate(runs)) if item not in taken]
-        more = np.array(fresh, dtype=np.int32)
-        more = more[self._fitting(more, single, met)]
-        more = more[: int(self.few[0]) - len(kept.items)]
-        last = float(kept.scores[-1]) if len(kept.scores) else 1.0
-        below = last * _OF_KIND ** np.arange(1.0, len(more) + 1)
-        return Ranked(
-            np.concatenate((kept.items, more)),
-            np.concatenate((kept.scores, below.astype(np.float32))),
-        )
+        score = scores[-1] if scores else 1.0
+        more = self._beside(kinds, single, met, {*items, *basket})
+        for item in islice(more, int(self.few[0]) - len(items)):
+            score *= _OF_KIND
+            items.append(item)
+            scores.append(score)
+        return Ranked(np.array(items, np.int32), np.array(scores, np.float32))
+
+    def _beside(
+        self, kinds: Sequence[int], single: set[int], met: Sequence[int], taken: set[int]
+    ) -> Iterator[int]:
+        """Give what goes with `kinds`, as `_fitting` has it, none of what is `taken`."""
+        seen, has_families = {family for family in met if family}, len(self.families) > 0
+        for kind in kinds:
+            begin, end = self._of_kind(kind)
+            for item in self.kind_items[begin:end].tolist():
+                own = int(self.kinds[item])
+                family = int(self.families[item]) if has_families else 0
+                if item in taken or own < 0 or own in single or family in seen:
+                    continue
+                if family:
+                    seen.add(family)
+                taken.add(item)
+                yield item
 
     def _of_kind(self, kind: int) -> tuple[int, int]:
         begin, end = self.kind_offsets[kind : kind + 2].tolist()

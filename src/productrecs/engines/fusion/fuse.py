@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Floats, Items
+    from productrecs.engines.contract import Floats, Ints, Items
 
 RANK_OFFSET: Final = 20.0  # of short lists; the classic 60 suits lists of a thousand
 _evaluators = [twin.order]  # the last one answers: the compiled one, once warm
@@ -43,26 +43,25 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
-    items = np.concatenate((_NONE, *lists))
-    shares, codes = _shares(tuple(weights), tuple(map(len, lists)))
-    return Fused(*_evaluators[-1](items, shares, codes))
+    items = np.concatenate(lists) if lists else _NONE
+    shares, ends = _shares(tuple(weights), tuple([len(one) for one in lists]))
+    return Fused(*_evaluators[-1](items, shares, ends))
 
 
 @functools.lru_cache(4096)
 def _shares(
     weights: tuple[float, ...], counts: tuple[int, ...]
-) -> tuple[Floats, npt.NDArray[np.int8]]:
-    """Return what each place of lists laid end to end is worth, and whose it is."""
+) -> tuple[Floats, Ints]:
+    """Return what each place of lists laid end to end is worth, and where each ends."""
     worth = [
         np.float64(weight) / (RANK_OFFSET + np.arange(count))
         for weight, count in zip(weights, counts, strict=True)
     ]
     shares: Floats = np.concatenate([_NO_SHARES, *worth])
-    codes = np.repeat(_CODES[: len(counts)], counts)
-    shares.flags.writeable = codes.flags.writeable = False
-    return shares, codes
+    ends = np.cumsum(counts, dtype=np.int64)
+    shares.flags.writeable = ends.flags.writeable = False
+    return shares, ends
 
 
 _NONE: Final = np.zeros(0, np.int32)
 _NO_SHARES: Final = np.zeros(0)
-_CODES: Final = np.arange(64, dtype=np.int8)

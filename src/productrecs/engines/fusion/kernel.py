@@ -12,16 +12,15 @@ from productrecs.engines.compiling import compiled, fixed
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Floats, Items
+    from productrecs.engines.contract import Floats, Ints, Items
 
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
-_PLACES = types.int64[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
 _SPREAD: Final = 2_654_435_761  # Knuth's multiplier: neighbours come to lie far apart
 
 
-@compiled(types.int64(_PLACES, _ITEMS, types.int32))
-def spot_of(table: Any, found: Items, item: int) -> int:
+@compiled(types.int64(_ITEMS, _ITEMS, types.int32))
+def spot_of(table: Items, found: Items, item: int) -> int:
     """Return where in a table, twice as large at least, an item stands or would."""
     last = len(table) - 1
     spot = (item * _SPREAD >> 7) & last
@@ -44,29 +43,28 @@ def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
         found[at], sums[at], leaders[at] = item, score, leader
 
 
-@compiled(_SORTED(_ITEMS, fixed(types.float64), fixed(types.int8)))
+@compiled(_SORTED(_ITEMS, fixed(types.float64), fixed(types.int64)))
 def order(
-    items: Items, shares: Floats, codes: npt.NDArray[np.int8]
+    items: Items, shares: Floats, ends: Ints
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
     """Return distinct items by falling sum of shares, the sums, and who leads each.
 
     The lists are merged, the largest share first, so that little is out of place after.
     """
     total = len(items)
-    lists = np.int64(codes[total - 1]) + 1 if total else 0
-    heads = np.searchsorted(codes, np.arange(lists))
-    ends = np.searchsorted(codes, np.arange(lists), side="right")
+    heads = np.zeros(len(ends), dtype=np.int64)
+    heads[1:] = ends[:-1]
     size = 8
     while size < 2 * total:
         size *= 2
-    table = np.zeros(size, dtype=np.int64)  # 1 + place in `found`
+    table = np.zeros(size, dtype=np.int32)  # 1 + place in `found`
     found = np.empty(total, dtype=np.int32)
     sums = np.empty(total)
     leaders = np.empty(total, dtype=np.int8)
     count = 0
     for _ in range(total):
         one, largest = 0, -1.0
-        for code in range(lists):
+        for code in range(len(ends)):
             if heads[code] < ends[code] and shares[heads[code]] > largest:
                 one, largest = code, shares[heads[code]]
         item = items[heads[one]]

@@ -9,17 +9,18 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Floats, Items
+    from productrecs.engines.contract import Floats, Ints, Items
 
 
 def order(
-    items: Items, shares: Floats, codes: npt.NDArray[np.int8]
+    items: Items, shares: Floats, ends: Ints
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
     """Return distinct items by falling sum of shares, the sums, and who leads each.
 
-    The three arrays given stand beside one another, list after list, the shares of a list
-    falling. An item's shares are summed from the largest on.
+    Items and shares stand beside one another, list after list, each up to its place in
+    `ends`, the shares of a list falling. An item's shares are summed from the largest on.
     """
+    codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
     found, where = np.unique(items, return_inverse=True)
     sums = np.zeros(len(found))
     largest_first = np.argsort(-shares, kind="stable")

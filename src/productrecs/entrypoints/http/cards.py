@@ -10,7 +10,7 @@ from productrecs.features.search.request import Hit
 from productrecs.records.catalog.view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode
-_SOURCES: Final = {engine: engine.encode() for engine in Engine}
+_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 
@@ -50,7 +50,7 @@ def safe_url(url: str | None) -> str | None:
 def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
     """Return the reply of recommendations and trending: cards by item number, in order."""
     parts = [
-        b'%b,"score":%.6g,"source":"%b"}' % (card, score, _SOURCES[engine])
+        b'%b,"score":%.6g%b' % (card, score, _ENDS[engine])
         for item, engine, score in picks
         if (card := cards[item]) is not None
     ]

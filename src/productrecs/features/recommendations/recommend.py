@@ -1,7 +1,7 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +24,6 @@ from productrecs.features.recommendations.ordering import Asked, learned_order
 from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.resting import (
-    awake,
     filling_anchors,
     resting_categories,
     sinking_of,
@@ -250,19 +249,20 @@ def _shown(
     wanted: tuple[int, bool],
 ) -> list[Pick]:
     """Return the first that may be shown; `wanted`: how many, and whether of all kinds."""
-    (num, is_varied), visible = wanted, shelf.visible
-    known, items = len(visible), ranking.items.tolist()
-    places: Iterable[tuple[int, int]] = (
-        (place, item)
-        for place, item in enumerate(items)
-        if item not in refused and item < known and visible[item]
-    )
-    if situation.resting:
-        places = awake(places, situation.resting, shelf)
+    num, is_varied = wanted
+    items: list[int] = ranking.items.tolist()
     if is_varied:
-        chosen = Variety(shelf, num, situation.anchors).choose(places, num)
+        variety = Variety(shelf, num, situation.anchors)
+        chosen = variety.choose(items, refused, situation.resting)
     else:
-        chosen = [place for place, _ in islice(places, num)]
+        shown = (
+            place
+            for place, item in enumerate(items)
+            if item not in refused
+            and shelf.shows(item)
+            and shelf.narrowest[item] not in situation.resting
+        )
+        chosen = list(islice(shown, num))
     if not chosen:
         return []
     kept: list[Pick] = []

@@ -6,7 +6,7 @@ kind of which they, or others, buy several. In the visit itself people look on f
 (measured in docs/measured.md), so that it goes on as it would have.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
@@ -39,15 +39,6 @@ def resting_categories(
     known = len(shelf.catalog)
     found -= {shelf.narrowest[item] for item in anchors if item < known}
     return frozenset(name for name in found if name and not shelf.goes_with_itself(name))
-
-
-def awake(
-    places: Iterable[tuple[int, int]], resting: frozenset[str], shelf: Shelf
-) -> Iterator[tuple[int, int]]:
-    """Give of (place, item) those whose category does not rest."""
-    for place, item in places:
-        if shelf.narrowest[item] not in resting:
-            yield place, item
 
 
 def sinking_of(situation: Situation, shelf: Shelf) -> Callable[[int], float] | None:

@@ -5,7 +5,7 @@ proposed, before anything fills the list up.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -23,6 +23,8 @@ class Variety:
         """Begin a list of `num`; variants of its anchors are in it already."""
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
         self._most = max(2, math.ceil(num * share))
+        self._num = num
+        self._visible = shelf.visible
         self._narrowest = shelf.narrowest
         variants = shelf.catalog.variants
         known = len(variants)
@@ -46,19 +48,27 @@ class Variety:
         self._shares[category] = share
         return True
 
-    def choose(self, places: Iterable[tuple[int, int]], num: int) -> list[int]:
-        """Return up to `num` of the places of (place, item), those that have to wait last.
+    def choose(
+        self, items: Iterable[int], refused: Container[int], resting: Container[str]
+    ) -> list[int]:
+        """Return the places of items that make a list, those that have to wait last.
 
-        One of a product's variants goes first, the anchors' own variants wait, and of the
-        narrowest category of an item at most a share of the list.
+        All may be shown, none is `refused` or of a category that rests. One of a product's
+        variants goes first, the anchors' own variants wait, and of the narrowest category
+        of an item at most a share of the list.
         """
         # Asks what `admits` asks, for a dozen items of every list that is made.
-        variants, narrowest = self._variants, self._narrowest
-        met, shares, most = self._met, self._shares, self._most
+        visible, variants, narrowest = self._visible, self._variants, self._narrowest
+        met, shares, most, num = self._met, self._shares, self._most, self._num
+        known = len(visible)
         chosen: list[int] = []
         waiting: list[int] = []
-        for place, item in places:
+        for place, item in enumerate(items):
+            if item in refused or item >= known or not visible[item]:
+                continue
             variant, category = variants[item], narrowest[item]
+            if category in resting:
+                continue
             share = shares.get(category, 0)
             if (variant and variant in met) or (category and share >= most):
                 waiting.append(place)
