@@ -43,15 +43,19 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
+    heard = [place for place, one in enumerate(lists) if len(one)]
+    if len(heard) == 1:  # as where little was bought yet: its order stands
+        alone = heard[0]
+        items = lists[alone]
+        shares, _ = _shares((weights[alone],), (len(items),))
+        return Fused(items, shares, np.full(len(items), alone, np.int8))
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(one) for one in lists]))
     return Fused(*_evaluators[-1](items, shares, ends))
 
 
 @functools.lru_cache(4096)
-def _shares(
-    weights: tuple[float, ...], counts: tuple[int, ...]
-) -> tuple[Floats, Ints]:
+def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
     """Return what each place of lists laid end to end is worth, and where each ends."""
     worth = [
         np.float64(weight) / (RANK_OFFSET + np.arange(count))

@@ -44,7 +44,7 @@ class VisualModel:
     def row_of(self, item: int) -> int | None:
         """Return the row of an item; None when it has no picture."""
         items = self.pictured.items
-        row = int(np.searchsorted(items, item))
+        row = int(items.searchsorted(item)) if len(items) else 0
         return row if row < len(items) and int(items[row]) == item else None
 
     def like_item(self, item: int) -> Ranked:

@@ -20,6 +20,7 @@ FILLED_SECONDS: Final = 40.0
 _SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
 _BYTES_BESIDE: Final = 400  # of a kept list: its key, its place
 _ENGINES: Final = tuple(Engine)
+_CODES: Final = {engine: code for code, engine in enumerate(_ENGINES)}
 _PROPOSE: Final = {Engine.BUY, Engine.BROWSE, Engine.COMPLEMENTARY}
 _FILLERS: Final = frozenset(Engine) - _PROPOSE
 _PICK: Final = struct.Struct("=iBf")
@@ -149,9 +150,9 @@ class ReplyCache:
             return
         self._drop(asked)
         packed = b"".join(
-            [_PICK.pack(one.item, _ENGINES.index(one.engine), one.score) for one in picks]
+            [_PICK.pack(item, _CODES[engine], score) for item, engine, score in picks]
         )
-        is_filled = any(one.engine in _FILLERS for one in picks)
+        is_filled = not _FILLERS.isdisjoint([one.engine for one in picks])
         self._kept[asked] = _Kept(packed, self._moment, now, now, mark, is_filled)
         self._size_kept += len(packed) + _BYTES_BESIDE
         self._keep_body(asked, body)

@@ -1,8 +1,7 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
-import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -148,19 +147,6 @@ def _understood(
     return situation, shelf
 
 
-def mark_of(shop: Shop, request: RecommendationRequest) -> tuple[int, ...] | None:
-    """Return what changes when what is known of the call's items does.
-
-    What engines of these items supply to a list that names no shopper stays as it is so
-    long, but for what moves all lists a little. None: there is no telling.
-    """
-    names = (request.item_id, *request.basket)
-    numbers = (shop.catalog.number(name) for name in names if name is not None)
-    marks = [None if one is None else shop.models.mark(one) for one in numbers]
-    known = tuple(mark for mark in marks if mark is not None)
-    return known if len(known) == len(marks) and known else None
-
-
 def _proposed(
     shop: Shop, recipe: Recipe, situation: Situation, shelf: Shelf, now_ms: int
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
@@ -263,17 +249,14 @@ def _shown(
             and shelf.narrowest[item] not in situation.resting
         )
         chosen = list(islice(shown, num))
-    if not chosen:
-        return []
-    kept: list[Pick] = []
-    engines, looked_at = ranking.engines, max(chosen) + 1
+    looked_at = max(chosen, default=-1) + 1
     scores = ranking.scores[:looked_at].tolist()
-    leaders, lowest = ranking.leaders[:looked_at].tolist(), math.inf
-    for place in chosen:
-        if scores[place] < lowest:
-            lowest = scores[place]
-        kept.append(Pick(items[place], engines[leaders[place]], lowest))
-    return kept
+    leaders, engines = ranking.leaders[:looked_at].tolist(), ranking.engines
+    falling = accumulate([scores[place] for place in chosen], min)
+    return [
+        Pick(items[place], engines[leaders[place]], score)
+        for place, score in zip(chosen, falling, strict=True)
+    ]
 
 
 def _candidates(

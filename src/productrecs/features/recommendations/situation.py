@@ -1,7 +1,6 @@
 """What is a call about, and for whom? In item numbers, as engines ask."""
 
 import math
-from array import array
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
@@ -113,7 +112,7 @@ def _faded(histories: Sequence[History]) -> dict[int, float]:
     }
 
 
-def _interleaved(lists: Sequence["array[int]"]) -> Sequence[int]:
+def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) <= 1:
         return lists[0][:] if lists else ()  # as it is now: a history goes on

@@ -16,7 +16,8 @@ from productrecs.entrypoints.http.replies import Marker, Moment
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.exploration import day_of_tries
-from productrecs.features.recommendations.recommend import Decision, mark_of, recommend
+from productrecs.features.recommendations.marks import mark_of
+from productrecs.features.recommendations.recommend import Decision, recommend
 from productrecs.features.recommendations.request import (
     Pick,
     RecommendationRequest,
