@@ -165,6 +165,21 @@ def test_answers_are_alike_before_and_after_warming_up() -> None:
         np.testing.assert_array_equal(before.scores, after.scores)
 
 
+def test_arrays_with_gaps_or_of_a_shorter_kind_answer_alike() -> None:
+    # The compiled kernel takes them as they lie, and would misread these.
+    warm_up()
+    index = fitted(traffic(9, 200, 20), 20)
+    odd = {name: np.repeat(one, 2)[::2] for name, one in index.to_arrays().items()}
+    odd["offsets"] = odd["offsets"].astype(np.int32)
+
+    kept = SessionIndex.from_arrays(odd)
+
+    for item in range(20):
+        plain, again = index.next_items([item], 0, 9), kept.next_items([item], 0, 9)
+        np.testing.assert_array_equal(plain.items, again.items)
+        np.testing.assert_array_equal(plain.scores, again.scores)
+
+
 def test_threads_do_not_meet_in_scratch_memory() -> None:
     warm_up()
     index = fitted(traffic(8, 3000, 300), 300)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from productrecs.engines.browse.layout import Layout, Question, Weights
-from productrecs.engines.compiling import compiled, fixed
+from productrecs.engines.compiling import compiled, direct, fixed
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items
@@ -276,11 +276,14 @@ def fill(
     return take_best(layout, question, work, found, items, scores)
 
 
+_fill = direct(fill)
+
+
 def answer(
     layout: Layout, weights: Weights, question: Question, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     work = scratch(len(layout.rarity), question.recent_sessions)
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit)
-    count = fill(layout, weights, question, work, items, scores)
+    count = _fill(layout, weights, question, work, items, scores)
     return items[:count], scores[:count]

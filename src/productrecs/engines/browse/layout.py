@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -59,12 +59,19 @@ def weights_of(options: SessionOptions) -> Weights:
 
 
 def sealed(arrays: Arrays) -> Layout:
-    """Return the arrays as one layout, plain and read-only, so that one kernel fits all.
+    """Return the arrays as one layout, plain and read-only: exactly what the kernel reads.
 
     Raises:
         KeyError: when one is missing.
     """
-    views = [np.asarray(arrays[name]).view(np.ndarray) for name in Layout._fields]
+    views = [
+        np.ascontiguousarray(arrays[name], kind).view()
+        for name, kind in zip(Layout._fields, _KINDS, strict=True)
+    ]
     for view in views:
         view.flags.writeable = False
     return Layout(*views)
+
+
+_I4, _I8, _F4 = np.int32, np.int64, np.float32
+_KINDS: Final = (_I8, _I4, _F4, _I8, _I8, _I4, _F4)  # of `Layout`

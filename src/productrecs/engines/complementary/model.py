@@ -90,11 +90,12 @@ class ComplementModel:
             return NOTHING
         single = {kind for kind in kinds if not self.several[kind]}
         families = self.families[known].tolist() if len(self.families) else []
-        places = self._fitting(found.items, single, families)
         kept = found
-        if len(places) < len(found.items):
-            kept = Ranked(found.items[places], found.scores[places])
-        if len(places) >= self.few[0]:
+        if len(found.items):
+            places = self._fitting(found.items, single, families)
+            if len(places) < len(found.items):
+                kept = Ranked(found.items[places], found.scores[places])
+        if len(kept.items) >= self.few[0]:
             return kept
         return self._with_kinds(kept, basket, (kinds, single, families))
 
@@ -149,6 +150,8 @@ class ComplementModel:
             score *= _OF_KIND
             items.append(item)
             scores.append(score)
+        if len(items) == len(kept.items):
+            return kept
         return Ranked(np.array(items, np.int32), np.array(scores, np.float32))
 
     def _beside(

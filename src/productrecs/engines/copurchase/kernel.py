@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled, fixed
+from productrecs.engines.compiling import compiled, direct, fixed
 from productrecs.engines.copurchase.layout import Companions
 
 if TYPE_CHECKING:
@@ -144,10 +144,13 @@ def take_best(work: Work, found: int, items: Items, scores: Scores) -> int:
     return taken
 
 
+_choose, _vote, _take_best = direct(choose), direct(vote), direct(take_best)
+
+
 def varied(layout: Companions, anchor: int, limit: int) -> tuple[Items, Scores]:
     """Return up to `limit` companions, each less the more it is like one above it."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
-    count = choose(layout, scratch(len(layout.lean)), anchor, items, scores)
+    count = _choose(layout, scratch(len(layout.lean)), anchor, items, scores)
     return items[:count], scores[:count]
 
 
@@ -157,5 +160,6 @@ def together(
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
     work = scratch(len(layout.lean))
-    count = take_best(work, vote(layout, work, anchors, counts), items, scores)
+    found = _vote(layout, work, anchors, counts)
+    count = _take_best(work, found, items, scores)
     return items[:count], scores[:count]

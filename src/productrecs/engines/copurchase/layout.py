@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     from productrecs.engines.contract import Floats, Ints, Items, Scores
@@ -21,3 +23,7 @@ class Companions(NamedTuple):
     likeness: Scores  # the pair's cosine
     lean: Scores
     constants: Floats  # `doublings` and `alike` of CopurchaseOptions
+
+
+_I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64
+KINDS: Final = (_I8, _I4, _F4, _F4, _F4, _F8)  # of `Companions`

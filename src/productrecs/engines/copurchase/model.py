@@ -17,7 +17,7 @@ from productrecs.engines.contract import (
     Scores,
 )
 from productrecs.engines.copurchase import twin
-from productrecs.engines.copurchase.layout import Companions
+from productrecs.engines.copurchase.layout import KINDS, Companions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,8 +56,10 @@ class CopurchaseModel:
 
     def __post_init__(self) -> None:
         """Lay the arrays out as the evaluators read them: plain and read-only."""
-        views = [np.asarray(getattr(self, name)) for name in Companions._fields]
-        plain = [view.view(np.ndarray).view() for view in views]
+        plain = [
+            np.ascontiguousarray(getattr(self, name), kind).view()
+            for name, kind in zip(Companions._fields, KINDS, strict=True)
+        ]
         for view in plain:
             view.flags.writeable = False
         object.__setattr__(self, "layout", Companions(*plain))
@@ -136,6 +138,9 @@ class CopurchaseModel:
             return NOTHING
         answer = _evaluators[-1]
         if len(known) == 1:
+            begin, end = self.offsets[known[0] : known[0] + 2].tolist()
+            if begin == end:
+                return NOTHING
             return Ranked(*answer.varied(self.layout, known[0], limit))
         anchors = np.array(known, dtype=np.int64)
         worth = np.ones(len(known))

@@ -35,7 +35,7 @@ class Situation(NamedTuple):
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
     recent: Sequence[int]  # the shopper's newest items, the newest last
-    purchases: Sequence[int]  # what they bought last, the newest last
+    purchases: Sequence[int]  # what they bought last, the newest last; beside no anchors
     bought: frozenset[int]  # what they bought and should not be shown again
     visitor: int | None  # whose visit it is: the index must not answer with itself
     placement: Placement
@@ -70,7 +70,7 @@ def understand(
     return Situation(
         anchors=anchors,
         recent=recent,
-        purchases=_interleaved([history.bought_recently for history in histories]),
+        purchases=() if anchors else _purchases(histories),
         bought=_not_again(shop.settings, histories, now_ms),
         visitor=_live_visitor(histories),
         placement=placement,
@@ -119,6 +119,10 @@ def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     turns = zip_longest(*(reversed(one) for one in lists))
     newest_first = [item for turn in turns for item in turn if item is not None]
     return newest_first[::-1]
+
+
+def _purchases(histories: Sequence[History]) -> Sequence[int]:
+    return _interleaved([history.bought_recently for history in histories])
 
 
 def basket_of(situation: Situation) -> tuple[int, ...]:
