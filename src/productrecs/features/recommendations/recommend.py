@@ -1,7 +1,8 @@
 """Which products fit? Engines propose, the catalog strikes out, fills complete."""
 
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -250,13 +251,15 @@ def _shown(
         )
         chosen = list(islice(shown, num))
     looked_at = max(chosen, default=-1) + 1
-    scores = ranking.scores[:looked_at].tolist()
+    scores: list[float] = ranking.scores[:looked_at].tolist()
     leaders, engines = ranking.leaders[:looked_at].tolist(), ranking.engines
-    falling = accumulate([scores[place] for place in chosen], min)
-    return [
-        Pick(items[place], engines[leaders[place]], score)
-        for place, score in zip(chosen, falling, strict=True)
-    ]
+    kept: list[Pick] = []
+    lowest = math.inf
+    for place in chosen:
+        score = scores[place]
+        lowest = score if score < lowest else lowest
+        kept.append(Pick(items[place], engines[leaders[place]], lowest))
+    return kept
 
 
 def _candidates(

@@ -84,10 +84,12 @@ def understand(
 
 def _anchors(shop: Shop, request: RecommendationRequest) -> tuple[int, ...]:
     """Return the numbers of what the call names, each once."""
-    names = request.basket
-    if request.item_id:
-        names = (request.item_id, *names)
-    numbers = dict.fromkeys(map(shop.catalog.numbers.get, names))
+    known = shop.catalog.number
+    names = (request.item_id, *request.basket) if request.item_id else request.basket
+    if len(names) == 1:
+        number = known(names[0])
+        return () if number is None else (number,)
+    numbers = dict.fromkeys([known(name) for name in names])
     return tuple([number for number in numbers if number is not None])
 
 
