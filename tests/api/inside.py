@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.http.gate import Application, Gate
+from productrecs.entrypoints.http.heads import Head
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class Inside:
 
         async def answer() -> bytes | None:
             assert isinstance(self.application, Gate)
-            return self.application.express.answer(target.encode(), named, "127.0.0.1")
+            short = self.application.express
+            return short.answer(target.encode(), Head.of(named), "127.0.0.1")
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)

@@ -5,11 +5,12 @@ Each call goes over a socket twice: as it is, and with a header that closes the 
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.service import eventually
+from tests.support.service import HOST, eventually
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant, Reply, Service
@@ -121,3 +122,24 @@ def test_a_store_with_a_list_of_origins_says_so(shop: Merchant, service: Service
         short, gate = both_ways(shop, target, headers)
         assert parts(short) == parts(gate)
         assert short.header("vary") == "Origin"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [b"\x01", b"\x7f", b"\x80", b"\t", b"\0", b"\r", b"\n", b"\r\nx: y", b"#a", b'"<>'],
+)
+def test_what_no_address_may_hold_is_refused_beside_a_head_that_came_before(
+    service: Service, shop: Merchant, odd: bytes
+) -> None:
+    key = shop.account.publishable
+    target = f"/v1/recommendations?key={key}&item_id=i1".encode()
+
+    def status(target: bytes, more: bytes = b"") -> bytes:
+        with socket.create_connection((HOST, service.port), timeout=10) as raw:
+            raw.sendall(b"GET " + target + b" HTTP/1.1\r\nhost: known\r\n" + more + b"\r\n")
+            return raw.recv(12)
+
+    known = [status(target) for _ in range(2)]
+
+    assert known == [b"HTTP/1.1 200"] * 2
+    assert status(target + odd) == status(target + odd, b"x-another: 1\r\n")

@@ -53,7 +53,7 @@ class Line:
 
     def _answer(self, target: bytes, _headers: object, _address: str) -> bytes | None:
         self.asked.append(target)
-        return SHORT if target.startswith(b"/short") else None
+        return SHORT if target.startswith((b"/short", b"/v1/list")) else None
 
     def _write(self, data: bytes) -> None:
         self.written += data
@@ -194,3 +194,56 @@ def test_an_idle_connection_is_idle_after_it_too() -> None:
         return line.connection.is_answering, line.connection.is_fresh
 
     assert asyncio.run(states()) == (False, False)
+
+
+LIST = b"/v1/list"
+
+
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        ([get("/v1/list")] * 3, [b"short"] * 3),
+        # Another request, and one in two parts, come between two that are alike.
+        ([get("/v1/list"), get("/long"), get("/v1/list")], [b"short", b"/long", b"short"]),
+        ([get("/v1/list"), get("/v1/list")[:9], get("/v1/list")[9:]], [b"short"] * 2),
+        # The second of two waits for its turn, whether or not its head is known.
+        ([get("/v1/list"), get("/v1/list") * 2], [b"short", b"short", LIST]),
+        (
+            [get("/v1/list"), get("/v1/wait"), get("/v1/list")],
+            [b"short", b"/v1/wait", b"short"],
+        ),
+    ],
+)
+def test_calls_whose_head_came_before_are_answered_in_their_order(
+    sent: list[bytes], answered: list[bytes]
+) -> None:
+    assert asyncio.run(bodies_of(*sent)) == answered
+
+
+def test_a_call_whose_head_came_before_is_not_parsed() -> None:
+    async def parsed() -> int:
+        line = Line()
+        await line.send(get("/v1/list"))
+        with mock.patch.object(line.connection, "on_url") as on_url:
+            await line.send(get("/v1/list?more"))
+        assert line.asked == [LIST, LIST + b"?more"]
+        return int(on_url.call_count)
+
+    assert asyncio.run(parsed()) == 0
+
+
+def test_a_body_that_nobody_waited_for_is_not_taken_for_a_call() -> None:
+    """What was refused unread may still be on its way, and may look like anything."""
+
+    async def asked() -> list[bytes]:
+        line = Line()
+        await line.send(get("/v1/list"))
+        inner = get("/v1/list?inner")
+        head = get("/refused", f"content-length: {len(inner)}\r\n")
+        await line.send(head.replace(b"GET", b"POST"))
+        assert not line.connection.is_answering
+        await line.send(inner)
+        await line.send(get("/v1/list?after"))
+        return line.asked
+
+    assert asyncio.run(asked()) == [LIST, LIST + b"?after"]

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from productrecs.entrypoints.http.connections import AtOnce
+from productrecs.entrypoints.http.heads import Head
 from productrecs.entrypoints.http.pressure import (
     BEHIND_SECONDS,
     FEW,
@@ -124,8 +125,8 @@ def test_the_loop_itself_says_how_late_it_is() -> None:
 
 def at_once(answer: AtOnce, target: str, accept: str) -> Reply:
     """Return what the short way says."""
-    headers = [(b"host", b"127.0.0.1"), (b"accept", accept.encode())]
-    head, _, body = (answer(target.encode(), headers, "") or b"").partition(b"\r\n\r\n")
+    came = Head.of([(b"host", b"127.0.0.1"), (b"accept", accept.encode())])
+    head, _, body = (answer(target.encode(), came, "") or b"").partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     named = [line.partition(": ")[::2] for line in lines]
     return Reply(int(status.split()[1]), named, body)

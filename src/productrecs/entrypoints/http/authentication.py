@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from productrecs.core.errors import ProductRecsError
@@ -155,8 +155,7 @@ PAGES: Final[Mapping[str, Route]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """The keys that came with a request, wherever they stood."""
 
     query: str | None
@@ -164,8 +163,7 @@ class Keys:
     secret: str | None  # X-API-Key, or a bearer token
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """A store whose key was right, and which kind of key it was."""
 
     store: Store

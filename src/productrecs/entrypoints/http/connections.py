@@ -7,7 +7,7 @@ idle ones too, for which uvicorn would set a timer after each reply.
 """
 
 import asyncio
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from weakref import ref
@@ -30,6 +30,7 @@ from productrecs.entrypoints.http.errors import (
     Asked,
     refusal,
 )
+from productrecs.entrypoints.http.heads import Head, Heads
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.line import Line
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 WHOLE: Final = "productrecs.whole"
 
-AtOnce = Callable[[bytes, Sequence[tuple[bytes, bytes]], str], bytes | None]
+AtOnce = Callable[[bytes, Head, str], bytes | None]
 
 
 def answer_whole(scope: MutableMapping[str, Any], reply: bytes) -> bool:
@@ -89,8 +90,9 @@ def _never(*_: object) -> bytes | None:
 class State(ServerState):
     """What the connections of one process share.
 
-    `at_once` may return the whole reply to a GET of a target with headers, from an address;
+    `at_once` may return the whole reply to a GET of a target with a head, from an address;
     None leaves the request to the application. Calls may have to wait in the `line`.
+    `heads` are those that were answered so before.
     """
 
     def __init__(self, draining: Draining, limits: Limits | None = None) -> None:
@@ -99,6 +101,7 @@ class State(ServerState):
         self.draining = draining
         self.admission = Admission(limits)
         self.at_once: AtOnce = _never
+        self.heads = Heads()
         self.line: Line | None = None
 
 
@@ -138,6 +141,8 @@ class Connection(HttpToolsProtocol):
         self.waits = 0
         self._requests = 0
         self._may_answer_at_once = False
+        self._piece = b""  # where the present head began, if nothing came before it there
+        self._is_in_message = False
         self._is_in_head = False
         self._head_bytes = 0
         self._body_bytes = 0
@@ -201,9 +206,14 @@ class Connection(HttpToolsProtocol):
 
     def take(self, data: bytes) -> None:
         """Parse what came; a head without end is refused."""
-        went_on = self._is_in_head or self.is_fresh
         self._may_answer_at_once = True
+        if not self._is_in_message:
+            if self._is_answered_as_before(data):
+                return
+            self._piece = data
+        went_on = self._is_in_head or self.is_fresh
         super().data_received(data)
+        self._piece = b""
         if not self._is_in_head:
             self._head_bytes = 0
             return
@@ -216,7 +226,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Note that a head has begun."""
         super().on_message_begin()
-        self._is_in_head = True
+        self._is_in_message = self._is_in_head = True
 
     def on_headers_complete(self) -> None:
         """Start to answer; the last request of a connection when the process stops."""
@@ -233,6 +243,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Note that the body is whole, where the application waits for it."""
+        self._is_in_message = False
         if self.cycle is not None:
             super().on_message_complete()
 
@@ -243,6 +254,14 @@ class Connection(HttpToolsProtocol):
         self._is_in_head = False
         self._body_bytes = 0
 
+    def _is_answered_as_before(self, data: bytes) -> bool:
+        """Answer a call whose head came before, unparsed; return whether that was done."""
+        found = self._state.heads.find(data)
+        if found is None or not self._is_free() or not self._answers(*found):
+            return False
+        self._came()
+        return True
+
     def _is_answered_at_once(self) -> bool:
         """Answer where nothing has to be waited for; return whether that was done.
 
@@ -251,19 +270,33 @@ class Connection(HttpToolsProtocol):
         parser = self.parser
         if (
             not self._may_answer_at_once
-            or self.is_answering
-            or self._draining
-            or self.flow.write_paused
-            or self.transport.is_closing()
+            or not self._is_free()
             or parser.get_method() != b"GET"
             or parser.get_http_version() != "1.1"
             or not parser.should_keep_alive()
         ):
             return False
-        reply = self._state.at_once(self.url, self.headers, self._address)
+        head = Head.of(self.headers)
+        if not self._answers(self.url, head):
+            return False
+        self._state.heads.learn(self._piece, self.url, head)
+        return True
+
+    def _is_free(self) -> bool:
+        """Whether a reply may be sent right now."""
+        return not (
+            self.is_answering
+            or self._draining
+            or self.flow.write_paused
+            or self.transport.is_closing()
+        )
+
+    def _answers(self, target: bytes, head: Head) -> bool:
+        """Answer a GET if that is possible at once; return whether it was."""
+        reply = self._state.at_once(target, head, self._address)
+        self._may_answer_at_once = False  # whatever came of it
         if reply is None:
             return False
-        self._may_answer_at_once = False
         self.transport.write(reply)
         self._state.total_requests += 1
         return True

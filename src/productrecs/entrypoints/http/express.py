@@ -31,6 +31,7 @@ from productrecs.entrypoints.http.errors import (
     refusal,
     retry_after,
 )
+from productrecs.entrypoints.http.heads import Head, Header
 from productrecs.entrypoints.http.origins import REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by, plain_query
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
@@ -38,12 +39,7 @@ from productrecs.entrypoints.http.rates import address_of_client
 from productrecs.entrypoints.http.searches import who_asks
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Traffic
-from productrecs.entrypoints.http.visit import (
-    Header,
-    valid_request_id,
-    whole_refusal,
-    whole_reply,
-)
+from productrecs.entrypoints.http.visit import whole_refusal, whole_reply
 from productrecs.entrypoints.http.widget.recommendations import (
     answer_at_once,
     plain_request,
@@ -58,10 +54,6 @@ from productrecs.tenancy.billing.meter import Meter
 
 _RECOMMENDATIONS, _SEARCH = "/v1/recommendations", "/v1/search"
 _PATHS: Final = {path.encode(): path for path in (_RECOMMENDATIONS, _SEARCH)}
-_UNUSUAL: Final = frozenset(
-    (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
-)
-"""Headers by which more may belong to a request than its head."""
 _ANY_ID: Final = "of-the-request"
 _REMEMBERED: Final = 8_192
 """How many query strings are read once for all: shops ask the same again and again."""
@@ -86,12 +78,10 @@ class Express:
         self._find = _found if context.rates is None else _found_in_pace
         self._context = context
 
-    def answer(
-        self, target: bytes, headers: Sequence[Header], address: str
-    ) -> bytes | None:
+    def answer(self, target: bytes, head: Head, address: str) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the gate.
 
-        Header names are in lower case; `address` is the client's.
+        `address` is the client's.
         """
         began = time.monotonic()
         context = self._context
@@ -99,19 +89,18 @@ class Express:
         path = _PATHS.get(raw_path)
         if context is None or path is None or b"#" in target:
             return None
-        named = dict(headers)
         try:
-            came = self._let_in(context, query_string, named, address)
+            came = self._let_in(context, query_string, head, address)
             if came is None:
                 return None
             if self._pressure.is_pressed and self._pressure.lets_go(came.store_id):
                 return self._refusal(context, came, path, began)
-            found = self._find(context, came, path, query_string, headers)
+            found = self._find(context, came, path, query_string)
         except Exception:
             return None  # the gate meets it again, and says what it is
         if found is None:
             return None
-        request_id = valid_request_id(named) or self._new_request_id()
+        request_id = head.request_id or self._new_request_id()
         own = (*came.cors, *found.headers) if found.headers else came.cors
         came.meter.count()
         self._traffic.answered(ROUTES[path], "GET", 200, began)
@@ -119,9 +108,9 @@ class Express:
 
     def _refusal(self, context: Context, came: "_Came", path: str, began: float) -> bytes:
         pace = came.take_pace(context)
-        request_id = valid_request_id(came.headers) or self._new_request_id()
-        base = base_by(came.headers, context.services.settings)
-        accept = came.headers.get(b"accept", b"")
+        request_id = came.head.request_id or self._new_request_id()
+        base = base_by(came.head.named, context.services.settings)
+        accept = came.head.named.get(b"accept", b"")
         start, end, content_type = _words(base, path, accept)
         form = Form(start + request_id + end, content_type)
         own = (*came.cors, *pace, (b"retry-after", retry_after(self._rng)))
@@ -130,14 +119,12 @@ class Express:
 
     @staticmethod
     def _let_in(
-        context: Context,
-        query_string: bytes,
-        headers: Mapping[bytes, bytes],
-        address: str,
+        context: Context, query_string: bytes, head: Head, address: str
     ) -> "_Came | None":
         query = _read(query_string)
-        if query is None or not _UNUSUAL.isdisjoint(headers):
+        if query is None or not head.is_all:
             return None
+        headers = head.named
         named = query.get("key")
         keys = Keys(named, None, None) if named else keys_of(query_string, query, headers)
         caller = authenticate(keys, Credential.PUBLISHABLE, context.accounts)
@@ -151,7 +138,7 @@ class Express:
         cors = cors_headers(store, headers.get(b"origin"))
         if cors is REFUSED and b"origin" in headers:
             return None  # the gate notes which pages ask
-        return _Came(caller, query, headers, address, cors, meter, opened)
+        return _Came(caller, query, head, address, cors, meter, opened)
 
 
 class _Came(NamedTuple):
@@ -159,7 +146,7 @@ class _Came(NamedTuple):
 
     caller: Caller
     query: Mapping[str, str]
-    headers: Mapping[bytes, bytes]
+    head: Head
     address: str
     cors: Sequence[Header]
     meter: Meter
@@ -178,7 +165,7 @@ class _Came(NamedTuple):
         """
         if context.rates is None:
             return ()
-        client = address_of_client(self.address, self.headers)
+        client = address_of_client(self.address, self.head.named)
         return context.rates.take_both(client, self.caller.pace_key)
 
 
@@ -203,30 +190,22 @@ def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | Non
     return None if query is None else plain_request(query, default_num)
 
 
-_Find = Callable[[Context, _Came, str, bytes, Sequence[Header]], SearchReply | None]
+_Find = Callable[[Context, _Came, str, bytes], SearchReply | None]
 
 
 def _found(
-    context: Context,
-    came: _Came,
-    path: str,
-    query_string: bytes,
-    headers: Sequence[Header],
+    context: Context, came: _Came, path: str, query_string: bytes
 ) -> SearchReply | None:
     if path == _SEARCH:
-        return _searched(context, came, who_asks(came.address, headers))
+        return _searched(context, came, who_asks(came.address, came.head.lines))
     return _recommended(context, came, query_string)
 
 
 def _found_in_pace(
-    context: Context,
-    came: _Came,
-    path: str,
-    query_string: bytes,
-    headers: Sequence[Header],
+    context: Context, came: _Came, path: str, query_string: bytes
 ) -> SearchReply | None:
     """Return what is found, and count the call: the installation limits its pace."""
-    found = _found(context, came, path, query_string, headers)
+    found = _found(context, came, path, query_string)
     if found is None:
         return None
     return SearchReply(found.body, (*came.take_pace(context), *found.headers))

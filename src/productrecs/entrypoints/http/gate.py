@@ -10,7 +10,7 @@ import logging
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.authentication import (
@@ -50,7 +50,7 @@ from productrecs.entrypoints.http.rates import TooManyRequestsError, address_by
 from productrecs.entrypoints.http.schemas.problems import BodyError, validation_reply
 from productrecs.entrypoints.http.searches import who_is
 from productrecs.entrypoints.http.traffic import Traffic
-from productrecs.entrypoints.http.visit import Header, Message, Scope, Send, Visit
+from productrecs.entrypoints.http.visit import Message, Scope, Send, Visit
 from productrecs.entrypoints.http.widget.config import KEPT_SECONDS, answer_config
 from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
@@ -66,6 +66,9 @@ from productrecs.entrypoints.http.widget.search import (
 )
 from productrecs.tenancy.accounts.sightings.sighting import Sign
 from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.heads import Header
 
 _log = logging.getLogger(__name__)
 

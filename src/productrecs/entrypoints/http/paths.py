@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _ITEM_PREFIX: Final = b"/v1/items/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
+_PRINTED: Final = re.compile(rb"[!-~]+")
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
 )
@@ -50,17 +51,15 @@ def item_in_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
 def plain_query(query: bytes) -> dict[str, str] | None:
     """Return the parameters of a query string; None for anything out of the ordinary.
 
-    Out of the ordinary: a name given twice, or text that is not UTF-8. The declared route
-    then decides, so that this need not.
+    Out of the ordinary: a name given twice, text that is not UTF-8, or what no address may
+    hold. The declared route then decides, so that this need not.
     """
     found: dict[str, str] = {}
     if not query:
         return found
-    try:
-        text = query.decode("ascii")
-    except UnicodeDecodeError:
+    if not _PRINTED.fullmatch(query):
         return None
-    for pair in text.split("&"):
+    for pair in query.decode("ascii").split("&"):
         name, separator, value = pair.partition("=")
         if not separator or name in found or "%" in name or "+" in name:
             return None

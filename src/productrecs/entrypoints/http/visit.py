@@ -5,7 +5,6 @@ a metered reply is counted.
 """
 
 import logging
-import re
 import time
 from collections.abc import (
     Awaitable,
@@ -21,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.entrypoints.http.connections import answer_whole
 from productrecs.entrypoints.http.errors import JSON, Answer, Asked, Form, refusal
+from productrecs.entrypoints.http.heads import Header, valid_request_id
 from productrecs.entrypoints.http.kept import kept
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.http.paths import address_of, plain_query
@@ -35,11 +35,9 @@ _log = logging.getLogger(__name__)
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
-Header = tuple[bytes, bytes]
 
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _OK: Final = 200
 _UNCHANGED: Final = 304
 _FIRST_FAILURE: Final = 300
@@ -71,12 +69,6 @@ def whole_refusal(
     kind = STATUS_LINE[why.status] + b"content-type: " + form.content_type + b"\r\n"
     about = _ABOUT % (len(form.body), request_id, _lines(own))
     return kind + about + form.body
-
-
-def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the id that a request came with, if it is one."""
-    given = headers.get(b"x-request-id")
-    return given if given and _REQUEST_ID.fullmatch(given) else None
 
 
 class Door(Protocol):
