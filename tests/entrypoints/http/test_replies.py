@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,12 @@ from productrecs.entrypoints.http.replies import (
     LONGEST_SECONDS,
     Moment,
     ReplyCache,
+    Untold,
 )
 from productrecs.features.recommendations.request import Engine, Pick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
 
 LIST = [Pick(1, Engine.BUY, 0.5)]
 SETTINGS, OTHER_SETTINGS = object(), object()
@@ -28,13 +30,29 @@ def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> M
 
 def kept_at(first: Moment, asked: object = "a", now: float = 100.0) -> ReplyCache:
     cache = ReplyCache()
-    assert cache.get(first, asked, now, written("never"), untold) is None
-    cache.put(asked, LIST, b"old", now, None)
+    assert cache.get(first, asked, now, written("never"), UNTOLD) is None
+    cache.put(asked, LIST, b"old", now, UNTOLD)
     return cache
 
 
-def untold() -> None:
-    """Tell no mark."""
+@dataclass
+class Rests:
+    """What a list rests on: marks that a test chose."""
+
+    of_its_own: int | None
+    of_filling: int | None = None
+
+    def own(self) -> int | None:
+        """Return the one."""
+        return self.of_its_own
+
+    def filling(self, engines: Set[Engine]) -> int | None:
+        """Return the other."""
+        assert engines <= {Engine.CATEGORY}
+        return self.of_filling
+
+
+UNTOLD = Untold()
 
 
 def written(text: str):  # type: ignore[no-untyped-def]
@@ -49,14 +67,14 @@ def test_the_same_moment_gives_the_same_bytes() -> None:
     now = moment()
     cache = kept_at(now)
 
-    assert cache.get(now, "a", 10_000.0, written("new"), untold) == b"old"
-    assert cache.get(now, "b", 10_000.0, written("new"), untold) is None
+    assert cache.get(now, "a", 10_000.0, written("new"), UNTOLD) == b"old"
+    assert cache.get(now, "b", 10_000.0, written("new"), UNTOLD) is None
 
 
 def test_a_changed_price_is_written_at_once() -> None:
     cache = kept_at(moment())
 
-    assert cache.get(moment(), "a", 100.0, written("new price"), untold) == b"new price"
+    assert cache.get(moment(), "a", 100.0, written("new price"), UNTOLD) == b"new price"
 
 
 @pytest.mark.parametrize(
@@ -70,19 +88,19 @@ def test_a_changed_price_is_written_at_once() -> None:
 def test_what_may_be_shown_counts_at_once(after: Moment) -> None:
     cache = kept_at(moment())
 
-    assert cache.get(after, "a", 100.0, written("new"), untold) is None
+    assert cache.get(after, "a", 100.0, written("new"), UNTOLD) is None
     assert cache.size == 0
 
 
 def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once() -> None:
     cache, first, second = ReplyCache(), moment(), moment(models="second")
     for asked in range(8_192):
-        cache.get(first, asked, 100.0, written("never"), untold)
-        cache.put(asked, LIST, b"old", 100.0, None)
+        cache.get(first, asked, 100.0, written("never"), UNTOLD)
+        cache.put(asked, LIST, b"old", 100.0, UNTOLD)
 
     left = [
         sum(
-            cache.get(second, asked, 100.0 + seconds, written("old"), untold) is not None
+            cache.get(second, asked, 100.0 + seconds, written("old"), UNTOLD) is not None
             for asked in range(8_192)
         )
         for seconds in (0.0, LAG_SECONDS / 4, LAG_SECONDS / 2, LAG_SECONDS)
@@ -94,76 +112,110 @@ def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once()
 def test_where_few_lists_are_kept_new_models_reach_them_all_in_a_moment() -> None:
     cache, second = kept_at(moment(), asked="page", now=100.0), moment(models="second")
 
-    assert cache.get(second, "page", 100.01, written("new"), untold) is None
+    assert cache.get(second, "page", 100.01, written("new"), UNTOLD) is None
 
 
 def test_a_list_that_nobody_asked_for_lately_is_made_anew_at_once() -> None:
     cache = kept_at(moment(), now=100.0)
 
-    assert cache.get(moment(models="second"), "a", 200.0, written("new"), untold) is None
+    assert cache.get(moment(models="second"), "a", 200.0, written("new"), UNTOLD) is None
 
 
 def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
     cache, first = ReplyCache(), moment()
     second, third = first._replace(models="second"), first._replace(models="third")
-    cache.get(first, "a", 100.0, written("never"), untold)
-    cache.put("a", LIST, b"old", 100.0, 7)
+    cache.get(first, "a", 100.0, written("never"), UNTOLD)
+    cache.put("a", LIST, b"old", 100.0, Rests(7))
 
-    assert cache.get(second, "a", 300.0, written("never"), lambda: 7) == b"old"
-    assert cache.get(third, "a", 399.0, written("never"), lambda: 7) == b"old"
+    assert cache.get(second, "a", 300.0, written("never"), Rests(7)) == b"old"
+    assert cache.get(third, "a", 399.0, written("never"), Rests(7)) == b"old"
     late = 100.0 + LONGEST_SECONDS
-    assert cache.get(first, "a", late, written("never"), lambda: 7) is None
+    assert cache.get(first, "a", late, written("never"), Rests(7)) is None
 
 
-def test_a_list_that_the_whole_store_fills_is_made_anew_within_a_minute() -> None:
-    cache, first = ReplyCache(), moment()
-    cache.get(first, "a", 100.0, written("never"), untold)
-    cache.put("a", [*LIST, Pick(2, Engine.CATEGORY, 0.1)], b"old", 100.0, 7)
+FILLED = [*LIST, Pick(2, Engine.CATEGORY, 0.1)]
 
-    second = first._replace(models="second")
-    assert cache.get(second, "a", 119.0, written("never"), lambda: 7) == b"old"
-    third = first._replace(models="third")
-    assert cache.get(third, "a", 141.0, written("never"), lambda: 7) is None
+
+def filled() -> ReplyCache:
+    cache = kept_at(moment())
+    cache.put("a", FILLED, b"old", 100.0, Rests(7, 1))
+    return cache
+
+
+def kept_on(cache: ReplyCache, now: float, filling: int | None) -> bool:
+    """Tell whether the list is kept when a new model comes at `now`."""
+    rests_on = Rests(7, filling)
+    models = moment(models=str(now))
+    return cache.get(models, "a", now, lambda _: b"written", rests_on) is not None
+
+
+def test_what_fills_a_list_up_counts_within_a_minute() -> None:
+    cache = filled()
+
+    assert kept_on(cache, 119.0, filling=2)
+    assert not kept_on(cache, 141.0, filling=2)
+
+
+def test_a_list_stays_for_minutes_while_what_fills_it_up_does() -> None:
+    cache = filled()
+
+    assert all(kept_on(cache, 100.0 + 41 * turn, filling=1) for turn in range(1, 7))
+    assert not kept_on(cache, 100.0 + 41 * 7, filling=2)
+
+
+def test_a_list_that_more_fills_than_marks_tell_is_made_anew_within_a_minute() -> None:
+    cache = kept_at(moment())
+    cache.put("a", FILLED, b"old", 100.0, Rests(7))
+
+    assert kept_on(cache, 119.0, filling=None)
+    assert not kept_on(cache, 141.0, filling=None)
+
+
+def test_what_fills_other_lists_up_is_not_asked() -> None:
+    cache = kept_at(moment())
+    cache.put("a", LIST, b"old", 100.0, Rests(7, 1))
+
+    assert kept_on(cache, 141.0, filling=2)
 
 
 def test_a_list_whose_mark_is_another_is_made_anew_within_the_lag() -> None:
     cache, second = ReplyCache(), moment(models="second")
-    cache.get(moment(), "a", 100.0, written("never"), untold)
-    cache.put("a", LIST, b"old", 100.0, 7)
+    cache.get(moment(), "a", 100.0, written("never"), UNTOLD)
+    cache.put("a", LIST, b"old", 100.0, Rests(7))
 
-    assert cache.get(second, "a", 100.0 + LAG_SECONDS, written("new"), lambda: 8) is None
+    assert cache.get(second, "a", 100.0 + LAG_SECONDS, written("new"), Rests(8)) is None
 
 
 def test_a_list_stays_when_its_body_had_to_leave() -> None:
     cache, now = ReplyCache(limit_bytes=4_000), moment()
     for asked in "abc":
-        cache.get(now, asked, 0.0, written("never"), untold)
-        cache.put(asked, LIST, b"x" * 600, 0.0, None)
+        cache.get(now, asked, 0.0, written("never"), UNTOLD)
+        cache.put(asked, LIST, b"x" * 600, 0.0, UNTOLD)
 
-    assert cache.get(now, "a", 0.0, written("again"), untold) == b"again"
-    assert cache.get(now, "c", 0.0, written("never"), untold) == b"x" * 600
+    assert cache.get(now, "a", 0.0, written("again"), UNTOLD) == b"again"
+    assert cache.get(now, "c", 0.0, written("never"), UNTOLD) == b"x" * 600
     assert cache.size <= 4_000
 
 
 def test_lists_without_products_are_made_anew_too() -> None:
     cache = ReplyCache()
-    cache.get(moment(), "a", 0.0, written("never"), untold)
-    cache.put("a", [], b"empty", 0.0, None)
+    cache.get(moment(), "a", 0.0, written("never"), UNTOLD)
+    cache.put("a", [], b"empty", 0.0, UNTOLD)
 
     later = moment(models="second")
-    assert cache.get(later, "a", LAG_SECONDS, written("never"), untold) is None
+    assert cache.get(later, "a", LAG_SECONDS, written("never"), UNTOLD) is None
 
 
 def test_the_least_recently_used_leave_first() -> None:
     cache, now = ReplyCache(limit_bytes=2_500), moment()
     for asked in ("a", "b", "c"):
-        cache.get(now, asked, 0.0, written("never"), untold)
-        cache.put(asked, LIST, b"x" * 200, 0.0, None)
-    cache.get(now, "a", 0.0, written("never"), untold)
-    cache.put("d", LIST, b"x" * 200, 0.0, None)
+        cache.get(now, asked, 0.0, written("never"), UNTOLD)
+        cache.put(asked, LIST, b"x" * 200, 0.0, UNTOLD)
+    cache.get(now, "a", 0.0, written("never"), UNTOLD)
+    cache.put("d", LIST, b"x" * 200, 0.0, UNTOLD)
 
     found = [
-        cache.get(now, asked, 0.0, written("x"), untold) is not None for asked in "abcd"
+        cache.get(now, asked, 0.0, written("x"), UNTOLD) is not None for asked in "abcd"
     ]
 
     assert found == [True, False, True, True]

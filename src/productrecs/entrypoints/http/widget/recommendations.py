@@ -12,11 +12,11 @@ from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.cards import recommendations_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, recommendations_reply
-from productrecs.entrypoints.http.replies import Marker, Moment
+from productrecs.entrypoints.http.replies import Moment, RestsOn, Untold
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.features.recommendations.exploration import day_of_tries
-from productrecs.features.recommendations.marks import mark_of
+from productrecs.features.recommendations.marks import Marks
 from productrecs.features.recommendations.recommend import Decision, recommend
 from productrecs.features.recommendations.request import (
     Pick,
@@ -194,11 +194,8 @@ async def answer_trending(
     ):
         return NOTHING
     now_ms = context.clock()
-
-    def nothing() -> None:
-        """All that sells moves this list."""
-
-    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms), nothing)
+    untold = Untold()  # all that sells moves this list
+    return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms), untold)
 
 
 def _personal(
@@ -232,7 +229,7 @@ def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationReques
         now_ms,
         key,
         lambda: _picked(context, opened, asked, (), now_ms),
-        lambda: mark_of(shop, asked),
+        Marks(shop, asked, now_ms),
     )
 
 
@@ -241,7 +238,7 @@ def _kept_or(
     now_ms: int,
     key: Hashable,
     make: Callable[[], list[Pick]],
-    mark: Marker,
+    rests_on: RestsOn,
 ) -> bytes:
     """Return the kept reply for `key`, or make its list and keep it."""
     shop = opened.shop
@@ -251,11 +248,11 @@ def _kept_or(
     def write(picks: Sequence[Pick]) -> bytes:
         return recommendations_body(picks, shop.catalog.cards)
 
-    body = opened.replies.get(moment, key, now, write, mark)
+    body = opened.replies.get(moment, key, now, write, rests_on)
     if body is None:
         picks = make()
         body = write(picks)
-        opened.replies.put(key, picks, body, now, mark())
+        opened.replies.put(key, picks, body, now, rests_on)
     return body
 
 
