@@ -454,7 +454,9 @@ def test_a_clock_that_stands_still_is_noted(shell: CommandLine) -> None:
 
 
 def test_a_misspelt_setting_is_noted(shell: CommandLine) -> None:
-    (found,) = wrongs(shell, "note", PRODUCTRECS_PROT="8001")
+    (found,) = wrongs(
+        shell, "note", PRODUCTRECS_PROT="8001", PRODUCTRECS_BENCH_DATA="elsewhere"
+    )
 
     assert "PRODUCTRECS_PROT" in found
 

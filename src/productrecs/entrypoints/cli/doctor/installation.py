@@ -27,6 +27,7 @@ EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: no clock that is right say
 HEARTBEAT: Final = "clean-jobs"
 """A duty that every worker takes its turn at, once an hour."""
 _PREFIX: Final = "PRODUCTRECS_"
+_BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree; see there
 
 
 def check_configuration(
@@ -40,8 +41,8 @@ def check_configuration(
     known = {knob.environment for knob in KNOBS}
     known |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
     verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in VERBS)
-    for name in sorted(environment):
-        if name.startswith(_PREFIX) and name not in known and not name.startswith(verbs):
+    for name in sorted(environment.keys() - known - _BENCHMARKS):
+        if name.startswith(_PREFIX) and not name.startswith(verbs):
             remedy = f"unset it, or write one of {', '.join(sorted(known))}"
             yield note("configuration", f"{name} is no setting of this program", remedy)
 
