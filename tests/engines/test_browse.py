@@ -180,6 +180,29 @@ def test_arrays_with_gaps_or_of_a_shorter_kind_answer_alike() -> None:
         np.testing.assert_array_equal(plain.scores, again.scores)
 
 
+def test_a_model_of_before_that_kept_no_order_of_owners_answers_alike() -> None:
+    index = fitted(traffic(9, 200, 20), 20)
+    before = {name: one for name, one in index.to_arrays().items() if name != "by_owner"}
+    older, newer = (
+        SessionIndex.from_arrays(arrays) for arrays in (before, index.to_arrays())
+    )
+
+    for owner in range(-1, 210):
+        one, other = (
+            each.next_items([3, 5], 0, 9, exclude_session=owner) for each in (older, newer)
+        )
+        np.testing.assert_array_equal(one.items, other.items)
+        np.testing.assert_array_equal(one.scores, other.scores)
+
+
+def test_an_order_of_owners_that_is_not_theirs_is_refused() -> None:
+    arrays = dict(fitted(traffic(9, 200, 20), 20).to_arrays())
+    arrays["by_owner"] = arrays["by_owner"][:-1]
+
+    with pytest.raises(ValueError, match="owners in an order of"):
+        SessionIndex.from_arrays(arrays)
+
+
 def test_threads_do_not_meet_in_scratch_memory() -> None:
     warm_up()
     index = fitted(traffic(8, 3000, 300), 300)

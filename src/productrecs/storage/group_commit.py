@@ -32,11 +32,11 @@ _log = logging.getLogger(__name__)
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
 FEW: Final = 8
-GATHER_SECONDS: Final = 0.006
+GATHER_SECONDS: Final = 0.012
 BUSY_SECONDS: Final = 0.1
 """So long after a write others are to be expected, and fewer than `FEW` wait for them."""
 
-_LOOK_SECONDS: Final = 0.002
+_LOOK_SECONDS: Final = 0.003
 
 
 @dataclass(slots=True)

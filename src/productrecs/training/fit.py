@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.calm import calmly
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.choices import (
     CART,
@@ -62,28 +63,34 @@ class Workshop:
 
 
 def train_store(
-    workshop: Workshop, store: Store, inputs: TrainingInputs, progress: Progress
+    workshop: Workshop,
+    store: Store,
+    inputs: TrainingInputs,
+    progress: Progress,
+    calm_seconds: float = 0.0,
 ) -> TrainedModel:
     """Learn everything that `store`'s log says by now; return the model that serves it.
 
     `inputs` is read on and kept by the caller, so that the next training reads only what
-    came since; a fresh one gives the same model. `progress` is told a share of 1.
+    came since; a fresh one gives the same model. `progress` is told a share of 1. For
+    `calm_seconds` it takes only what time nobody else wants (`core/calm.py`).
 
     Raises:
         StoreGoneError: when the store was deleted.
         OSError: when the model cannot be written; the last good one serves on.
     """
-    head, constants = _read_on(workshop, store, inputs)
-    progress(0.5)
-    now_ms = workshop.clock()
-    arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
-    arrays |= _order(workshop, store)
-    progress(0.9)
     folder = folder_of(workshop.models, store.store_id)
     with _gone_whole(workshop, store, folder):
-        facts = {"store_id": store.store_id, "applied_seq": head.seq}
-        facts |= touched_of(inputs.trials)
-        model_id = publish_arrays(folder, arrays, facts)
+        with calmly(calm_seconds):  # others wait for none of it, but for what follows
+            head, constants = _read_on(workshop, store, inputs)
+            progress(0.5)
+            now_ms = workshop.clock()
+            arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
+            arrays |= _order(workshop, store)
+            progress(0.9)
+            facts = {"store_id": store.store_id, "applied_seq": head.seq}
+            facts |= touched_of(inputs.trials)
+            model_id = publish_arrays(folder, arrays, facts)
         model = TrainedModel(
             model_id=model_id,
             applied_seq=head.seq,

@@ -13,6 +13,8 @@ from productrecs.training.repository import TrainedModel
 FACTS_KEPT: Final = 20_000_000
 _REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority
 _LONGEST_REST_SECONDS: Final = 30.0
+_CALM_FACTOR: Final = 5.0  # of what learning took of a processor last time
+_LONGEST_CALM_SECONDS: Final = 5.0
 
 
 class Learner:
@@ -24,6 +26,7 @@ class Learner:
         self._facts_kept = facts_kept
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
         self._rest_until: dict[StoreId, float] = {}
+        self._took: dict[StoreId, float] = {}  # seconds of a processor, last time
 
     def train(self, store: Store, progress: Progress) -> TrainedModel:
         """Return the model that now serves `store`.
@@ -32,13 +35,15 @@ class Learner:
             StoreGoneError: when it was deleted.
             OSError: when the model cannot be written.
         """
-        started = time.monotonic()
+        spent = time.thread_time()
         # Taken out while it is read on: a failure half-way begins afresh next time.
         inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
-        model = train_store(self._workshop, store, inputs, progress)
+        took = self._took.get(store.store_id, 0.0)  # the first time there is a hurry
+        calm = min(_CALM_FACTOR * took, _LONGEST_CALM_SECONDS)
+        model = train_store(self._workshop, store, inputs, progress, calm)
         self._inputs[store.store_id] = inputs
         self._forget()
-        took = time.monotonic() - started
+        took = self._took[store.store_id] = time.thread_time() - spent
         rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
         self._rest_until[store.store_id] = time.monotonic() + rest
         return model
@@ -49,7 +54,8 @@ class Learner:
 
     def _forget(self) -> None:
         while len(self._inputs) > 1 and self._size() > self._facts_kept:
-            self._inputs.popitem(last=False)
+            forgotten, _ = self._inputs.popitem(last=False)
+            self._took.pop(forgotten, None)  # next time it reads all from the beginning
 
     def _size(self) -> int:
         return sum(inputs.size for inputs in self._inputs.values())

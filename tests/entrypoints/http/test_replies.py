@@ -11,6 +11,7 @@ import pytest
 from productrecs.entrypoints.http.replies import (
     LAG_SECONDS,
     LONGEST_SECONDS,
+    RESTS_SECONDS,
     Moment,
     ReplyCache,
     Untold,
@@ -73,8 +74,9 @@ def test_the_same_moment_gives_the_same_bytes() -> None:
 
 def test_a_changed_price_is_written_at_once() -> None:
     cache = kept_at(moment())
+    cache.put("a", LIST, b"old", 100.0, Rests(7))
 
-    assert cache.get(moment(), "a", 100.0, written("new price"), UNTOLD) == b"new price"
+    assert cache.get(moment(), "a", 100.0, written("new price"), Rests(7)) == b"new price"
 
 
 @pytest.mark.parametrize(
@@ -98,15 +100,42 @@ def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once()
         cache.get(first, asked, 100.0, written("never"), UNTOLD)
         cache.put(asked, LIST, b"old", 100.0, UNTOLD)
 
-    left = [
-        sum(
-            cache.get(second, asked, 100.0 + seconds, written("old"), UNTOLD) is not None
-            for asked in range(8_192)
-        )
-        for seconds in (0.0, LAG_SECONDS / 4, LAG_SECONDS / 2, LAG_SECONDS)
-    ]
+    made = [0]
+    for step in range(round(LAG_SECONDS * 10) + 1):
+        now = 120.0 + step / 10
+        made.append(sum(not asked_again(cache, second, one, now) for one in range(8_192)))
 
-    assert left[0] > left[1] > left[2] > left[3] == 0
+    assert max(made[1:-1]) <= 60  # of some ten at once and five hundred a second
+    assert sum(made) == 8_192  # what was left when the time was over is made, too
+
+
+def asked_again(cache: ReplyCache, at: Moment, asked: object, now: float) -> bool:
+    """Ask for a list as everybody does, made anew if need be; tell whether it was kept."""
+    if cache.get(at, asked, now, written("old"), UNTOLD) is not None:
+        return True
+    cache.put(asked, LIST, b"new", now, UNTOLD)
+    return False
+
+
+def test_where_very_many_are_kept_a_list_rests_that_was_just_made() -> None:
+    cache, first = ReplyCache(), moment()
+    second = first._replace(models="second")
+    for asked in range(8_192):
+        cache.get(first, asked, 100.0, written("never"), UNTOLD)
+        cache.put(asked, LIST, b"old", 100.0, Rests(7))
+
+    just_made = 99.9 + RESTS_SECONDS
+    assert cache.get(second, 1, just_made, written("never"), Rests(8)) == b"old"
+    assert cache.get(second, 1, 100.0 + RESTS_SECONDS, written("never"), Rests(8)) is None
+
+
+def test_lists_that_nobody_asked_for_before_keep_others_waiting() -> None:
+    cache, second = kept_at(moment(), asked="page", now=100.0), moment(models="second")
+    for new in range(1_000):
+        assert cache.get(second, new, 101.0, written("never"), UNTOLD) is None
+
+    assert asked_again(cache, second, "page", 101.2)
+    assert not asked_again(cache, second, "page", 102.0)
 
 
 def test_where_few_lists_are_kept_new_models_reach_them_all_in_a_moment() -> None:

@@ -12,6 +12,7 @@ from productrecs.engines.visual import describe
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import delete, push
 from productrecs.records.pictures.follow import follow_catalog
+from productrecs.records.pictures.picture import Outcome, State
 from productrecs.records.pictures.repository import PictureRepository, stores_with_work
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.registration import Registration, register
@@ -127,6 +128,33 @@ def test_a_damaged_model_is_refused_and_built_again(
     assert len(pictures.model) == 8  # it serves on where it was mapped
     mended = see(database, tmp_path, store_id, {"grey-box": drawn("grey", "box")})
     assert len(served(tmp_path, store_id, mended).model) == 9
+
+
+def test_what_is_due_comes_in_one_order_however_much_is_asked_for(
+    database: Database, store_id: StoreId
+) -> None:
+    assert follow_catalog(database, store_id, 5)
+    with database.transaction() as transaction:
+        repository = PictureRepository(transaction, store_id)
+        asked = repository.due(5, 100)
+        outcomes = [
+            Outcome(one.number, one.url, State.PENDING, 5, attempts=one.number % 3)
+            for one in asked[::2]
+        ]
+        seen = [
+            Outcome(one.number, one.url, State.INDEXED, 5, descriptor=b"seen", embedder="e")
+            for one in asked[1:5:2]
+        ]
+        repository.store([*outcomes, *seen], 5)
+        due = repository.due(5, 100)
+
+        new = [one for one in due if one.attempts == 0 and one.embedder is None]
+        assert due[: len(new)] == new
+        assert [one.number for one in new] == sorted((o.number for o in new), reverse=True)
+        assert due[-2:] == [one for one in due if one.embedder == "e"]
+        assert len(due) == len(KINDS) > len(new) + 2
+        for limit in range(1, len(KINDS)):
+            assert repository.due(5, limit) == due[:limit]
 
 
 def test_what_is_to_be_fetched_follows_the_catalog(

@@ -10,6 +10,7 @@ from productrecs.engines.browse.index import SessionIndex
 from productrecs.engines.browse.layout import Layout, sealed
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.contract import check_numbers, offsets_of
+from productrecs.engines.sorting import order_within, stable_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,24 +72,42 @@ def fit_sessions(
 
 def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> Views:
     """Return the first views, sessions numbered from the one that ended first."""
-    names, codes = np.unique(sessions, return_inverse=True)
-    ends = np.full(len(names), np.iinfo(np.int64).min)
+    codes, count = _numbered(sessions)
+    ends = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(ends, codes, times)
-    oldest_first = np.argsort(ends, kind="stable")
-    slots = np.empty(len(names), dtype=np.int64)
-    slots[oldest_first] = np.arange(len(names))
-    whose = np.zeros(len(names), dtype=np.int64)
+    oldest_first = stable_order(ends)
+    slots = np.empty(count, dtype=np.int64)
+    slots[oldest_first] = np.arange(count)
+    whose = np.zeros(count, dtype=np.int64)
     whose[codes] = owners
-    order = np.lexsort((times, slots[codes]))
-    ordered_slots, ordered_items = slots[codes][order], items[order]
-    seen = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
-    firsts = np.sort(np.unique(seen, return_index=True)[1])
+    slotted = slots[codes]
+    order = order_within(slotted, times)
+    ordered_slots, ordered_items = slotted[order], items[order]
+    firsts = _firsts(ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items)
     return Views(
         ordered_slots[firsts],
         ordered_items[firsts].astype(np.int32),
         ends[oldest_first],
         whose[oldest_first],
     )
+
+
+def _numbered(sessions: Ints) -> tuple[Ints, int]:
+    """Return each event's session as a number from 0, rising with it, and how many."""
+    if len(sessions) and sessions.min() >= 0 and sessions.max() < len(sessions):
+        there = np.bincount(sessions) > 0
+        return (np.cumsum(there) - 1)[sessions], int(there.sum())
+    names, codes = np.unique(sessions, return_inverse=True)
+    return codes, len(names)
+
+
+def _firsts(seen: Ints) -> npt.NDArray[np.bool_]:
+    """Return where each number stands for the first time; shape of `seen`."""
+    order = stable_order(seen)
+    rising = seen[order]
+    first = np.ones(len(seen), dtype=np.bool_)
+    first[order[1:]] = rising[1:] != rising[:-1]
+    return first
 
 
 def _worthwhile(views: Views, longest: int) -> Views:
@@ -110,7 +129,7 @@ def _postings(views: Views, df: Ints, most: int) -> tuple[Ints, Items]:
     """Return, for each item, the newest `most` sessions with it, newest first."""
     newest_first = slice(None, None, -1)
     items, slots = views.items[newest_first], views.sessions[newest_first]
-    order = np.argsort(items, kind="stable")
+    order = stable_order(items)
     owners, slots = items[order], slots[order]
     begins = np.cumsum(df) - df
     kept = np.arange(len(owners)) - begins[owners] < most

@@ -12,6 +12,7 @@ from productrecs.engines.browse import twin
 from productrecs.engines.browse.layout import Layout, Question, Weights, sealed, weights_of
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.contract import NOTHING, Arrays, Floats, Ints, Items, Ranked
+from productrecs.engines.sorting import stable_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,14 +48,23 @@ class SessionIndex:
 
     __slots__ = ("_by_owner", "_layout", "_newest_ms", "_options", "_owners", "_weights")
 
-    def __init__(self, layout: Layout, newest_ms: int, options: SessionOptions) -> None:
-        """Keep sealed arrays; `newest_ms` is when the newest session had its last event."""
+    def __init__(
+        self,
+        layout: Layout,
+        newest_ms: int,
+        options: SessionOptions,
+        by_owner: Ints | None = None,
+    ) -> None:
+        """Keep sealed arrays; `newest_ms` is when the newest session had its last event.
+
+        `by_owner` is `stable_order(layout.owners)`, where it was worked out before.
+        """
         self._layout = layout
         self._newest_ms = newest_ms
         self._options = options
         self._weights = weights_of(options)
         # Asking each candidate whose session it is would read memory all over the place.
-        self._by_owner = np.argsort(layout.owners, kind="stable")
+        self._by_owner = stable_order(layout.owners) if by_owner is None else by_owner
         self._owners = layout.owners[self._by_owner]
 
     @classmethod
@@ -72,15 +82,22 @@ class SessionIndex:
 
         Raises:
             KeyError: when one is missing.
-            ValueError: when the constants are not as many as they should be.
+            ValueError: when the constants or the owners are not as many as they should be.
         """
         options = SessionOptions.from_array(arrays["constants"].tolist())
-        return cls(sealed(arrays), int(arrays["newest_ms"][0]), options)
+        layout, by_owner = sealed(arrays), arrays.get("by_owner")
+        if by_owner is not None:  # releases before did not keep it
+            if by_owner.shape != layout.owners.shape:
+                message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
+                raise ValueError(message)
+            by_owner = np.ascontiguousarray(by_owner, np.int64)
+        return cls(layout, int(arrays["newest_ms"][0]), options, by_owner)
 
     def to_arrays(self) -> Arrays:
         """Return the index as plain arrays."""
         return {
             **self._layout._asdict(),
+            "by_owner": self._by_owner,
             "newest_ms": np.array([self._newest_ms], dtype=np.int64),
             "constants": self._options.to_array(),
         }

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from productrecs.engines.sorting import order_within
+
 if TYPE_CHECKING:
     from productrecs.engines.contract import Ints
 
@@ -18,7 +20,7 @@ def visits(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> Ints
     A visit of an identity ends where its next event comes more than `gap_ms` later. The
     events may stand in any order; `times` are milliseconds.
     """
-    order = np.lexsort((times, identities))
+    order = order_within(identities, times)
     who, when = identities[order], times[order]
     begins = np.zeros(len(order), dtype=np.bool_)
     begins[1:] = (who[1:] != who[:-1]) | (np.diff(when) > gap_ms)

@@ -18,7 +18,13 @@ LONGEST_SECONDS: Final = 600.0
 FILLED_SECONDS: Final = 40.0
 """So long lists may stay, unasked, that the store as a whole helped to fill."""
 
-_SECONDS_EACH: Final = 0.002  # some ten times what making a list takes
+RESTS_SECONDS: Final = 15.0
+"""So long a list stays, whatever is learned, where very many are kept."""
+
+_REST_EACH: Final = 0.002  # seconds for each list that is kept; with few, none rests
+_ANEW_A_SECOND: Final = 500.0  # lists: making them takes a tenth of a process's time
+_AT_ONCE: Final = 10.0
+_BEHIND: Final = 250.0  # so many lists that nobody had asked for are made up for
 _BYTES_BESIDE: Final = 400  # of a kept list: its key, its place
 _ENGINES: Final = tuple(Engine)
 _CODES: Final = {engine: code for code, engine in enumerate(_ENGINES)}
@@ -85,12 +91,12 @@ class Moment(NamedTuple):
 class _Kept:
     packed: bytes  # item, place in `_ENGINES` and score of each pick
     listed: Moment  # of which the picks are, or might be
-    good_at: float  # when its picks were last known to be of the present moment
     made_at: float
     own: Mark  # what the picks rest on,
     fillers: frozenset[Engine]  # and who filled up from what moves with the whole store,
     filling: Mark  # which stood so
     filled_at: float  # when that was last known to be so
+    fell_at: float | None = None  # when it was first asked for and did not stand any more
     body: bytes | None = None
     written_by: Mask | None = None  # by which mask its products looked as the body says
     has_used_list: bool = False  # since its turn to leave came last
@@ -118,6 +124,32 @@ def _stands(kept: _Kept, now: float, share: float, rests_on: RestsOn) -> bool:
     return stands
 
 
+class _Making:
+    """Is there time to make a list anew that may wait? Only so many are made a second."""
+
+    __slots__ = ("_at", "_left")
+
+    def __init__(self) -> None:
+        self._left, self._at = _AT_ONCE, 0.0
+
+    def may_begin(self, now: float) -> bool:
+        """Return whether one may be made now; if so it counts as made."""
+        self._rest(now)
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+    def must_begin(self, now: float) -> None:
+        """Count one that could not wait: others wait the longer."""
+        self._rest(now)
+        self._left = max(-_BEHIND, self._left - 1.0)
+
+    def _rest(self, now: float) -> None:
+        rested = self._left + (now - self._at) * _ANEW_A_SECOND
+        self._left, self._at = min(_AT_ONCE, rested), now
+
+
 class ReplyCache:
     """Replies to calls that name no shopper, by what was asked.
 
@@ -125,9 +157,10 @@ class ReplyCache:
     everything is forgotten. Changed prices and texts count at once too: lists are written
     anew from live cards. When there are new models, a list stays for minutes while nothing
     happened that it rests on; where the whole store helped to fill it, less than a minute
-    goes by before that is looked at, too. All others in use are made anew each at a time of
-    its own, a few at once and thousands within `LAG_SECONDS`: made anew all at once, they
-    would take the process for a second.
+    goes by before that is looked at, too. All others are made anew when they are asked for,
+    some hundreds a second, and each within `LAG_SECONDS` from when it was first asked for:
+    made anew all at once, they would take the process for a second. What is asked for all
+    the time, something happens to all the time: it rests when it was made, for seconds.
 
     A list is a tenth of its body, so half of the room holds lists, more than there are
     bodies; whose body left is written again when it is asked for. Where room is wanted, the
@@ -142,7 +175,8 @@ class ReplyCache:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._written: OrderedDict[Hashable, _Kept] = OrderedDict()  # those with a body
         self._size_kept = self._size_written = 0
-        self._lag = 0.0  # within how many seconds all that is kept is made anew
+        self._making = _Making()
+        self._rests = 0.0  # how long lists rest that were just made
 
     @property
     def size(self) -> int:
@@ -159,16 +193,14 @@ class ReplyCache:
         current = self._turn_to(moment)
         kept = self._kept.get(asked)
         if kept is None:
+            self._making.must_begin(now)
             return None
-        if kept.listed is not current:
-            share = (hash(asked) & 1023) / 1024
-            if _stands(kept, now, 1.0 - share / 2, rests_on):
+        if kept.listed is not current and now - kept.made_at >= self._rests:
+            if _stands(kept, now, 1.0 - (hash(asked) & 1023) / 2048, rests_on):
                 kept.listed = current
-            elif now - kept.good_at >= self._lag * share:
+            elif self._is_made_anew(kept, now):
                 self._drop(asked)
                 return None
-        if kept.listed is current:
-            kept.good_at = now
         kept.has_used_list = True
         body = kept.body
         if body is not None and kept.written_by is current.visible:
@@ -197,7 +229,7 @@ class ReplyCache:
         fillers = _SAME.setdefault(filled, filled)
         filling = rests_on.filling(fillers) if fillers else None
         kept = self._kept[asked] = _Kept(
-            packed, self._moment, now, now, rests_on.own(), fillers, filling, now
+            packed, self._moment, now, rests_on.own(), fillers, filling, now
         )
         self._size_kept += len(packed) + _BYTES_BESIDE
         self._write_down(asked, kept, body, self._moment)
@@ -208,6 +240,14 @@ class ReplyCache:
                 self._kept.move_to_end(oldest)
             else:
                 self._drop(oldest)
+
+    def _is_made_anew(self, kept: _Kept, now: float) -> bool:
+        """Return whether a list that stands no more has to be made anew now."""
+        if self._making.may_begin(now):
+            return True
+        if kept.fell_at is None:
+            kept.fell_at = now
+        return now - kept.fell_at >= LAG_SECONDS
 
     def _write_down(
         self, asked: Hashable, kept: _Kept, body: bytes, moment: Moment
@@ -233,7 +273,7 @@ class ReplyCache:
             self._written.clear()
             self._size_kept = self._size_written = 0
         self._moment = moment
-        self._lag = min(LAG_SECONDS, _SECONDS_EACH * len(self._kept))
+        self._rests = min(RESTS_SECONDS, _REST_EACH * len(self._kept))
         return moment
 
     def _drop(self, asked: Hashable) -> None:

@@ -55,7 +55,7 @@ _HEAD_SQL: Final = (
 # Requests leave next to no cycles behind, and each look for them holds up every reply: a
 # microsecond or so for each object looked at. So looks are small, and what has lasted for
 # two of them is left alone for hours.
-_COLLECT_AFTER: Final = (500, 4, 40_000)
+_COLLECT_AFTER: Final = (400, 1, 100_000)
 
 
 @contextmanager

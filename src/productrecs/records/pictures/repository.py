@@ -168,10 +168,19 @@ class PictureRepository:
                 kept.embedder,
             )
             .where(kept.store_id == self._store_id, kept.due_at <= now_ms)
-            .order_by(kept.descriptor.is_not(None), kept.attempts, kept.number.desc())
             .limit(limit)
         )
-        return [Due(*row) for row in self._transaction.execute(query)]
+        # Those that were never asked for come first, in the order of the primary key: many
+        # are found at once, where all that is due would have to be sorted.
+        is_new = sa.and_(kept.descriptor.is_(None), kept.attempts == 0)
+        in_order = (kept.descriptor.is_not(None), kept.attempts, kept.number.desc())
+        new = self._transaction.execute(query.where(is_new).order_by(kept.number.desc()))
+        found = [Due(*row) for row in new]
+        if len(found) < limit:
+            found = [
+                Due(*row) for row in self._transaction.execute(query.order_by(*in_order))
+            ]
+        return found
 
     def store(self, outcomes: Sequence[Outcome], now_ms: int) -> None:
         """Keep what fetching came to, where the item's address is still the same.
