@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.report import Figure
@@ -13,6 +14,7 @@ from benchmarks.speed.stores import BigShop, copy_of
 
 if TYPE_CHECKING:
     from benchmarks.report import Report
+    from benchmarks.speed.servers import Load
 
 CONNECTIONS, SECONDS, BRIEFLY = 32, 4.0, 2.0
 # A minute: of 50,000 shoppers four in five have come by then. The floor keeps nothing.
@@ -87,30 +89,38 @@ class Pages:
         """Report how soon replies come when half of what can be done is asked.
 
         What can be done is found anew before each round: on a machine that others use its
-        speed moves by half within minutes, and with it what half is.
+        speed moves by half within minutes, and with it what half is. The floor gets the
+        same load as the service, and before that half of what the floor itself can do: what
+        the machine leaves of such a wait to the most that this language does.
         """
         halves: list[float] = []
+        bare_at_half: list[float] = []
+
+        def half_of(server: Server, seed: int) -> float:
+            whole = server.load(self.requests(seed + 200), CONNECTIONS, BRIEFLY)
+            return whole.rate("r") / 2
+
+        def paced(server: Server, requests: bytes, reads: float) -> Load:
+            rate = reads * (1 + 1 / traffic.READS_PER_EVENT)
+            return server.load(requests, PACED_CONNECTIONS, PACED_SECONDS, rate)
 
         def find_half_and_draw(seed: int) -> bytes:
-            whole = self.serving.load(self.requests(seed + 200), CONNECTIONS, BRIEFLY)
-            halves.append(whole.rate("r") / 2)
+            at_half = paced(self.bare, self.requests(seed + 300), half_of(self.bare, seed))
+            bare_at_half.append(at_half.p99_ms("r"))
+            halves.append(half_of(self.serving, seed))
             return self.requests(seed + 100)
 
         found = compare(
             self.bare,
             self.serving,
-            lambda server, requests: server.load(
-                requests,
-                PACED_CONNECTIONS,
-                PACED_SECONDS,
-                halves[-1] * (1 + 1 / traffic.READS_PER_EVENT),
-            ),
+            lambda server, requests: paced(server, requests, halves[-1]),
             find_half_and_draw,
             PACED_ROUNDS,
         )
         p99 = found.ours(lambda load: load.p99_ms("r"))
         beneath = found.theirs(lambda load: load.p99_ms("r"))
         each = " ".join(f"{one.ours.p99_ms('r'):.1f}" for one in found.rounds)
+        bare = " ".join(f"{one:.1f}" for one in bare_at_half)
         self.report.add(
             Figure(
                 f"recommendations mix, {self.kind}, p99 at half load",
@@ -121,6 +131,7 @@ class Pages:
                 f"<= {P99_MS:.0f}",
                 p99 <= P99_MS and not found.refused(),
                 f"{min(halves):.0f} to {max(halves):.0f} reads/s, rounds {each}; "
+                f"floor at half of its own {median(bare_at_half):.1f} ms, rounds {bare}; "
                 f"p50 {found.ours(lambda load: load.p50_ms('r')):.2f}, "
                 f"events p99 {found.ours(lambda load: load.p99_ms('e')):.1f} ms; "
                 f"{found.conditions()}",

@@ -26,7 +26,7 @@ SETTINGS, OTHER_SETTINGS = object(), object()
 
 
 def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> Moment:
-    return Moment(np.array(shown or (1, 1), dtype=bool), models, settings)
+    return Moment(np.array(shown or (1, 1, 1), dtype=bool), models, settings)
 
 
 def kept_at(first: Moment, asked: object = "a", now: float = 100.0) -> ReplyCache:
@@ -79,18 +79,32 @@ def test_a_changed_price_is_written_at_once() -> None:
     assert cache.get(moment(), "a", 100.0, written("new price"), Rests(7)) == b"new price"
 
 
+@pytest.mark.parametrize("after", [moment(1, 0), moment(1)])
+def test_a_product_that_went_counts_at_once(after: Moment) -> None:
+    """Lists that are made anew rest, but not where a product of theirs is gone."""
+    cache = kept_at(moment())
+    for other in range(8_192):
+        cache.put(other, LIST, b"old", 100.0, Rests(7))
+
+    assert cache.get(after, "a", 100.0, written("never"), UNTOLD) is None
+
+
+def test_lists_without_the_product_that_went_stay() -> None:
+    before, after = moment(1, 1, 1), moment(1, 1, 0)
+    cache = kept_at(before)
+    cache.put("a", LIST, b"old", 100.0, Rests(7))
+
+    assert cache.get(after, "a", 130.0, written("again"), Rests(7)) == b"again"
+
+
 @pytest.mark.parametrize(
     "after",
-    [
-        moment(1, 0),
-        moment(1, 1, 1),
-        moment(settings=OTHER_SETTINGS),
-    ],
+    [moment(1, 1, 1), moment(1, 1, 0, 1), moment(1, 1, 0, settings=OTHER_SETTINGS)],
 )
-def test_what_may_be_shown_counts_at_once(after: Moment) -> None:
-    cache = kept_at(moment())
+def test_a_product_that_comes_and_other_settings_count_at_once(after: Moment) -> None:
+    cache = kept_at(moment(1, 1, 0))
 
-    assert cache.get(after, "a", 100.0, written("new"), UNTOLD) is None
+    assert cache.get(after, "a", 100.0, written("never"), UNTOLD) is None
     assert cache.size == 0
 
 

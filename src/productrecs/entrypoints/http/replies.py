@@ -7,8 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-import numpy as np
-
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.view import Mask
 
@@ -76,15 +74,24 @@ class Moment(NamedTuple):
             and self.rules is other.rules
         )
 
-    def shows_the_same(self, other: "Moment") -> bool:
-        """Return whether the same products may be shown, by the same settings and rules."""
+    def adds_nothing_to(self, other: "Moment") -> bool:
+        """Return whether settings and rules are the same, and no product came."""
         return (
             self.settings is other.settings
             and self.rules is other.rules
-            and (
-                self.visible is other.visible or np.array_equal(self.visible, other.visible)
-            )
+            and (self.visible is other.visible or not _came(self.visible, other.visible))
         )
+
+    def shows(self, picks: Sequence[Pick]) -> bool:
+        """Return whether all these products may be shown."""
+        visible = self.visible
+        return all(pick.item < len(visible) and visible[pick.item] for pick in picks)
+
+
+def _came(now: Mask, before: Mask) -> bool:
+    """Return whether a product may be shown now that might not be shown before."""
+    both = min(len(now), len(before))
+    return bool(now[both:].any() or (now[:both] > before[:both]).any())
 
 
 @dataclass(slots=True)
@@ -153,14 +160,15 @@ class _Making:
 class ReplyCache:
     """Replies to calls that name no shopper, by what was asked.
 
-    Changed settings and rules, and products that come, go or sell out, count at once:
-    everything is forgotten. Changed prices and texts count at once too: lists are written
-    anew from live cards. When there are new models, a list stays for minutes while nothing
-    happened that it rests on; where the whole store helped to fill it, less than a minute
-    goes by before that is looked at, too. All others are made anew when they are asked for,
-    some hundreds a second, and each within `LAG_SECONDS` from when it was first asked for:
-    made anew all at once, they would take the process for a second. What is asked for all
-    the time, something happens to all the time: it rests when it was made, for seconds.
+    Changed settings and rules, and products that come or come back, count at once:
+    everything is forgotten. Products that go or sell out count at once too: a list that
+    holds one is made anew. So do changed prices and texts: lists are written anew from live
+    cards. When there are new models, a list stays for minutes while nothing happened that
+    it rests on; where the whole store helped to fill it, less than a minute goes by before
+    that is looked at, too. All others are made anew when they are asked for, some hundreds
+    a second, and each within `LAG_SECONDS` from when it was first asked for: made anew all
+    at once, they would take the process for a second. What is asked for all the time,
+    something happens to all the time: it rests when it was made, for seconds.
 
     A list is a tenth of its body, so half of the room holds lists, more than there are
     bodies; whose body left is written again when it is asked for. Where room is wanted, the
@@ -206,7 +214,12 @@ class ReplyCache:
         if body is not None and kept.written_by is current.visible:
             kept.has_used_body = True
             return body
-        body = write(kept.picks())
+        picks = kept.picks()
+        if not current.shows(picks):
+            self._making.must_begin(now)
+            self._drop(asked)
+            return None
+        body = write(picks)
         self._write_down(asked, kept, body, current)
         return body
 
@@ -268,7 +281,7 @@ class ReplyCache:
         before = self._moment
         if before is not None and moment.is_same(before):
             return before
-        if before is None or not moment.shows_the_same(before):
+        if before is None or not moment.adds_nothing_to(before):
             self._kept.clear()
             self._written.clear()
             self._size_kept = self._size_written = 0
