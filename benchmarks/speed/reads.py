@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONNECTIONS, SECONDS, BRIEFLY = 32, 4.0, 2.0
 # A minute: of 50,000 shoppers four in five have come by then. The floor keeps nothing.
 WARM_ROUNDS = 15
-PACED_CONNECTIONS, PACED_SECONDS, PACED_ROUNDS = 128, 5.0, 5
+PACED_CONNECTIONS, PACED_SECONDS, PACED_ROUNDS = 128, 5.0, 9
 TARGETS = {"anonymous": 0.40, "shopper": 0.10}
 P99_MS = 10.0
 
@@ -88,27 +88,27 @@ class Pages:
     def latency(self) -> None:
         """Report how soon replies come when half of what can be done is asked.
 
-        What can be done is found anew before each round: on a machine that others use its
-        speed moves by half within minutes, and with it what half is. The floor gets the
+        What can be done is found anew right before each round: on a machine that others use
+        its speed moves by half within seconds, and with it what half is. The floor gets the
         same load as the service, and before that half of what the floor itself can do: what
-        the machine leaves of such a wait to the most that this language does.
+        the machine leaves of such a wait to the most that the language does.
         """
         halves: list[float] = []
         bare_at_half: list[float] = []
 
-        def half_of(server: Server, seed: int) -> float:
-            whole = server.load(self.requests(seed + 200), CONNECTIONS, BRIEFLY)
-            return whole.rate("r") / 2
+        def half_of(server: Server, requests: bytes) -> float:
+            return server.load(requests, CONNECTIONS, BRIEFLY).rate("r") / 2
 
         def paced(server: Server, requests: bytes, reads: float) -> Load:
             rate = reads * (1 + 1 / traffic.READS_PER_EVENT)
             return server.load(requests, PACED_CONNECTIONS, PACED_SECONDS, rate)
 
         def find_half_and_draw(seed: int) -> bytes:
-            at_half = paced(self.bare, self.requests(seed + 300), half_of(self.bare, seed))
+            before, drawn = self.requests(seed + 200), self.requests(seed + 100)
+            at_half = paced(self.bare, drawn, half_of(self.bare, before))
             bare_at_half.append(at_half.p99_ms("r"))
-            halves.append(half_of(self.serving, seed))
-            return self.requests(seed + 100)
+            halves.append(half_of(self.serving, before))
+            return drawn
 
         found = compare(
             self.bare,

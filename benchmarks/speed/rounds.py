@@ -84,10 +84,12 @@ def compare(
     """Run `load` on both in turn until `wanted` rounds were quiet, at most thrice as many.
 
     Both get the same requests in a round, and each round others: nothing is warm but from
-    traffic of the same kind.
+    traffic of the same kind. The service comes first: what was found out about it while
+    its traffic was drawn is no older than that.
     """
     rounds: list[Round] = []
     while sum(one.noise <= QUIET for one in rounds) < wanted and len(rounds) < 3 * wanted:
         requests = traffic(len(rounds))
-        rounds.append(Round(load(floor, requests), load(service, requests)))
+        ours = load(service, requests)
+        rounds.append(Round(load(floor, requests), ours))
     return Comparison(tuple(sorted(rounds, key=lambda each: each.noise)[:wanted]))
