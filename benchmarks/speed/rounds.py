@@ -38,7 +38,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The rounds that were kept."""
+    """The rounds that were kept, in the order in which they were run."""
 
     rounds: tuple[Round, ...]
 
@@ -92,4 +92,5 @@ def compare(
         requests = traffic(len(rounds))
         ours = load(service, requests)
         rounds.append(Round(load(floor, requests), ours))
-    return Comparison(tuple(sorted(rounds, key=lambda each: each.noise)[:wanted]))
+    quietest = sorted(range(len(rounds)), key=lambda at: rounds[at].noise)[:wanted]
+    return Comparison(tuple(rounds[at] for at in sorted(quietest)))
