@@ -11,6 +11,7 @@ import pytest
 from productrecs.entrypoints.http.replies import (
     LAG_SECONDS,
     LONGEST_SECONDS,
+    OLDEST_SECONDS,
     RESTS_SECONDS,
     Moment,
     ReplyCache,
@@ -162,6 +163,17 @@ def test_a_list_that_nobody_asked_for_lately_is_made_anew_at_once() -> None:
     cache = kept_at(moment(), now=100.0)
 
     assert cache.get(moment(models="second"), "a", 200.0, written("new"), UNTOLD) is None
+
+
+def test_a_list_that_may_be_a_minute_behind_waits_for_no_other() -> None:
+    first, second = moment(), moment(models="second")
+    cache = kept_at(first, asked="page", now=100.0)
+    assert cache.get(first, "page", 500.0, written("never"), UNTOLD) == b"old"
+    for new in range(1_000):
+        cache.get(second, new, 544.0, written("never"), UNTOLD)
+
+    assert asked_again(cache, second, "page", 544.0)
+    assert not asked_again(cache, second, "page", 500.0 + OLDEST_SECONDS)
 
 
 def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:

@@ -12,6 +12,10 @@ from productrecs.records.catalog.view import Mask
 
 LIMIT_BYTES: Final = 96 << 20
 LAG_SECONDS: Final = 12.0
+OLDEST_SECONDS: Final = 45.0
+"""A changed list that was last known to stand so long ago does not wait: with the time
+that learning takes, a minute at most goes by from what happened to its products."""
+
 LONGEST_SECONDS: Final = 600.0
 FILLED_SECONDS: Final = 40.0
 """So long lists may stay, unasked, that the store as a whole helped to fill."""
@@ -103,6 +107,7 @@ class _Kept:
     fillers: frozenset[Engine]  # and who filled up from what moves with the whole store,
     filling: Mark  # which stood so
     filled_at: float  # when that was last known to be so
+    stood_at: float  # when it was last known to be the list that would be made
     fell_at: float | None = None  # when it was first asked for and did not stand any more
     body: bytes | None = None
     written_by: Mask | None = None  # by which mask its products looked as the body says
@@ -167,8 +172,9 @@ class ReplyCache:
     it rests on; where the whole store helped to fill it, less than a minute goes by before
     that is looked at, too. All others are made anew when they are asked for, some hundreds
     a second, and each within `LAG_SECONDS` from when it was first asked for: made anew all
-    at once, they would take the process for a second. What is asked for all the time,
-    something happens to all the time: it rests when it was made, for seconds.
+    at once, they would take the process for a second. One that nobody had asked for so long
+    that it may be a minute behind does not wait. What is asked for all the time, something
+    happens to all the time: it rests when it was made, for seconds.
 
     A list is a tenth of its body, so half of the room holds lists, more than there are
     bodies; whose body left is written again when it is asked for. Where room is wanted, the
@@ -203,9 +209,11 @@ class ReplyCache:
         if kept is None:
             self._making.must_begin(now)
             return None
-        if kept.listed is not current and now - kept.made_at >= self._rests:
+        if kept.listed is current:
+            kept.stood_at = now
+        elif now - kept.made_at >= self._rests:
             if _stands(kept, now, 1.0 - (hash(asked) & 1023) / 2048, rests_on):
-                kept.listed = current
+                kept.listed, kept.stood_at = current, now
             elif self._is_made_anew(kept, now):
                 self._drop(asked)
                 return None
@@ -242,7 +250,7 @@ class ReplyCache:
         fillers = _SAME.setdefault(filled, filled)
         filling = rests_on.filling(fillers) if fillers else None
         kept = self._kept[asked] = _Kept(
-            packed, self._moment, now, rests_on.own(), fillers, filling, now
+            packed, self._moment, now, rests_on.own(), fillers, filling, now, now
         )
         self._size_kept += len(packed) + _BYTES_BESIDE
         self._write_down(asked, kept, body, self._moment)
@@ -256,6 +264,9 @@ class ReplyCache:
 
     def _is_made_anew(self, kept: _Kept, now: float) -> bool:
         """Return whether a list that stands no more has to be made anew now."""
+        if now - kept.stood_at >= OLDEST_SECONDS:
+            self._making.must_begin(now)
+            return True
         if self._making.may_begin(now):
             return True
         if kept.fell_at is None:
