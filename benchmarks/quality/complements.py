@@ -81,7 +81,7 @@ def learned(
     """Return what a store's lines (orders, items, ages in days) and visits teach."""
     orders, items, ages = lines
     n_items = len(kinds)
-    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items)
+    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items).together
     pairs = Pairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=n_items)
     models = replace(
@@ -99,7 +99,7 @@ def listed(store: Store, recipe: Recipe, place: Placement, given: list[int]) -> 
     models, companions = store.models, Companions(store.models)
     found = {
         Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
-        Engine.BUY: companions.bought_with(basket),
+        Engine.BUY: companions.goes_with(basket),
     }
     weights, ranked = with_complements(companions, recipe, place, basket, found)
     blended = fuse([one.items for one in ranked], tuple(weights.values())).items

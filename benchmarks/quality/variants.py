@@ -149,7 +149,7 @@ def ask(
     baskets, items, ages = lines
     model = fit_copurchase(
         baskets, items, ages.astype(np.float32), len(product_of), products=products
-    )
+    ).widest
     questions = list(_questions(asked))
     known = {
         anchor: model.complete([anchor], max(SHOWN)).items for _, anchor, _ in questions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import pytest
@@ -352,3 +353,26 @@ def test_a_category_nobody_taught_anything_about_shows_its_best(
     ids = shop.recommend(source="browse", user_id="s-rare", num=6).ids
 
     assert set(ids) == set(FAMILIES["rare"])
+
+
+def test_buy_is_what_was_bought_together_and_nothing_else(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    sizes = [f"Shirt {size}" for size in ("S", "M", "L")]
+    catalog = [{"id": name, "title": name, "price": 9} for name in (*sizes, "Belt", "Mug")]
+    assert merchant.push(*catalog).json["created"] == len(catalog)
+    for number in range(4):
+        merchant.order(f"o{number}", "Shirt S", "Belt", user_id=f"c{number}")
+        merchant.order(f"again{number}", "Mug", user_id="anna")
+    with service.database() as database:
+        store = find_store(database, merchant.account.domain)
+        change_settings(database, store, {"allow_repeat_recommendations": "true"})
+    service.train(merchant)
+
+    bought = partial(merchant.recommend, source="buy")
+    eventually(lambda: bought(item_id="Shirt S").ids == ["Belt"])
+    assert bought(user_id="anna").ids == []  # four orders of mugs alone
+    assert bought(item_id="Shirt L").ids == []  # nobody bought that size
+    assert merchant.recommend(source="mix", item_id="Shirt L", num=1).ids == ["Belt"]
+    assert "Mug" in merchant.recommend(source="mix", user_id="anna").ids

@@ -42,7 +42,7 @@ def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Ask
     """Return the model of the camping shop, and what was bought together there."""
     codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
     items = np.array([item for one in BASKETS for item in one], np.int32)
-    bought = fit_copurchase(codes, items, None, len(KINDS))
+    bought = fit_copurchase(codes, items, None, len(KINDS)).together
     pairs = Pairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=len(KINDS))
     return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete
@@ -119,7 +119,7 @@ def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
     kinds = np.repeat(np.arange(10), 10).astype(np.int32)
     baskets = np.repeat(np.arange(4_000), 3)
     items = rng.integers(100, size=12_000).astype(np.int32)
-    bought = fit_copurchase(baskets, items, None, 100)
+    bought = fit_copurchase(baskets, items, None, 100).together
     pairs = Pairs(bought.offsets, bought.companions, bought.support)
 
     model = fit_complements(pairs, kinds, np.zeros(100, np.int32), np.ones(100, np.int64))

@@ -35,7 +35,7 @@ def fitted(
         np.array([line[2] for line in lines], dtype=np.float32),
         n_items,
         options,
-    )
+    ).together
 
 
 def orders(*contents: Sequence[int]) -> list[Line]:
@@ -149,7 +149,7 @@ def test_an_order_sent_again_under_another_number_counts_once() -> None:
 
     def supports(buyers: list[int]) -> dict[int, int]:
         whose = np.array(buyers)[baskets]
-        model = fit_copurchase(baskets, items, None, 3, None, whose)
+        model = fit_copurchase(baskets, items, None, 3, None, whose).together
         return {other: model.baskets_of(0, other) for other in (1, 2)}
 
     assert supports([7, 7, 7, 7, 8]) == {1: 1, 2: 2}  # one buyer thrice, two once each

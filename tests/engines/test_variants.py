@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.engines.copurchase import (
+    Bought,
     CopurchaseModel,
     CopurchaseOptions,
     Products,
@@ -49,6 +50,15 @@ def fitted(
     options: CopurchaseOptions | None = None,
     sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
 ) -> CopurchaseModel:
+    return learned(orders, families, options, sizes).widest
+
+
+def learned(
+    orders: Sequence[Sequence[int]],
+    families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
+    options: CopurchaseOptions | None = None,
+    sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
+) -> Bought:
     return fit_copurchase(
         np.repeat(np.arange(len(orders)), [len(one) for one in orders]),
         np.array(list(chain.from_iterable(orders)), np.int32),
@@ -72,6 +82,29 @@ def test_each_size_goes_with_what_its_product_was_bought_with() -> None:
         assert not set(alone.complete([shirt], 10).items.tolist()) & set(TROUSERS)
     assert not set(model.complete([SHIRTS[0]], 10).items.tolist()) & set(HATS)
     assert set(model.complete([UNSOLD, OTHERS[0]], 20).items.tolist()) & set(TROUSERS)
+
+
+def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
+    orders = shop()
+    met = {(a, b) for order in orders for a in order for b in order if a != b}
+
+    bought, alone = learned(orders), learned(orders, NONE)
+
+    assert bought.lent is not None
+    assert alone.lent is None
+    for model, is_lent in ((bought.together, False), (bought.lent, True)):
+        pairs = {
+            (item, other)
+            for item in range(N_ITEMS)
+            for other in model.neighbours(item).items.tolist()
+        }
+        assert bool(pairs - met) == is_lent
+    # A pair that met once is kept, where its products met more often than by chance.
+    once = [
+        (shirt, other) for shirt in SHIRTS for other in TROUSERS if (shirt, other) in met
+    ]
+    assert all(other in bought.together.neighbours(shirt).items for shirt, other in once)
+    assert not any(other in alone.together.neighbours(shirt).items for shirt, other in once)
 
 
 def test_what_nobody_bought_is_no_companion() -> None:

@@ -33,8 +33,8 @@ def marks(
     baskets, bought = (np.array(column) for column in zip(*lines, strict=True))
     ages = np.zeros(len(lines), dtype=np.float32)
     options = CopurchaseOptions()
-    model = fit_copurchase(baskets, bought, ages, n_items, options, baskets)
-    return marks_of(index.to_arrays(), model.to_arrays(), {})
+    model = fit_copurchase(baskets, bought, ages, n_items, options, baskets).together
+    return marks_of(index.to_arrays(), [model.to_arrays()])
 
 
 def test_nothing_new_changes_none() -> None:

@@ -23,7 +23,7 @@ from productrecs.engines.choices import (
     fit_choices,
 )
 from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions
+from productrecs.engines.copurchase import Bought, CopurchaseModel, CopurchaseOptions
 from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.engines.ranking import Trees
 from productrecs.engines.text.language import Language
@@ -147,16 +147,17 @@ def fit(
     Engines learn by their defaults unless `constants` says otherwise.
     """
     learns = constants or Constants()
-    copurchase, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
+    learned, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
     sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
-    bought, viewed = copurchase.to_arrays(), sessions.to_arrays()
+    bought, viewed = learned.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
+    pairs = [one.to_arrays() for one in (*learned, carts) if one is not None]
     return {
-        **{f"copurchase.{name}": array for name, array in bought.items()},
+        **bought,
         **{f"browse.{name}": array for name, array in viewed.items()},
         **{f"carts.{name}": array for name, array in carted.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
-        "marks": marks_of(viewed, bought, carted),
+        "marks": marks_of(viewed, pairs),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
@@ -166,7 +167,7 @@ def fit(
 
 def _bought(
     inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
-) -> tuple[CopurchaseModel, CopurchaseModel | None, ComplementModel]:
+) -> tuple[Bought, CopurchaseModel | None, ComplementModel]:
     """Return what purchases teach: what they taught before, where nothing was bought.
 
     Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
@@ -175,7 +176,7 @@ def _bought(
     kinds, products = inputs.catalog.kinds(n_items)
     past = bought.times[bought.times <= now_ms]
     newest_ms = int(past.max()) if len(past) else now_ms
-    copurchase = kept.of(
+    learned = kept.of(
         "copurchase",
         (bought, products),
         (n_items, newest_ms, options),
@@ -188,14 +189,14 @@ def _bought(
         (n_items, newest_ms, options, carted),
         lambda: carted_of(inputs, n_items, newest_ms, options),
     )
-    together = carts or copurchase
+    together = carts or learned.widest
     complements = kept.of(
         "complementary",
         (bought, kinds, products, together),
         n_items,
         lambda: complements_of(together, inputs, n_items),
     )
-    return copurchase, carts, complements
+    return learned, carts, complements
 
 
 def _choices(

@@ -10,6 +10,7 @@ from productrecs.engines.browse import SessionIndex, SessionOptions, fit_session
 from productrecs.engines.complementary import ComplementModel, Pairs, fit_complements
 from productrecs.engines.contract import Ints, Items
 from productrecs.engines.copurchase import (
+    Bought,
     CopurchaseModel,
     CopurchaseOptions,
     Products,
@@ -34,7 +35,7 @@ def companions_of(
     now_ms: int,
     options: CopurchaseOptions,
     products: Products | None = None,
-) -> CopurchaseModel:
+) -> Bought:
     """Return what is bought together, learned from the orders that stand.
 
     `products` as `CatalogInputs.kinds` tells them.
@@ -56,7 +57,7 @@ def carted_of(
     if lines is None:
         return None
     products = inputs.catalog.kinds(n_items)[1]
-    return _together(lines, n_items, now_ms, options, products)
+    return _together(lines, n_items, now_ms, options, products).widest
 
 
 def complements_of(
@@ -121,7 +122,7 @@ def _together(
     now_ms: int,
     options: CopurchaseOptions,
     products: Products | None,
-) -> CopurchaseModel:
+) -> Bought:
     return fit_copurchase(
         lines.baskets,
         lines.items,

@@ -6,6 +6,7 @@ with it. What they know of others (how rare a neighbour is, how fresh the store'
 visit) moves every list a little, and none is made anew for it.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +21,10 @@ _TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT: Final = np.uint64(29)
 
 
-def marks_of(browse: Arrays, copurchase: Arrays, carts: Arrays) -> Ints:
+def marks_of(browse: Arrays, bought: Sequence[Arrays]) -> Ints:
     """Return [n_items] a mark of each item, from the arrays of these engines.
 
-    `carts` may be none at all: then they tell no more than `copurchase`.
+    `bought` holds those of each model of what goes together, one at least.
 
     Equal marks mean equal evidence, but for one chance in 2^64.
     """
@@ -32,9 +33,9 @@ def marks_of(browse: Arrays, copurchase: Arrays, carts: Arrays) -> Ints:
     seen = _sums(_mixed(_words(items) * _ONE + _words(places)), offsets)
     visits = _mixed(seen + _mixed(_words(browse["owners"])))
     viewed = _sums(visits[browse["postings"]], browse["posting_offsets"])
-    marks = _mixed(viewed + _mixed(_bought(copurchase)))
-    if carts:
-        marks = _mixed(marks + _bought(carts))
+    marks = _mixed(viewed + _mixed(_bought(bought[0])))
+    for other in bought[1:]:
+        marks = _mixed(marks + _bought(other))
     return marks.view(np.int64)
 
 

@@ -33,6 +33,7 @@ class TrainedModels:
     trending: npt.NDArray[np.int32]  # item numbers, the most trending first
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
+    lent: CopurchaseModel | None = None  # and what variants lend, where there are any
     carts: CopurchaseModel | None = None  # bought or carted together, where that tells more
     choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
     signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
@@ -40,6 +41,11 @@ class TrainedModels:
     trees: Trees = field(default_factory=Trees.none)  # the order that clicks teach, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
     marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `marks_of`
+
+    @property
+    def widest(self) -> CopurchaseModel:
+        """What is bought together, with what variants lend one another."""
+        return self.copurchase if self.lent is None else self.lent
 
     def mark(self, item: int) -> int | None:
         """Return what changes when what is known of an item does; None: not known."""
@@ -73,6 +79,7 @@ class TrainedModels:
             KeyError, ValueError, TypeError: when they are not whole.
         """
         trending, carts = arrays["trending"], part(arrays, "carts")
+        lent = part(arrays, "lent")
         return cls(
             model_id=model_id,
             copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
@@ -80,6 +87,7 @@ class TrainedModels:
             trending=trending,
             ranks=_ranks(trending),
             complements=ComplementModel.from_arrays(part(arrays, "complementary")),
+            lent=CopurchaseModel.from_arrays(lent) if lent else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
             choices=ChoiceModel.from_arrays(part(arrays, "choices")),
             signs=ChoiceModel.from_arrays(part(arrays, "signs")),

@@ -77,7 +77,7 @@ def small_shop(
     ranks[list(trending)] = np.arange(len(trending))
     models = TrainedModels(
         model_id="small",
-        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size),
+        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size).together,
         sessions=fit_sessions(
             sessions,
             seen.astype(np.int32),

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
-from productrecs.engines.copurchase import fit_copurchase
+from productrecs.engines.copurchase import Products, fit_copurchase
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import (
     Engine,
@@ -58,7 +59,7 @@ def models(
         model_id="m",
         copurchase=fit_copurchase(
             np.array(orders, np.int64), np.array(bought, np.int32), None, len(NAMES)
-        ),
+        ).together,
         sessions=fit_sessions(
             np.array(sessions, np.int64),
             np.array(seen, np.int32),
@@ -175,12 +176,34 @@ def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(shop: Shop) 
         array("q", [day, day, day + DAY_MS, day + 2 * DAY_MS]),
     )
 
-    picks = ask(shop, Source.BUY, 4, habit)
+    picks = ask(shop, Source.MIX, 2, habit)
 
-    assert names(picks)[:2] == ["bolt", "rope"]
+    assert sorted(names(picks)) == ["bolt", "rope"]
     assert {pick.engine for pick in picks} == {Engine.BUY}
-    # On a page it is about the page's product: what goes with it, never what is rebought.
+    # `buy` is what goes with their purchases or the page, and never what is rebought.
+    assert "bolt" not in names(ask(shop, Source.BUY, 4, habit))
     assert names(ask(shop, Source.BUY, 4, habit, item_id="tent")) == ["peg", "lantern"]
+
+
+def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: Shop) -> None:
+    # The rope is a variant of the bolt, and was itself bought with nothing.
+    families = np.array([0, 0, 0, 1, 1, 0, 0], np.int32)
+    lines = [(number, item) for number in range(4) for item in (BOLT, LANTERN)]
+    orders, bought = np.array(lines, np.int64).T
+    learned = fit_copurchase(
+        orders,
+        bought.astype(np.int32),
+        None,
+        len(NAMES),
+        products=Products(families, np.zeros(len(NAMES), np.int32)),
+    )
+    unseen = models(baskets=[], visits=[], trending=[])
+    shop.models = replace(unseen, copurchase=learned.together, lent=learned.lent)
+
+    assert names(ask(shop, Source.BUY, 4, item_id="bolt")) == ["lantern"]
+    assert names(ask(shop, Source.BUY, 4, item_id="rope")) == []
+    mix = ask(shop, Source.MIX, 4, item_id="rope")
+    assert ("lantern", Engine.BUY) in [(NAMES[pick.item], pick.engine) for pick in mix]
 
 
 def test_both_identities_of_a_call_are_used(shop: Shop) -> None:

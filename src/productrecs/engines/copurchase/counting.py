@@ -75,6 +75,10 @@ class Pairs:
             None if self.shared is None else self.shared[chosen],
         )
 
+    def without_shared(self) -> Pairs:
+        """Return the pairs as they stood themselves, without their variants' counts."""
+        return Pairs(self.owners, self.companions, self.weights, self.support)
+
     @classmethod
     def joined(cls, parts: list[Pairs]) -> Pairs:
         """Return the pairs of all parts, one part after the other."""

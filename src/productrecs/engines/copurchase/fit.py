@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,32 @@ from productrecs.engines.copurchase.strength import (
 )
 from productrecs.engines.copurchase.variants import Products, variants_of
 
+if TYPE_CHECKING:
+    from productrecs.engines.contract import Arrays
+
 _TRACE: Final = 1e-9  # no share is divided by less
+
+
+class Bought(NamedTuple):
+    """What orders teach: what stood in one basket, and with it what variants lend."""
+
+    together: CopurchaseModel  # of items that themselves stood in one basket
+    lent: CopurchaseModel | None  # None: no item has variants
+
+    @property
+    def widest(self) -> CopurchaseModel:
+        """What is known of most items: with what variants lend, where there are any."""
+        return self.together if self.lent is None else self.lent
+
+    def to_arrays(self) -> Arrays:
+        """Return both models' arrays, named `copurchase.array` and `lent.array`."""
+        lent = {} if self.lent is None else self.lent.to_arrays()
+        return {
+            **{
+                f"copurchase.{name}": one for name, one in self.together.to_arrays().items()
+            },
+            **{f"lent.{name}": one for name, one in lent.items()},
+        }
 
 
 def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
@@ -38,7 +63,7 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     buyers: Ints | None = None,
     *,
     products: Products | None = None,
-) -> CopurchaseModel:
+) -> Bought:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. A basket below 0 is none and
@@ -47,7 +72,7 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     A pair is kept when it stood in at least two baskets and more often than chance would
     have it (lift > 1); below `few_orders` baskets, wherever it stood. What lies in nearly
     every basket goes with nothing. Items that are
-    variants of one product learn from one another.
+    variants of one product learn from one another, in a model of its own.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -62,8 +87,8 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
 
 def fit_baskets(
     lines: Baskets, options: CopurchaseOptions, products: Products | None = None
-) -> CopurchaseModel:
-    """Return the model of gathered baskets."""
+) -> Bought:
+    """Return the models of gathered baskets."""
     weights = basket_weights(lines, options)
     popularity = popularity_of(lines, weights)
     variants = None
@@ -72,7 +97,7 @@ def fit_baskets(
     if variants is not None:
         popularity = variants.popularity
     seasons = _seasons(lines, weights, options)
-    kept, kept_scores = [], [np.zeros(0, np.float32)]
+    together, lent = _Strongest(options), _Strongest(options)
     for owners, counted in count_pairs(lines, weights):
         believed = believable(counted, lines, options)
         if variants is None:
@@ -80,26 +105,49 @@ def fit_baskets(
         else:
             pairs = variants.joined(counted, believed, owners)
         scores = strength(pairs, popularity, seasons, options)
-        chosen = strongest(
-            pairs.owners, scores, max(options.considered, options.neighbours)
-        )
-        kept.append(pairs[chosen])
-        kept_scores.append(scores[chosen])
-    pairs, scores = Pairs.joined(kept), np.concatenate(kept_scores)
-    were_together = pairs.support > 0
-    scores = promoted(pairs.owners, pairs.companions, scores, were_together, options)
-    order = strongest(pairs.owners, scores, options.neighbours)
-    pairs, scores = pairs[order], scores[order]
-    return CopurchaseModel(
-        offsets=offsets_of(pairs.owners, lines.n_items),
-        companions=pairs.companions,
-        scores=scores,
-        support=pairs.support,
-        likeness=_likeness(pairs, popularity),
-        shared=pairs.support[:0] if pairs.shared is None else pairs.shared,
-        lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
-        constants=np.array([options.doublings, options.alike]),
+        if variants is not None:
+            lent.add(pairs, scores)
+            own = np.flatnonzero(pairs.support > 0)
+            pairs, scores = pairs[own].without_shared(), scores[own]
+        together.add(pairs, scores)
+    return Bought(
+        together.model(popularity), None if variants is None else lent.model(popularity)
     )
+
+
+class _Strongest:
+    """Each item's strongest companions, of pairs that come block by block."""
+
+    def __init__(self, options: CopurchaseOptions) -> None:
+        self._options = options
+        self._pairs: list[Pairs] = []
+        self._scores = [np.zeros(0, np.float32)]
+
+    def add(self, pairs: Pairs, scores: Scores) -> None:
+        """Take what may be kept of some owners' pairs."""
+        most = max(self._options.considered, self._options.neighbours)
+        chosen = strongest(pairs.owners, scores, most)
+        self._pairs.append(pairs[chosen])
+        self._scores.append(scores[chosen])
+
+    def model(self, popularity: Floats) -> CopurchaseModel:
+        """Return the model of what was taken; `popularity` [n_items]."""
+        options = self._options
+        pairs, scores = Pairs.joined(self._pairs), np.concatenate(self._scores)
+        were_together = pairs.support > 0
+        scores = promoted(pairs.owners, pairs.companions, scores, were_together, options)
+        order = strongest(pairs.owners, scores, options.neighbours)
+        pairs, scores = pairs[order], scores[order]
+        return CopurchaseModel(
+            offsets=offsets_of(pairs.owners, len(popularity)),
+            companions=pairs.companions,
+            scores=scores,
+            support=pairs.support,
+            likeness=_likeness(pairs, popularity),
+            shared=pairs.support[:0] if pairs.shared is None else pairs.shared,
+            lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
+            constants=np.array([options.doublings, options.alike]),
+        )
 
 
 def _likeness(pairs: Pairs, popularity: Floats) -> Scores:

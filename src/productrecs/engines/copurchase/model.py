@@ -41,7 +41,7 @@ class CopurchaseModel:
     `offsets` [n_items + 1] delimits each item's run in `companions` (item numbers),
     `scores`, `support` (in how many baskets the pair stood) and `likeness` (the pair's
     cosine); `lean` [n_items] and `constants` [2] are as in `layout.Companions`. `shared` is
-    in how many baskets variants of both stood, empty where no item has any.
+    in how many baskets variants of both stood, empty where they lend nothing.
     """
 
     offsets: Ints

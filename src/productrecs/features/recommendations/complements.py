@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from productrecs.engines.contract import NOTHING, Ranked
+from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.features.recommendations.request import Engine
 from productrecs.features.recommendations.sources import Placement, Recipe
 from productrecs.training.trained_models import TrainedModels
@@ -24,32 +25,37 @@ class Companions:
     write into what is returned.
     """
 
-    __slots__ = ("bought_with", "completing", "models")
+    __slots__ = ("bought_with", "completing", "goes_with", "models")
 
     bought_with: _Find
-    """Returns what is bought together with a basket, best first."""
+    """Returns what was itself bought together with a basket, best first."""
+    goes_with: _Find
+    """Returns the same with what variants lend one another, where there are any."""
     completing: _Find
     """Returns what completes a basket, best first; nothing where no category tells."""
 
     def __init__(self, models: TrainedModels) -> None:
         """Begin with nothing reckoned."""
         self.models = models
-        self.bought_with = lru_cache(_REMEMBERED)(partial(_bought_with, models))
+        self.bought_with = lru_cache(_REMEMBERED)(partial(_together, models.copurchase))
+        self.goes_with = self.bought_with
+        if models.lent is not None:
+            self.goes_with = lru_cache(_REMEMBERED)(partial(_together, models.lent))
         self.completing = lru_cache(_REMEMBERED)(
-            partial(_completing, models, self.bought_with)
+            partial(_completing, models, self.goes_with)
         )
 
 
-def _bought_with(models: TrainedModels, basket: Basket) -> Ranked:
-    return models.copurchase.complete(basket, _CANDIDATES)
+def _together(model: CopurchaseModel, basket: Basket) -> Ranked:
+    return model.complete(basket, _CANDIDATES)
 
 
-def _completing(models: TrainedModels, bought_with: _Find, basket: Basket) -> Ranked:
+def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Ranked:
     """Where carts tell more than orders, what lay in a cart counts as well."""
     if not models.complements.n_items:
         return NOTHING
     if models.carts is None:
-        together = bought_with(basket)
+        together = goes_with(basket)
     else:
         together = models.carts.complete(basket, _CANDIDATES)
     return models.complements.among(together, basket)

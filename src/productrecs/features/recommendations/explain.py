@@ -12,7 +12,12 @@ from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.fill import narrowest_categories
 from productrecs.features.recommendations.recommend import Decision, decide
-from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
+from productrecs.features.recommendations.request import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.resting import RESTING, filling_anchors
 from productrecs.features.recommendations.shop import Shop
 from productrecs.features.recommendations.situation import (
@@ -204,6 +209,7 @@ class _Looking:
         self._decision = decision
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
+        self._source = request.source
         self._places = Place(decision.situation.placement), Place(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
@@ -296,13 +302,16 @@ class _Looking:
         situation = self._decision.situation
         if Engine.BUY not in heard and not situation.remembered:
             return ()
-        return self._beside(basket_of(situation), item, self._shop.models.copurchase)
+        models = self._shop.models
+        is_strict = self._source is Source.BUY  # nothing that variants lend
+        model = models.copurchase if is_strict else models.widest
+        return self._beside(basket_of(situation), item, model)
 
     def _completes(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
         if Engine.COMPLEMENTARY not in heard:
             return ()
         anchors, models = self._decision.situation.anchors, self._shop.models
-        return self._beside(anchors, item, models.carts or models.copurchase)
+        return self._beside(anchors, item, models.carts or models.widest)
 
     def _beside(
         self, anchors: Sequence[int], item: int, model: CopurchaseModel

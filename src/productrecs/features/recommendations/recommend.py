@@ -157,7 +157,9 @@ def _proposed(
     is_alone = len(weights) == 1  # nobody else has better to say than what comes later
     proposals = tuple(
         [
-            _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
+            _bought_candidates(shop, recipe, situation)
+            if one is Engine.BUY
+            else _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
             for one in weights
         ]
     )
@@ -273,8 +275,6 @@ def _candidates(
 ) -> Ranked:
     if engine is Engine.SIMILAR:
         return looks_like(shelf, situation.anchors)
-    if engine is Engine.BUY:
-        return _bought_candidates(shop, situation)
     visit, found = visit_of(situation), NOTHING
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
@@ -290,17 +290,22 @@ def _candidates(
 def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
     """Return what a visit tells with what goes with all that its shopper bought."""
     bought, counts = situation.remembered, situation.fading
-    companions = shop.models.copurchase.complete(bought, CANDIDATES, counts)
+    companions = shop.models.widest.complete(bought, CANDIDATES, counts)
     if not len(companions.items):
         return found
     fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _bought_candidates(shop: Shop, situation: Situation) -> Ranked:
-    """Return what goes with the call's items; of a shopper alone, also what they rebuy."""
-    companions = shop.companions.bought_with(basket_of(situation))
-    regulars = situation.regulars
+def _bought_candidates(shop: Shop, recipe: Recipe, situation: Situation) -> Ranked:
+    """Return what was bought together with the call's items.
+
+    Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
+    """
+    basket = basket_of(situation)
+    if not recipe.borrows:
+        return shop.companions.bought_with(basket)
+    companions, regulars = shop.companions.goes_with(basket), situation.regulars
     if not len(regulars.items):
         return companions
     fused = fuse([regulars.items, companions.items], (1.0, _COMPANIONS))

@@ -26,6 +26,9 @@ class Recipe:
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
     is_varied: bool = False  # variants and one category must not fill the list
+    borrows: bool = (
+        False  # what variants lend and what is rebought is as if bought together
+    )
     learns: bool = False  # what shoppers click may order the list
     explores: bool = False  # a share of lists tries a new product
     remembers: bool = False  # what a shopper bought counts beside their visit
@@ -91,6 +94,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             _MIX,
             _FILL,
             is_varied=True,
+            borrows=True,
             learns=True,
             explores=True,
             tires=True,

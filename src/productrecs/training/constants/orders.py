@@ -11,7 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.contract import Floats
-from productrecs.engines.copurchase import CopurchaseModel, CopurchaseOptions, Products
+from productrecs.engines.copurchase import (
+    Bought,
+    CopurchaseModel,
+    CopurchaseOptions,
+    Products,
+)
 from productrecs.training.constants.choice import Trial, improved, wide_enough
 from productrecs.training.constants.constants import Changes
 from productrecs.training.constants.stretches import Stretch, stretches_of
@@ -113,13 +118,13 @@ def _before(bought: Purchases, until_ms: int) -> Purchases:
 def _judged(
     groups: Groups,
     parts: list[Learnable],
-    learned: Callable[..., CopurchaseModel],
+    learned: Callable[..., Bought],
     scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
     tell: Callable[[], None],
 ) -> Trial:
     scores, shown, known = [], 0, 0
     for stretch, before in parts:
-        model = learned(before, now_ms=stretch.since_ms)
+        model = learned(before, now_ms=stretch.since_ms).widest
         asked = [groups.contents(order) for order in stretch.asked.tolist()]
         met: set[int] = set()
         scores.append(scores_of(model, asked, met))
