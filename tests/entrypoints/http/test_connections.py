@@ -1,4 +1,4 @@
-"""Does a request leave nothing behind that only a search through all memory would find?"""
+"""What does a request leave behind, and how long may its body take?"""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import gc
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import pytest
 from uvicorn.config import Config
 
 from productrecs.entrypoints.http import connections
 from productrecs.entrypoints.http.connections import (
     Connection,
     Draining,
+    Patience,
     State,
     answer_whole,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REQUEST = b"GET / HTTP/1.1\r\nhost: shop\r\n\r\n"
@@ -74,3 +74,72 @@ def test_control_a_scope_that_holds_its_cycle_leaves_one_each_time(
 
     assert answered == REQUESTS
     assert circles >= REQUESTS
+
+
+async def swallow(_scope: Any, receive: Any, _send: Any) -> None:
+    while True:
+        await receive()
+
+
+async def lifetime(pieces: list[int], step_seconds: float, most_seconds: float) -> float:
+    """Return after how many seconds a client is cut whose body comes in such pieces.
+
+    A piece of so many bytes comes at each step, the same ones again and again; the limits
+    are the real ones, the clock is not.
+    """
+    transport = mock.Mock(spec=asyncio.Transport)
+    transport.is_closing.return_value = False
+    transport.get_extra_info.return_value = None
+    config = Config(swallow, log_config=None, access_log=False, lifespan="off")
+    config.load()
+    loop = asyncio.get_running_loop()
+    connection = Connection(config, State(Draining()), {}, loop)
+    connection.connection_made(transport)
+    connection.data_received(
+        b"POST /v1/events HTTP/1.1\r\nhost: shop\r\ncontent-length: 99999999\r\n\r\n"
+    )
+    now, steps = 0.0, 0
+    try:
+        while now < most_seconds:
+            piece = pieces[steps % len(pieces)]
+            if piece:
+                connection.data_received(b"x" * piece)
+            await asyncio.sleep(0)
+            if connection.is_overdue(now, Patience()):
+                return now
+            now, steps = now + step_seconds, steps + 1
+        return now
+    finally:
+        connection.connection_lost(None)
+        for task in connection.tasks:
+            task.cancel()
+
+
+HOUR = 3_600.0
+KIB = 1_024
+
+
+@pytest.mark.parametrize(
+    ("pieces", "step", "least", "most"),
+    [
+        ([0], 1.0, 30, 32),
+        ([1], 1.0, 30, 32),
+        ([KIB], 1.0, 30, 32),  # a second for each KiB was allowed: it never ended
+        ([600 * KIB, *[KIB] * 3_600], 1.0, 30, 33),  # much of it came, long ago
+        ([3 * KIB], 1.0, HOUR, HOUR + 2),
+        ([40 * KIB, *[0] * 12], 1.0, HOUR, HOUR + 2),  # comes and goes, as in a train
+    ],
+    ids=["silent", "a byte", "a KiB", "slow after much", "slow", "with pauses"],
+)
+def test_a_body_has_to_keep_coming(
+    pieces: list[int], step: float, least: float, most: float
+) -> None:
+    assert least <= asyncio.run(lifetime(pieces, step, HOUR)) <= most
+
+
+def test_control_without_the_limit_a_slow_body_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Connection, "is_overdue", lambda *_: False)
+
+    assert asyncio.run(lifetime([KIB], 1.0, HOUR)) >= HOUR

@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.serving import Application, ServerOptions, run
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-PATIENCE = Patience(head=1, body=1, reading=1, idle=2)
+PATIENCE = Patience(head=1, body=1, reading=1, idle=2, body_bytes=1_024)
 
 
 def application(state: State) -> Application:

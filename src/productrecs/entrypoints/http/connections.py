@@ -111,8 +111,9 @@ class Patience:
 
     idle: float = 15  # between a reply and the next request
     head: float = 10
-    body: float = 30  # and one more for each KiB that has come
+    body: float = 30  # for the end of the body, or `body_bytes` more of it
     reading: float = 30  # without taking any of the reply
+    body_bytes: int = 64 * 1024
 
 
 class _Wait(NamedTuple):
@@ -120,7 +121,7 @@ class _Wait(NamedTuple):
 
     seconds: float
     what: str
-    mark: int
+    mark: int | tuple[int, int]
 
 
 class Connection(HttpToolsProtocol):
@@ -348,8 +349,8 @@ class Connection(HttpToolsProtocol):
                 return _Wait(patience.head, "head", self._requests)
             return _Wait(patience.idle, "idle", self._requests)
         if self.cycle.more_body and not self.flow.read_paused:
-            allowed = patience.body + self._body_bytes // 1024
-            return _Wait(allowed, "body", self._requests)
+            came = self._body_bytes // patience.body_bytes
+            return _Wait(patience.body, "body", (self._requests, came))
         return None
 
     def _refuse(self, why: Answer, detail: str) -> None:

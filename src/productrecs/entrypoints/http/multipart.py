@@ -29,8 +29,9 @@ FIELDS_LIMIT: Final = 64 * 1024
 """Bytes of all parts that are not the file."""
 
 _PLAIN: Final = frozenset({b"", b"7bit", b"8bit", b"binary"})
-_WINDOW_SECONDS: Final = 60.0
-_WINDOW_BYTES: Final = 60 * 1024
+_WINDOW_SECONDS: Final = 25.0
+"""Less than the connection's own limit, so that a stalled upload still gets a reply."""
+_WINDOW_BYTES: Final = 64 * 1024
 
 
 class NotAFormError(ProductRecsError):
