@@ -1,5 +1,35 @@
-"""What the tests of trust can ask for: a running service, and stores of it."""
+"""What the tests of trust can ask for: a running service, stores of it, a small disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from tests.api.conftest import merchant, other, service
 
-__all__ = ["merchant", "other", "service"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["disk", "merchant", "other", "service"]
+
+SIZE: Final = "24m"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a small disk."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk, so no disk was full")
+    words = [mount, "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
+    if subprocess.run(words, check=False, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here, so none was full")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # noqa: S607 - as `mount`

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,29 +19,11 @@ from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.support.service import Merchant
 
 BROKEN: Final = Path(__file__).parent / "broken"
-SIZE: Final = "24m"
 RESUMES_WITHIN: Final = 30.0  # ten seconds are promised; other tests run beside this one
 FEW: Final = 20  # requests refused before there is space again, and taken after
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a small disk."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if mount is None or os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk, so no disk was full")
-    words = [mount, "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
-    if subprocess.run(words, check=False, capture_output=True).returncode:
-        pytest.skip("no disk can be mounted here, so none was full")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # noqa: S607 - as `mount`
 
 
 def fill(disk: Path) -> Path:

@@ -39,6 +39,22 @@ def away(cluster: Cluster, url: str) -> Iterator[None]:
     cluster.execute(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS true')
 
 
+@contextlib.contextmanager
+def without_writes(cluster: Cluster, url: str) -> Iterator[None]:
+    """Let every connection to a database read only, while the block runs."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    for says in ("on", "off"):
+        cluster.execute(
+            f'ALTER DATABASE "{name}" SET default_transaction_read_only TO {says}'
+        )
+        cluster.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608 - our own name
+            f"WHERE datname = '{name}'"
+        )
+        if says == "on":
+            yield
+
+
 def timed(reply: Reply, began: float) -> Reply:
     assert violations(reply) == []
     assert time.monotonic() - began < PATIENCE

@@ -7,7 +7,9 @@ ProductRecsError
 │   ├── StorageBusyError       another writer held the database too long
 │   ├── StorageFullError       the disk is full
 │   ├── StorageBrokenError     a write could not be made durable
-│   └── UnsafeStorageError     this build or file must not be opened
+│   ├── UnsafeStorageError     this build or file must not be opened
+│   │   └── DamagedDatabaseError   the file is not what was written
+│   └── ReadOnlyStorageError   the disk or the database takes no writes
 └── ...                        each slice adds its own beside its rules
 
 Errors know no HTTP status; `entrypoints/http/errors.py` maps classes to statuses.
@@ -36,6 +38,14 @@ class StorageBrokenError(StorageError):
 
 class UnsafeStorageError(StorageError):
     """The database must not be opened by this program; the message names the remedy."""
+
+
+class DamagedDatabaseError(UnsafeStorageError):
+    """The database is not what was written to it; a backup has to be restored."""
+
+
+class ReadOnlyStorageError(StorageError):
+    """The disk or the database takes no writes: reads go on."""
 
 
 class QueueFullError(StorageError):

@@ -9,6 +9,7 @@ Should this thread not keep up, a commit does it after all (`INLINE_PAGES`).
 import contextlib
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ _LONG: Final = 4 * WAL_PAGES
 _FEW: Final = 400
 _PASSES: Final = 5
 _PATIENCE_MS: Final = 5
+_SAID_AGAIN_SECONDS: Final = 60.0
 
 
 class Checkpointing:
@@ -34,6 +36,7 @@ class Checkpointing:
     def __init__(self, path: Path) -> None:
         """Watch the log of the database at `path`."""
         self._path = path
+        self._said_at = -_SAID_AGAIN_SECONDS
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
         self._thread.start()
@@ -53,7 +56,14 @@ class Checkpointing:
                 except apsw.BusyError:
                     pass  # another process is at it
                 except apsw.Error as error:
-                    _log.warning("the write-ahead log could not be copied: %s", error)
+                    self._say(error)
+
+    def _say(self, error: apsw.Error) -> None:
+        """Warn, once a minute: a full disk stays full for a while."""
+        now = time.monotonic()
+        if now - self._said_at >= _SAID_AGAIN_SECONDS:
+            self._said_at = now
+            _log.warning("the write-ahead log could not be copied: %s", error)
 
 
 def _look(connection: apsw.Connection) -> None:

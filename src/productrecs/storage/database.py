@@ -2,15 +2,16 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageBusyError, UnsafeStorageError
+from productrecs.core.errors import StorageBusyError, StorageError, UnsafeStorageError
 from productrecs.storage.bare import bare
-from productrecs.storage.dialects import Dialect, HotReader, SqliteDialect
+from productrecs.storage.dialects import Dialect, HotReader, SqliteDialect, Trouble
+from productrecs.storage.outcomes import Outcomes
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
 
@@ -25,6 +26,7 @@ class Database:
         """Open lazily: nothing is touched before the first transaction."""
         self.dialect = dialect
         self._engine = dialect.engine()
+        self.outcomes = Outcomes()
         # Threads of one process queue here in turn instead of sleeping in SQLite's wait.
         self._writing = threading.Lock() if dialect.reads_on_the_loop else None
 
@@ -54,7 +56,8 @@ class Database:
             StorageError: one of its kinds, when the database could not do it; then
                 nothing of this transaction is stored.
         """
-        with self._turn(), self._translated(), self._engine.connect() as connection:
+        failed = self.outcomes.write_failed
+        with self._turn(), self._translated(failed), self._engine.connect() as connection:
             connection.begin()  # said first: a bare statement does not begin by itself
             self.dialect.begin_write(connection, synced=synced)
             yield connection
@@ -87,15 +90,40 @@ class Database:
         Raises:
             StorageError: one of its kinds.
         """
-        with self._translated():
+        with self._translated(self.outcomes.write_failed):
             return self.dialect.overwrite_deleted()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Give a connection that reads one unchanging state of the database."""
-        with self._translated(), self._engine.connect() as connection:
+        failed = self.outcomes.read_failed
+        with self._translated(failed), self._engine.connect() as connection:
             self.dialect.begin_read(connection)
             yield connection
+
+    def probe_write(self) -> None:
+        """Write something of no consequence, to see whether anything can be written.
+
+        A transaction that is undone would not do: SQLite writes at the commit.
+
+        Raises:
+            StorageError: one of its kinds, when it could not be.
+        """
+        before = self.outcomes.write_failures
+        with self.transaction(synced=False) as connection:
+            connection.exec_driver_sql(
+                "UPDATE alembic_version SET version_num = version_num"
+            )
+        self.outcomes.wrote(before)
+
+    def damage(self) -> Trouble | None:
+        """Return what is damaged of the stored data, if anything is; reads all of it.
+
+        Raises:
+            StorageError: one of its kinds, when it could not be looked at.
+        """
+        with self.reading() as connection:
+            return self.dialect.damage(connection)
 
     def insert_rows(
         self, transaction: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
@@ -105,7 +133,11 @@ class Database:
 
     def hot_reader(self) -> HotReader:
         """Return a bare read-only connection; use it from one thread, then close it."""
-        return self.dialect.hot_reader()
+        try:
+            return self.dialect.hot_reader(self.outcomes.read_failed)
+        except StorageError as error:
+            self.outcomes.read_failed(error)
+            raise
 
     def close(self) -> None:
         """Close every idle connection."""
@@ -119,28 +151,39 @@ class Database:
             return
         if not self._writing.acquire(timeout=LOCK_WAIT_MS / 1000):
             message = "the database is busy; send the request again"
-            raise StorageBusyError(message)
+            error = StorageBusyError(message)
+            self.outcomes.write_failed(error)
+            raise error
         try:
             yield
         finally:
             self._writing.release()
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, failed: Callable[[StorageError], None]) -> Iterator[None]:
         try:
             yield
         except sa.exc.IntegrityError:
             raise  # a broken rule, not a broken disk: whoever wrote it knows which
         except sa.exc.TimeoutError as error:
             message = "all connections to the database are in use; try again"
-            raise StorageBusyError(message) from error
+            busy = StorageBusyError(message)
+            failed(busy)
+            raise busy from error
         except sa.exc.DBAPIError as error:
             ours = self.dialect.translate(error.orig) if error.orig else None
             if ours is None:
                 raise
+            failed(ours)
             raise ours from error
         except self.dialect.driver_error as error:
-            raise self.dialect.translate(error) or error from error
+            ours = self.dialect.translate(error)
+            if ours is not None:
+                failed(ours)
+            raise ours or error from error
+        except StorageError as error:  # as a new connection is prepared
+            failed(error)
+            raise
 
 
 def _dialect_for(url: str | None, folder: Path) -> Dialect:

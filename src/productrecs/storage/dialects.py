@@ -6,7 +6,7 @@ content overwritten.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from productrecs.core.errors import (
+    DamagedDatabaseError,
     StorageError,
     UnsafeStorageError,
 )
@@ -101,8 +102,8 @@ class Dialect(Protocol):
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
 
-    def hot_reader(self) -> HotReader:
-        """Open a bare connection for reads on a hot path."""
+    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
+        """Open a bare connection for reads on a hot path; `failed` hears of failures."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Let one process at a time migrate."""
@@ -110,10 +111,13 @@ class Dialect(Protocol):
     def after_migration(self, connection: sa.Connection) -> None:
         """Tell the database what it should know of a changed schema."""
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:
-        """Return what is wrong with the stored data; looks at all of it."""
+    def damage(self, connection: sa.Connection) -> Trouble | None:
+        """Return what is damaged of the stored data, if anything is; reads all of it."""
 
-    def translate(self, error: BaseException) -> StorageError | None:
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:
+        """Return what else is wrong with its files."""
+
+    def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for a driver's, or None where it is not about the storage."""
 
 
@@ -229,12 +233,12 @@ class SqliteDialect:
         """See one state of the database for the whole transaction."""
         connection.exec_driver_sql("BEGIN")
 
-    def hot_reader(self) -> HotReader:
+    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
         """Open a connection that cannot write."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
         prepare(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
-        return _SqliteHotReader(connection)
+        return _SqliteHotReader(connection, failed)
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """The write transaction is the lock."""
@@ -243,13 +247,22 @@ class SqliteDialect:
         """Tell it which indexes find much and which find little."""
         sqlite_statistics.tell_statistics(connection)
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:
-        """Check the file, and that its write-ahead log is cut back as it should."""
+    def damage(self, connection: sa.Connection) -> Trouble | None:
+        """Read every page of the file and of its write-ahead log."""
+        try:
+            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        except sa.exc.DBAPIError as error:  # it gives up where too little is left to read
+            if not isinstance(self.translate(error.orig), DamagedDatabaseError):
+                raise
+            verdict = str(error.orig)
+        if verdict == "ok":
+            return None
+        message = f"{self.path} is damaged: {verdict}"
+        return Trouble(message, "stop the service and restore a backup")
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+        """Look whether the write-ahead log is cut back as it should."""
         found = []
-        verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if verdict != "ok":
-            message = f"{self.path} is damaged: {verdict}"
-            found.append(Trouble(message, "stop the service and restore a backup"))
         log = self.path.with_name(self.path.name + "-wal")
         size = log.stat().st_size if log.exists() else 0
         if size > 4 * WAL_LIMIT_BYTES:
@@ -257,7 +270,7 @@ class SqliteDialect:
             found.append(Trouble(message, "restart the service"))
         return found
 
-    def translate(self, error: BaseException) -> StorageError | None:
+    def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for one of SQLite's result codes."""
         if not isinstance(error, apsw_dbapi.Error):
             return None
@@ -265,15 +278,20 @@ class SqliteDialect:
 
 
 class _SqliteHotReader:
-    def __init__(self, connection: apsw_dbapi.Connection) -> None:
+    def __init__(
+        self, connection: apsw_dbapi.Connection, failed: Callable[[StorageError], None]
+    ) -> None:
         self._connection = connection
         self._cursor = connection.apsw.cursor()
+        self._failed = failed
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         try:
             return self._cursor.execute(sql, parameters).fetchall()
         except apsw.Error as error:
-            raise storage_error(apsw_dbapi.translated(error)) from error
+            ours = storage_error(apsw_dbapi.translated(error))
+            self._failed(ours)
+            raise ours from error
 
     def close(self) -> None:
         self._connection.close()

@@ -2,13 +2,16 @@
 
 The library maps files: what happens to one in place happens to who reads it, and one that
 is cut short ends the process. A copy below `.read`, checked while it is made, is touched by
-nobody else; of a commit only what is new is brought.
+nobody else; of a commit only what is new is brought. Where the disk takes no copy, the
+files are read in place, by links in a folder of the system's temporary directory: the
+library writes lock files beside what it opens, which a read-only disk refuses.
 """
 
 import fcntl
 import os
 import secrets
 import shutil
+import tempfile
 import weakref
 import zlib
 from pathlib import Path
@@ -26,6 +29,7 @@ from productrecs.storage.index_files import (
 _COPIES: Final = ".read"
 _ALIVE: Final = ".alive"
 _TRIES: Final = 5
+_LINKS: Final = "productrecs-index-"
 _NOT_OURS: Final = frozenset({".lock", ".temp"})
 
 
@@ -36,6 +40,7 @@ class IndexCopy:
         """Copy from `folder`, once there is something."""
         self._folder = folder
         self._own: Path | None = None
+        self._links: Path | None = None
 
     def follow(self, seal: Seal) -> Path:
         """Bring what is new of an index, checked; return the folder to read it from.
@@ -56,11 +61,38 @@ class IndexCopy:
                     raise DamagedFilesError(message) from error
         return target
 
-    def keep_only(self, generation: str) -> None:
-        """Let go of every other copy."""
-        for one in self._path().glob("index-*"):
-            if one.name != generation:
-                shutil.rmtree(one, ignore_errors=True)
+    def in_place(self, seal: Seal) -> Path:
+        """Return a folder of links to the files of an index, checked where they are.
+
+        Raises:
+            DamagedFilesError: when a file is not what was written, or missing.
+        """
+        self._folder.check(seal)
+        source = self._folder.path(seal.generation)
+        try:
+            return _link(source, self._linking() / f"{seal.generation}-{seal.commit}")
+        except OSError:
+            return source  # the library may yet open it
+
+    def keep_only(self, path: Path) -> None:
+        """Let go of every copy but the one at `path`."""
+        for kept in (self._own, self._links):
+            for one in kept.glob("index-*") if kept is not None else ():
+                if one != path:
+                    shutil.rmtree(one, ignore_errors=True)
+
+    def _linking(self) -> Path:
+        if self._links is None or not self._links.exists():
+            _sweep(Path(tempfile.gettempdir()), f"{_LINKS}*")
+            self._links = Path(tempfile.mkdtemp(prefix=_LINKS))
+            self._hold(self._links)
+        return self._links
+
+    def _hold(self, own: Path) -> None:
+        """Say for as long as this reader lives that `own` is in use; then remove it."""
+        handle = os.open(own / _ALIVE, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        weakref.finalize(self, _remove, own, handle)
 
     def _path(self) -> Path:
         if self._own is None or not self._own.exists():
@@ -68,9 +100,7 @@ class IndexCopy:
             _sweep(copies)
             own = copies / secrets.token_hex(8)
             own.mkdir(parents=True)
-            handle = os.open(own / _ALIVE, os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            weakref.finalize(self, _remove, own, handle)
+            self._hold(own)
             self._own = own
         return self._own
 
@@ -121,9 +151,19 @@ def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:
     draft.replace(target / name)
 
 
-def _sweep(copies: Path) -> None:
+def _link(source: Path, target: Path) -> Path:
+    shutil.rmtree(target, ignore_errors=True)
+    for path in source.glob("*/*"):
+        if path.suffix not in _NOT_OURS:
+            link = target / path.relative_to(source)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path.resolve())
+    return target
+
+
+def _sweep(copies: Path, names: str = "*") -> None:
     """Remove the copies of readers that are no more."""
-    for one in copies.glob("*"):
+    for one in copies.glob(names):
         try:
             handle = os.open(one / _ALIVE, os.O_RDWR)
         except OSError:

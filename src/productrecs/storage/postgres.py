@@ -4,14 +4,20 @@ It is left at its durable defaults, with limits on every wait.
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageBusyError, StorageError, StorageFullError
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    ReadOnlyStorageError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+)
 from productrecs.core.ids import StoreId
 from productrecs.storage.bare import BARE, EACH, FOUND, GIVEN, Row, names_of, written
 from productrecs.storage.dialects import HotReader, Trouble
@@ -55,9 +61,9 @@ class PostgresDialect:
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
         )
 
-    def hot_reader(self) -> HotReader:
+    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
         """Open a connection that cannot write and reconnects when it was lost."""
-        return _PostgresHotReader(self.url.replace("+psycopg", "", 1))
+        return _PostgresHotReader(self.url.replace("+psycopg", "", 1), failed)
 
     def flush(self) -> None:
         """Its commits wait for the disk themselves."""
@@ -79,11 +85,15 @@ class PostgresDialect:
     def after_migration(self, connection: sa.Connection) -> None:
         """It measures its tables by itself."""
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+    def damage(self, connection: sa.Connection) -> Trouble | None:  # noqa: ARG002
         """It checks its pages as it reads them."""
+        return None
+
+    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+        """It has nothing else that it would not say in its own log."""
         return []
 
-    def translate(self, error: BaseException) -> StorageError | None:
+    def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for one of psycopg's."""
         return _postgres_error(error) if isinstance(error, psycopg.Error) else None
 
@@ -99,14 +109,21 @@ def _postgres_error(error: psycopg.Error) -> StorageError:
         return StorageBusyError("the database is busy; send the request again")
     if isinstance(error, psycopg.errors.DiskFull):
         return StorageFullError("the database's disk is full; nothing is lost")
+    if isinstance(error, psycopg.errors.DataCorrupted | psycopg.errors.IndexCorrupted):
+        message = "the database is damaged; see its server's log, restore a backup"
+        return DamagedDatabaseError(message)
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        message = "the database is read-only: nothing can be stored; make it writable"
+        return ReadOnlyStorageError(message)
     if isinstance(error, psycopg.OperationalError):
         return StorageBusyError("the database cannot be reached; send the request again")
     return StorageError(f"the database refused: {error.__class__.__name__}")
 
 
 class _PostgresHotReader:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, failed: Callable[[StorageError], None]) -> None:
         self._url = url
+        self._failed = failed
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -117,7 +134,9 @@ class _PostgresHotReader:
                 self.close()
                 return self._run(sql, parameters)
         except psycopg.Error as error:
-            raise _postgres_error(error) from error
+            ours = _postgres_error(error)
+            self._failed(ours)
+            raise ours from error
 
     def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         if self._connection is None:

@@ -1,11 +1,15 @@
 """How is a connection to SQLite opened safely, and what do its errors mean?"""
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import apsw
 
 from productrecs.core.errors import (
+    DamagedDatabaseError,
+    ReadOnlyStorageError,
     StorageBrokenError,
     StorageBusyError,
     StorageError,
@@ -18,8 +22,15 @@ LOCK_WAIT_MS: Final = 5_000
 WAL_PAGES: Final = 8_000
 WAL_LIMIT_BYTES: Final = 160 * 1024 * 1024
 
-_SQLITE_BUSY = frozenset({5, 6})
-_SQLITE_FULL = 13
+_BUSY = (StorageBusyError, "the database is busy; send the request again")
+_FULL = (StorageFullError, "the disk is full; free some space, nothing is lost")
+_READ_ONLY = (
+    ReadOnlyStorageError,
+    "the data folder is read-only: nothing can be stored; make it writable",
+)
+_PASSING: Final[Mapping[int, tuple[type[StorageError], str]]] = MappingProxyType(
+    {5: _BUSY, 6: _BUSY, 8: _READ_ONLY, 13: _FULL}
+)
 _SQLITE_IO = 10
 _SQLITE_DAMAGED = frozenset({11, 26})
 _SQLITE_CANNOT_OPEN = 14
@@ -75,15 +86,14 @@ def prepare(connection: apsw_dbapi.Connection, log_pages: int = WAL_PAGES) -> No
 
 def storage_error(error: apsw_dbapi.Error) -> StorageError:
     """Return our error for one of SQLite's result codes, with its remedy."""
-    if error.code in _SQLITE_BUSY:
-        return StorageBusyError("the database is busy; send the request again")
-    if error.code == _SQLITE_FULL:
-        return StorageFullError("the disk is full; free some space, nothing is lost")
+    if error.code in _PASSING:
+        kind, message = _PASSING[error.code]
+        return kind(message)
     if error.code == _SQLITE_IO:
         return StorageBrokenError(f"the disk failed to read or to store: {error}")
     if error.code in _SQLITE_DAMAGED:
         message = f"the database is damaged ({error}); stop the service, restore a backup"
-        return UnsafeStorageError(message)
+        return DamagedDatabaseError(message)
     if error.code == _SQLITE_CANNOT_OPEN:
         message = "the database cannot be opened; see who may write to the data folder"
         return UnsafeStorageError(message)

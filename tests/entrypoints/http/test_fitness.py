@@ -128,7 +128,7 @@ def add_job(services: Services, run_at: int) -> None:
 def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
     services: Services,
 ) -> None:
-    around = Surroundings(services.database)
+    around = Surroundings(services.database, services.settings.data)
     around.look()
     assert around.seen() == Fitness()
 
@@ -142,7 +142,7 @@ def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
 
 
 def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
-    around = Surroundings(services.database)
+    around = Surroundings(services.database, services.settings.data)
     add_job(services, system_ms() + HOUR_MS)
     around.look()
     assert around.seen() == Fitness()

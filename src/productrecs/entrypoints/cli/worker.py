@@ -98,5 +98,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "Working":
         # Who starts forecasts does nothing but wait for them: no process for that alone.
         return Together(build_importer(services), build_forecaster(services))
     from productrecs.entrypoints.worker.registry import build_worker  # noqa: PLC0415
+    from productrecs.storage.damage import DamageWatch  # noqa: PLC0415
 
+    DamageWatch(services.database, services.settings.data).start()
     return build_worker(services)

@@ -209,7 +209,7 @@ class _Process:
             searching=Searching(),
             searches=Searches(database, accounts, services.clock),
             seeing=Seeing(services.settings.image_detector, services.settings.image_model),
-            surroundings=Surroundings(database),
+            surroundings=Surroundings(database, services.settings.data),
             sightings=Sightings(database, services.clock),
             rates=self._rates,
         )
@@ -244,7 +244,7 @@ class _Process:
 
     def _desk(self, writer: GroupCommit) -> Desk:
         if self._office is not None:
-            return SharedDesk(self._office)
+            return SharedDesk(self._office, self._services.database.outcomes)
         self._services.database.checkpoint_apart()
         return OwnDesk(writer, writings_of(self._services))
 

@@ -5,14 +5,22 @@ took the process out of a proxy for that would lose events and gain nothing.
 """
 
 import asyncio
+import contextlib
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import MINUTE_MS, Clock, system_ms
-from productrecs.core.errors import StorageError, UnsafeStorageError
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    StorageError,
+    UnsafeStorageError,
+)
 from productrecs.storage import migrations
+from productrecs.storage.damage import DamageNote
 from productrecs.storage.database import Database
 from productrecs.storage.job_counts import backlogs
 
@@ -22,6 +30,13 @@ CHECKS: Final = ("process", "database", "migrations", "models", "writes", "jobs"
 """What is looked at, by name."""
 LONGEST_WAIT_MS: Final = 5 * MINUTE_MS
 _LOOK_SECONDS: Final = 5.0
+_LOOK_AGAIN_SECONDS: Final = 1.0
+"""While writes fail: it is over within a second."""
+_FULL_BYTES: Final = 1 << 16
+DAMAGED: Final = (
+    "a part of the database cannot be read; productrecs doctor says more, and only a "
+    "backup mends it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +53,29 @@ class Fitness:
 
 
 class Surroundings:
-    """What was last seen of the schema and of the background's queue."""
+    """What was last seen of the database, its schema, its disk and the job queue."""
 
-    def __init__(self, database: Database, clock: Clock = system_ms) -> None:
+    def __init__(self, database: Database, folder: Path, clock: Clock = system_ms) -> None:
         """Begin with nothing amiss. The clock is the machine's, by which jobs run."""
         self._database = database
+        self._folder = folder
+        self._note = DamageNote(folder)
         self._clock = clock
         self._schema = Fitness()
         self._jobs: dict[str, str] = {}
+        self._disk: str | None = None
+        self._damage: str | None = None
 
     async def watch(self) -> None:
         """Look now and then, for as long as the process runs."""
         while True:
             await asyncio.to_thread(self.look)
-            await asyncio.sleep(_LOOK_SECONDS)
+            is_well = self._writes() is None
+            await asyncio.sleep(_LOOK_SECONDS if is_well else _LOOK_AGAIN_SECONDS)
 
     def look(self) -> None:
         """Look once. A database that does not answer is told of by who reads it always."""
+        self._look_at_storage()
         try:
             self._schema = self._of_schema()
             self._jobs = self._of_jobs()
@@ -64,13 +85,34 @@ class Surroundings:
             _log.exception("the schema and the queue could not be looked at")
 
     def seen(self) -> Fitness:
-        """Return what is amiss."""
-        return Fitness(self._schema.reasons, {**self._schema.warnings, **self._jobs})
+        """Return what is amiss by now: failed reads and writes count at once."""
+        warnings = {**self._schema.warnings, **self._jobs}
+        if (unwritable := self._writes()) is not None:
+            warnings["writes"] = unwritable
+        if self._damage is not None or self._database.outcomes.failed_read is not None:
+            warnings["database"] = DAMAGED
+        return Fitness(self._schema.reasons, warnings)
+
+    def _writes(self) -> str | None:
+        """Return why writes fail, by the last one that did and by the disk."""
+        failed = self._database.outcomes.failed_write
+        return self._disk if failed is None else f"writes are refused: {failed}"
+
+    def _look_at_storage(self) -> None:
+        """Try a write, since there may have been none, and look at the disk."""
+        with contextlib.suppress(StorageError):  # `outcomes` has noted it
+            self._database.probe_write()
+        self._disk = disk_trouble(self._folder)
+        before, self._damage = self._damage, self._note.read()
+        if self._damage is not None and before is None:
+            _log.critical("a check found the database damaged: %s", self._damage)
 
     def _of_schema(self) -> Fitness:
         try:
             if migrations.is_current(self._database):
                 return Fitness()
+        except DamagedDatabaseError:
+            return self._schema
         except UnsafeStorageError:
             newer = "a newer program migrated the database; replace this one"
             return Fitness(warnings={"migrations": newer})
@@ -87,3 +129,17 @@ class Surroundings:
         minutes = (now_ms - since) // MINUTE_MS
         message = f"a job has been due for {minutes} minutes: does productrecs worker run?"
         return {"jobs": message}
+
+
+def disk_trouble(folder: Path) -> str | None:
+    """Return why the disk of the data folder takes no files, if it does not."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError as error:
+        return f"the data folder cannot be reached: {error.strerror}"
+    if disk.f_flag & os.ST_RDONLY:
+        return "the disk of the data folder is read-only: nothing can be stored"
+    free = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if disk.f_blocks and free * disk.f_frsize < _FULL_BYTES:
+        return "the disk of the data folder is full; free some space, nothing is lost"
+    return None

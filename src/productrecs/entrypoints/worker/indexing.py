@@ -44,9 +44,12 @@ class Indexing:
     def run(self) -> None:
         """Work until `stop` is called, while no other process of this folder does."""
         while not self._stopping.is_set():
-            with only_writer(self._services.indexes) as is_ours:
-                if is_ours:
-                    self._work()
+            try:
+                with only_writer(self._services.indexes) as is_ours:
+                    if is_ours:
+                        self._work()
+            except OSError as error:
+                _log.warning("the search indexes cannot be written: %s", error)
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def stop(self) -> None:

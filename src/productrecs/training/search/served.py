@@ -126,12 +126,11 @@ class ServedIndex:
             path = self._copy.follow(seal)
         except OSError:
             _log.exception("no copy of a search index could be made; its files are read")
-            self._folder.check(seal)
-            path = self._folder.path(seal.generation)
+            path = self._copy.in_place(seal)
         if self._index is not None and path == self._path:
             self._index.reload()
             return
         related = None if self._kin is None else self._kin.of
         self._index = SearchIndex(path, seal.language, related)
         self._generation, self._path = seal.generation, path
-        self._copy.keep_only(seal.generation)
+        self._copy.keep_only(path)

@@ -23,6 +23,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewLine, NewOrder
 from productrecs.records.orders.receive import Receipt
 from productrecs.settings import from_environment
+from productrecs.storage.outcomes import Outcomes
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import events
 from productrecs.tenancy.accounts.registration import Registration, register
@@ -89,7 +90,7 @@ def stored(services: Services, store: StoreId) -> int:
 
 
 async def with_desk(path: Path, what: Any, limit: int = 10_000) -> Any:
-    desk = SharedDesk(path, limit)
+    desk = SharedDesk(path, Outcomes(), limit)
     await desk.start()
     try:
         return await what(desk)
@@ -186,7 +187,7 @@ def test_what_a_dying_writer_had_been_told_fails_and_what_it_had_not_waits(
 
 def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> None:
     async def send() -> None:
-        desk = SharedDesk(tmp_path / "nobody", limit=2)
+        desk = SharedDesk(tmp_path / "nobody", Outcomes(), limit=2)
         for _ in range(2):
             desk.submit(Fact.EVENTS, store, [[view("tent")]])
         with pytest.raises(QueueFullError):

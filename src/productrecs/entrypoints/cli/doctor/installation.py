@@ -70,6 +70,8 @@ def check_storage(services: Services) -> Iterator[Finding]:
     dialect = services.database.dialect
     with services.database.reading() as connection:
         found = dialect.troubles(connection)
+    if (damage := services.database.damage()) is not None:
+        found.insert(0, damage)
     for trouble in found:
         yield wrong("storage", trouble.message, trouble.remedy)
     if not found:

@@ -13,12 +13,15 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from productrecs.core.errors import (
+    DamagedDatabaseError,
     ProductRecsError,
     QueueFullError,
+    ReadOnlyStorageError,
     StorageBrokenError,
     StorageBusyError,
     StorageError,
     StorageFullError,
+    UnsafeStorageError,
 )
 from productrecs.entrypoints.http.writing import frames
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from productrecs.entrypoints.http.writing.facts import Fact
     from productrecs.storage.group_commit import Many
+    from productrecs.storage.outcomes import Outcomes
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +47,9 @@ _KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
         StorageBusyError,
         StorageFullError,
         StorageBrokenError,
+        ReadOnlyStorageError,
+        DamagedDatabaseError,
+        UnsafeStorageError,
         StorageError,
         QueueFullError,
         StoreGoneError,
@@ -115,9 +122,10 @@ class SharedDesk(asyncio.Protocol):
     it is stored. What it had not been told waits for its successor.
     """
 
-    def __init__(self, path: Path, limit: int = QUEUE_LIMIT) -> None:
-        """Speak to whoever listens at `path`."""
+    def __init__(self, path: Path, outcomes: Outcomes, limit: int = QUEUE_LIMIT) -> None:
+        """Speak to whoever listens at `path`; what it could not store is noted."""
         self._path = path
+        self._outcomes = outcomes
         self._limit = limit
         self._frames = frames.Frames()
         self._transport: asyncio.WriteTransport | None = None
@@ -205,7 +213,10 @@ class SharedDesk(asyncio.Protocol):
                 self._settle(*frames.read_result(frame))
             else:
                 number, name, words = frames.read_failure(frame)
-                self._refuse(number, _KNOWN.get(name, WritingFailedError)(words))
+                error = _KNOWN.get(name, WritingFailedError)(words)
+                if isinstance(error, StorageError):
+                    self._outcomes.write_failed(error)
+                self._refuse(number, error)
 
     def _settle(self, number: int, result: object) -> None:
         future = self._waiting.pop(number, None)
