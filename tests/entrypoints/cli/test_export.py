@@ -112,6 +112,37 @@ def test_lines_of_one_item_are_one_row_and_a_csv_of_items_is_read_again(
     assert header.startswith("id,sku,title,product_url")
 
 
+def test_formulas_are_guarded_in_exports_and_read_again_as_they_were(
+    shell: CommandLine, shop: str, tmp_path: Path
+) -> None:
+    planted = "=cmd|' /C calc'!A0"
+    event = {"event": "buy", "item_id": "+1+1", "order_id": planted, **WHO}
+    (tmp_path / "events.jsonl").write_text(json.dumps(event))
+    shell("import-events", shop, str(tmp_path / "events.jsonl"))
+    items = ({"id": "a", "title": "-50 % today"}, {"id": "'=b", "title": "=1\n+1"})
+    lines = "".join(json.dumps(item) + "\n" for item in items)
+    (tmp_path / "items.jsonl").write_text(lines)
+    shell("import-items", shop, str(tmp_path / "items.jsonl"))
+    shell("store", "create", "--domain", "second.example", "--plan", "unlimited")
+
+    texts = {}
+    for what in ("items", "orders"):
+        for domain in (shop, "second.example"):
+            file = tmp_path / f"{domain}-{what}.csv"
+            shell("export", domain, what, str(file))
+            if domain == shop:
+                shell(f"import-{what}", "second.example", str(file))
+            texts[domain, what] = file.read_text()
+
+    assert texts[shop, "orders"] == texts["second.example", "orders"]
+    assert texts[shop, "items"] == texts["second.example", "items"]
+    rows = [*csv.reader(texts[shop, "orders"].splitlines())]
+    rows += csv.reader(texts[shop, "items"].splitlines(keepends=True))
+    cells = [cell for row in rows for cell in row]
+    assert f"'{planted}" in cells
+    assert not [cell for cell in cells if cell[:1] in {"=", "+", "-", "@"}]
+
+
 def test_events_are_no_table(shell: CommandLine, filled: str) -> None:
     result = shell.run("export", filled, "events", "--format", "csv")
 

@@ -1,6 +1,5 @@
 """`productrecs demo`: a shop to look at, made on the first run, then served."""
 
-import csv
 import io
 import json
 import sys
@@ -13,6 +12,7 @@ from urllib.parse import urlencode
 
 import click
 
+from productrecs.core.csv_cells import CsvWriter
 from productrecs.entrypoints.cli.event_import import import_events
 from productrecs.entrypoints.cli.item_import import import_items
 from productrecs.entrypoints.cli.listening import listening_options, settings_of
@@ -171,9 +171,9 @@ def _json_lines(rows: Iterable[Mapping[str, object]]) -> Source:
 
 def _csv(rows: Sequence[Mapping[str, str]]) -> bytes:
     text = io.StringIO()
-    writer = csv.DictWriter(text, ORDER_COLUMNS)
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = CsvWriter(text, ORDER_COLUMNS)
+    for row in rows:
+        writer.write(row[name] for name in ORDER_COLUMNS)
     return text.getvalue().encode()
 
 

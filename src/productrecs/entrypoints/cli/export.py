@@ -1,7 +1,6 @@
 """How does a merchant take everything out again? As files that the imports take."""
 
 import contextlib
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import IO, Final
 
 import click
 
+from productrecs.core.csv_cells import CsvWriter
 from productrecs.entrypoints.cli.export_rows import ROWS, Fields
 from productrecs.entrypoints.cli.session import data_option, opened
 from productrecs.records.catalog.item import FIELD_DEFAULTS
@@ -98,11 +98,10 @@ def _write_lines(out: IO[str], rows: Iterator[Fields]) -> int:
 
 
 def _write_csv(out: IO[str], rows: Iterator[Fields], columns: tuple[str, ...]) -> int:
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
+    writer = CsvWriter(out, columns)
     count = 0
     for row in rows:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
+        writer.write(_cell(row.get(name)) for name in columns)
         count += 1
     return count
 

@@ -1,6 +1,5 @@
 """What do the numbers of a store say? A report as a table, CSV or JSON."""
 
-import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Final, TypedDict, Unpack
 
 import click
 
+from productrecs.core.csv_cells import CsvWriter
 from productrecs.core.report import Definition, Report, Value, asked
 from productrecs.entrypoints.cli.session import (
     data_option,
@@ -81,23 +81,16 @@ def report(
 def as_table_file(made: Report) -> str:
     """Return the report's table as CSV; its figures where it has no table."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     if made.columns:
-        writer.writerow(column.name for column in made.columns)
-        writer.writerows([_safe(value) for value in row] for row in made.rows)
+        writer = CsvWriter(text, [column.name for column in made.columns])
+        for row in made.rows:
+            writer.write(row)
     else:
-        writer.writerow(("name", "value", "unit", "meaning"))
+        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
         for figure in made.figures:
             told = figure.definition
-            writer.writerow((told.name, _safe(figure.value), told.unit, told.meaning))
+            writer.write((told.name, figure.value, told.unit, told.meaning))
     return text.getvalue()
-
-
-def _safe(value: Value) -> Value:
-    """Return a cell that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"}:
-        return f"'{value}"
-    return value
 
 
 def _lines(made: Report) -> Iterator[str]:

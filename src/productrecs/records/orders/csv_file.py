@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, TypeAlias
 
+from productrecs.core.csv_cells import plain_cell
 from productrecs.records.orders.csv_format import BLOCK, CsvFormat
 
 LONGEST_LINE: Final = 100_000
@@ -45,9 +46,16 @@ def read_rows(
             if len(line) > LONGEST_LINE:
                 yield number, BrokenRow(f"the row is over {LONGEST_LINE} characters")
             elif line.strip(blanks):
-                yield number, line.split(separator)
+                cells = line.split(separator)
+                yield number, _plain(cells) if "'" in line else cells
             continue
-        yield number, _quoted(line, lines, csv_format)
+        quoted = _quoted(line, lines, csv_format)
+        yield number, quoted if isinstance(quoted, BrokenRow) else _plain(quoted)
+
+
+def _plain(cells: list[str]) -> list[str]:
+    """Return the cells as they were before an export guarded them."""
+    return [plain_cell(cell) for cell in cells]
 
 
 def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | BrokenRow:

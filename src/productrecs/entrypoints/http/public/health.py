@@ -117,8 +117,8 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
     """Answer 200 when requests may come, else 503 with the reasons, each by its check.
 
     For whatever sends requests here: a proxy, a container's health check. What only makes
-    lists less fresh (a worker that is away, a full disk, a damaged page) is told in `checks`
-    and does not turn requests away; for a monitor, `strict=true` makes it a reason too.
+    lists less fresh (no worker, a full disk, a damaged page) is told in `checks` and does
+    not turn requests away; for a monitor, `strict=true` makes it a reason too.
     """
     exchange: Exchange = request.scope["productrecs"]
     fitness = exchange.fitness()
