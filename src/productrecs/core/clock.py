@@ -1,5 +1,6 @@
 """What time is it, for facts and for machinery."""
 
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
@@ -11,6 +12,12 @@ SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+
+_TIME = r"(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*(?:([AaPp])\.?[Mm]\.?)?)?"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII)
+_MONTHS = 12
+_NOON = 12
 
 
 def system_ms() -> int:
@@ -46,3 +53,46 @@ def iso(moment_ms: int) -> str:
     """Return `moment_ms` as ISO 8601 in UTC, to the millisecond, ending in `Z`."""
     moment = datetime.fromtimestamp(moment_ms / 1000, tz=UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def iso_of_written(text: str, *, day_first: bool | None = None) -> str | None:
+    """Return a date as people and programs write it (`25/10/2026 4:52 pm`) as ISO.
+
+    With points the day is first. `day_first` decides where day and month cannot be told
+    apart. None is what cannot be read, or told apart.
+    """
+    bare = text.strip()
+    if found := _YEAR_FIRST.fullmatch(bare):
+        year, _, month, day, *rest = found.groups()
+    elif found := _YEAR_LAST.fullmatch(bare):
+        one, mark, two, year, *rest = found.groups()
+        order = True if mark == "." else has_day_first(bare)
+        order = day_first if order is None else order
+        if order is None and one != two:
+            return None
+        day, month = (one, two) if order else (two, one)
+    else:
+        return None
+    hour, minute, second, half = rest
+    try:
+        if hour is None:
+            return datetime(int(year), int(month), int(day)).date().isoformat()  # noqa: DTZ001
+        hours = int(hour) if half is None else int(hour) % _NOON
+        hours += _NOON if half in {"p", "P"} else 0
+        moment = datetime(  # noqa: DTZ001 - in whatever zone its reader has
+            int(year), int(month), int(day), hours, int(minute), int(second or 0)
+        )
+    except ValueError:
+        return None
+    return moment.isoformat()
+
+
+def has_day_first(text: str) -> bool | None:
+    """Return whether `25/10/2026` has the day first; None where it may be either."""
+    found = _YEAR_LAST.fullmatch(text.strip())
+    if found is None:
+        return None
+    one, two = int(found.group(1)), int(found.group(3))
+    if (one > _MONTHS) == (two > _MONTHS):
+        return None
+    return one > _MONTHS

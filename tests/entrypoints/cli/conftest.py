@@ -36,9 +36,18 @@ class CommandLine:
         """Return what a command printed as JSON."""
         return json.loads(self(*words, "--json", stdin=stdin, **more))
 
-    def refused(self, *words: str, **more: str) -> str:
+    def told_in_part(
+        self, *words: str, stdin: str | bytes | None = None, **more: str
+    ) -> Any:
+        """Return what an import printed as JSON that left rows out, and says so."""
+        result = self.run(*words, "--json", stdin=stdin, **more)
+        assert result.exit_code == 1, result.output
+        assert "left out; mend what is told above" in result.stderr.splitlines()[-1]
+        return json.loads(result.stdout)
+
+    def refused(self, *words: str, stdin: str | bytes | None = None, **more: str) -> str:
         """Return the one line that a command failed with."""
-        result = self.run(*words, **more)
+        result = self.run(*words, stdin=stdin, **more)
         assert result.exit_code == 1, result.output
         assert result.stderr.startswith("Error: ")
         assert result.stderr.count("\n") == 1

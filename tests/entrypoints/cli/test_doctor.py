@@ -64,8 +64,16 @@ def receive(
 @pytest.fixture
 def healthy(shell: CommandLine, shop: str, services: Services) -> str:
     """Return a store that lacks nothing."""
-    items = "\n".join(json.dumps({"id": f"item-{number}"}) for number in range(50))
-    shell("import-items", shop, "-", stdin=items)
+    items = [
+        {
+            "id": f"item-{number}",
+            "title": f"Item {number}",
+            "product_url": f"https://shop.example/{number}",
+            "image_url": f"https://shop.example/{number}.jpg",
+        }
+        for number in range(50)
+    ]
+    shell("import-items", shop, "-", stdin="\n".join(map(json.dumps, items)))
     now_ms = system_ms() - HOUR_MS
     receive(
         services,
@@ -92,6 +100,27 @@ def test_an_empty_catalog(shell: CommandLine, shop: str) -> None:
 
     assert "the catalog is empty" in found
     assert f"productrecs import-items {shop} FILE" in found
+
+
+@BOTH
+def test_items_that_shoppers_cannot_make_anything_of(
+    shell: CommandLine, healthy: str
+) -> None:
+    rows = [
+        {"id": "item-1", "title": ""},
+        {"id": "item-2", "title": None, "product_url": None},
+        {"id": "item-3", "image_url": None},
+        {"id": "item-4", "title": "", "availability": "discontinued"},
+    ]
+    shell("import-items", healthy, "-", stdin="\n".join(map(json.dumps, rows)))
+
+    (found,) = wrongs(shell)
+    noted = wrongs(shell, "note")
+
+    assert "2 of its 49 items have no title" in found
+    assert f"productrecs import-items {healthy} FILE" in found
+    assert "1 of its 49 items have no product_url" in noted[0]
+    assert "1 of its 49 items have no image_url" in noted[1]
 
 
 def test_events_that_stopped(shell: CommandLine, healthy: str) -> None:

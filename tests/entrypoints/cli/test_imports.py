@@ -1,7 +1,9 @@
 """Items, orders and events come in from files, and what is wrong with them is told."""
 
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -53,6 +55,15 @@ def lines_of(rows: Sequence[Mapping[str, object]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def zipped(*names: str) -> bytes:
+    """Return an archive that holds the items as a CSV under each name."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, CSV_ITEMS)
+    return file.getvalue()
+
+
 FILES: dict[str, str | bytes] = {
     "items.csv": CSV_ITEMS,
     "items.CSV": CSV_ITEMS.encode("utf-16"),
@@ -62,6 +73,7 @@ FILES: dict[str, str | bytes] = {
     "marked.json": "\ufeff" + json.dumps(ITEMS),
     "items.jsonl.gz": gzip.compress(lines_of(ITEMS).encode()),
     "items.csv.gz": gzip.compress(CSV_ITEMS.encode()),
+    "items.csv.zip": zipped("shop/items.csv", "__MACOSX/shop/._items.csv"),
 }
 
 
@@ -96,11 +108,12 @@ def test_items_that_cannot_be_taken_are_told_and_the_rest_comes_in(
 
     result = shell.run("import-items", shop, write("items.jsonl", lines_of(ITEMS) + bad))
 
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "6 items: 3 created, 0 updated, 3 skipped; the catalog holds 3." in result.stdout
     assert "row 3 skipped: price" in result.stderr
     assert "row 4 skipped: " in result.stderr
     assert "row 5 skipped: id" in result.stderr
+    assert "3 rows left out; mend what is told above" in result.stderr.splitlines()[-1]
 
 
 @BOTH
@@ -120,8 +133,8 @@ def test_more_items_than_one_push_holds_come_in(
     shell: CommandLine, shop: str, write: Write
 ) -> None:
     shell("store", "set-plan", shop, "unlimited")
-    rows = "".join(f"item-{number},{number / 4}\n" for number in range(2_500))
-    path = write("items.csv", "id,price\n" + rows)
+    rows = "".join(f"item-{number},Item,{number / 4}\n" for number in range(2_500))
+    path = write("items.csv", "id,title,price\n" + rows)
     told = shell.told("import-items", shop, path)
 
     assert (told["created"], told["total"]) == (2_500, 2_500)
@@ -139,6 +152,19 @@ def test_more_items_than_one_push_holds_come_in(
         ("items.json", b'[{"id": "\xff"}]', "UTF-8"),
         ("items.csv.gz", gzip.compress(b"id\na\n", mtime=0)[:-4], "gzip"),
         ("items.jsonl", "nothing\n", "nothing was imported"),
+        ("items.csv", "", "is empty"),
+        ("items.csv", "\ufeff\n \n", "is empty"),
+        ("items.csv", "\n<!DOCTYPE html><title>Log in</title>", "a web page (HTML)"),
+        ("items.xml", "<html><body>Log in</body></html>", "a web page (HTML)"),
+        ("items.csv", b"\x89PNG\r\n\x1a\n", "is a picture"),
+        ("items.csv", b"\xff\xd8\xff\xe0", "is a picture"),
+        ("items.csv", b"%PDF-1.7", "is a PDF"),
+        ("items.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook (.xls)"),
+        ("items.xlsx", zipped("xl/workbook.xml", "a"), "an Excel workbook (.xlsx)"),
+        ("items.ods", zipped("content.xml", "a"), "an OpenDocument spreadsheet"),
+        ("items.zip", zipped("a.csv", "b.csv"), "2 files (a.csv, b.csv)"),
+        ("items.zip", b"PK\x03\x04 nothing", "not a zip archive"),
+        ("items.csv", "ID,Titel,Preis\n1,Zelt,9\n", 'title = "Titel"'),
     ],
 )
 def test_a_file_that_holds_no_items_is_refused_in_words(
@@ -153,6 +179,57 @@ def test_a_file_that_holds_no_items_is_refused_in_words(
 
     assert result.exit_code == 1
     assert reason in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("verb", ["import-items", "import-orders"])
+@pytest.mark.parametrize(
+    ("content", "words"), [("", "is empty"), ("<html>", "a web page"), (b"GIF8", "picture")]
+)
+def test_no_table_at_all_has_words_of_its_own(
+    shell: CommandLine, shop: str, verb: str, content: str | bytes, words: str
+) -> None:
+    assert words in shell.refused(verb, shop, "-", stdin=content)
+
+
+def test_a_table_without_titles_changes_what_is_known_and_creates_nothing(
+    shell: CommandLine, shop: str, services: Services, write: Write
+) -> None:
+    path = write("prices.csv", "id,price,Farbe\na,5\nnew,6\n")
+    for more in ((), ("--dry-run",)):
+        said = shell.refused("import-items", shop, path, *more)
+        assert "no column that says what products are called (it has Farbe)" in said
+    assert catalog(services) == []
+
+    shell("import-items", shop, write("a.csv", "id,title\na,Tent\n"))
+    told = shell.told_in_part("import-items", shop, path)
+
+    assert (told["created"], told["updated"], told["ignored_columns"]) == (0, 1, ["Farbe"])
+    assert told["errors"] == [
+        {"row": 3, "message": "the catalog does not hold it, and the file has no titles"}
+    ]
+    assert [(one.title, one.price) for one in catalog(services)] == [("Tent", 5.0)]
+
+
+def test_a_mapping_may_leave_titles_out(
+    shell: CommandLine, shop: str, write: Write
+) -> None:
+    mapping = write("mapping.toml", '[items]\nid = "Nr"\nprice = "Preis"\n')
+    path = write("articles.csv", "Nr;Preis;Name\n7;9,50;Tent\n")
+
+    told = shell.told("import-items", shop, path, "--mapping", mapping)
+
+    assert (told["created"], told["untitled"], told["ignored_columns"]) == (1, 1, ["Name"])
+    assert "without a title" in "".join(told["notes"])
+
+
+def test_fields_that_no_item_has_are_told(
+    shell: CommandLine, shop: str, write: Write
+) -> None:
+    path = write("items.jsonl", '{"id": "a", "name": "Tent", "brand": "Acme"}\n')
+
+    told = shell.told("import-items", shop, path)
+
+    assert (told["ignored_columns"], told["untitled"]) == (["name"], 1)
 
 
 def test_a_file_that_is_not_there_is_refused(shell: CommandLine, shop: str) -> None:
@@ -177,8 +254,8 @@ def test_orders_come_in_and_what_became_of_them_is_told(
 ) -> None:
     path = write("orders.csv", "order_id;item_id;qty;timestamp\nA;x;2;2026-03-01\nB;;1;\n")
 
-    first = shell.told("import-orders", shop, path)
-    again = shell.told("import-orders", shop, path)
+    first = shell.told_in_part("import-orders", shop, path)
+    again = shell.told_in_part("import-orders", shop, path)
 
     assert first == {
         "rows": 2,
@@ -282,7 +359,7 @@ def test_events_that_cannot_be_read_are_told_by_line(
     bad = ["{", '{"event": "wave"}', view.replace("2026-", "soon-"), "x" * 200_000]
     content = "\n".join([view, *bad, "", view.replace("item-0", "item-1")])
 
-    told = shell.told("import-events", shop, write("events.jsonl", content))
+    told = shell.told_in_part("import-events", shop, write("events.jsonl", content))
 
     assert (told["rows"], told["rows_skipped"], told["events_stored"]) == (6, 4, 2)
     assert [error["row"] for error in told["errors"]] == [2, 3, 4, 5]

@@ -162,34 +162,41 @@ def test_plans_that_cannot_be_read_are_refused_before_anything_starts(
 
 
 @BOTH
-def test_a_file_of_items_brings_in_what_fits_and_updates_the_rest(
+def test_a_file_of_more_items_than_the_plan_allows_is_refused_whole(
     shell: CommandLine, shop: str, plans: str
 ) -> None:
     def send(*ids: str) -> str:
-        return "\n".join(json.dumps({"id": one, "title": "new"}) for one in ids)
+        return "\n".join(json.dumps({"id": one, "title": one}) for one in ids)
 
     set_plan(shell, "tiny", PRODUCTRECS_PLANS=plans)
-    shell("import-items", shop, "-", stdin=send("a", "b"), PRODUCTRECS_PLANS=plans)
-
     words = ("import-items", shop, "-")
-    stdin = send("x", "a", "y", "b", "x")
-    would = shell.told(*words, "--dry-run", stdin=stdin, PRODUCTRECS_PLANS=plans)
-    told = shell.told(*words, stdin=stdin, PRODUCTRECS_PLANS=plans)
-    result = shell.run(*words, stdin=send("z", "zz"), PRODUCTRECS_PLANS=plans)
+    shell(*words, stdin=send("a", "b"), PRODUCTRECS_PLANS=plans)
 
-    expected = {
-        "rows": 5,
-        "rows_skipped": 1,
-        "errors": [{"row": 3, "message": "the catalog is full: the plan allows 3 items"}],
-        "created": 1,
-        "updated": 2,
-        "total": 3,
-    }
-    assert {name: told[name] for name in expected} == expected
-    assert {name: would[name] for name in expected} == expected
-    assert [one["id"] for one in would["would"]] == ["x", "a", "b"]
-    assert (result.exit_code, "the plan allows 3 items" in result.stderr) == (1, True)
-    assert shell.told("store", "show", shop)["catalog_items"] == 3
+    stdin = send("x", "a", "y", "b", "x")
+    for more in ((), ("--dry-run",)):
+        said = shell.refused(*words, *more, stdin=stdin, PRODUCTRECS_PLANS=plans)
+        assert "2 new products and the catalog holds 2; the plan tiny allows 3" in said
+        assert "Nothing was imported" in said
+        assert f"productrecs store set-plan {shop} " in said
+    assert shell.told("store", "show", shop)["catalog_items"] == 2
+    # What fits comes in, and what is known is always changed.
+    told = shell.told(*words, stdin=send("x", "a", "b", "x"), PRODUCTRECS_PLANS=plans)
+    assert (told["created"], told["updated"], told["total"]) == (1, 2, 3)
+    told = shell.told(*words, stdin=send("a", "x"), PRODUCTRECS_PLANS=plans)
+    assert (told["created"], told["updated"], told["total"]) == (0, 2, 3)
+
+
+def test_no_item_of_thousands_is_stored_where_the_last_is_too_many(
+    shell: CommandLine, shop: str
+) -> None:
+    rows = "".join(f"item-{number},Item\n" for number in range(2_500))
+
+    said = shell.refused("import-items", shop, "-", stdin="id,title\n" + rows)
+
+    assert "2,500 new products" in said
+    assert "the plan trial allows 1,000" in said
+    assert f"productrecs store set-plan {shop} starter" in said
+    assert shell.told("store", "show", shop)["catalog_items"] == 0
 
 
 def test_the_status_follows_what_was_counted(

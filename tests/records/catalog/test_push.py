@@ -16,7 +16,6 @@ from productrecs.records.catalog.push import (
     CatalogLimitError,
     Pushed,
     delete,
-    fitting,
     push,
 )
 from productrecs.records.catalog.repository import CatalogRepository
@@ -302,18 +301,3 @@ def test_an_id_that_only_events_named_counts_as_new(
     assert push_up_to(database, store_id, 1, "a").created == 1
     with pytest.raises(CatalogLimitError):
         push_up_to(database, store_id, 1, "seen")
-
-
-def test_of_what_does_not_fit_the_first_new_ids_and_all_updates_are_taken(
-    database: Database, store_id: StoreId
-) -> None:
-    push_up_to(database, store_id, 3, "a", "b")
-    patches = [ItemPatch(one, {}) for one in ("x", "a", "y", "x", "b", "z")]
-
-    with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
-        taken = fitting(log, patches, 3)
-        nothing_new = fitting(log, patches, 1)
-
-    assert [one.item_id for one in taken] == ["x", "a", "x", "b"]
-    assert [one.item_id for one in nothing_new] == ["a", "b"]

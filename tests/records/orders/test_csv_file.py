@@ -160,3 +160,20 @@ def test_what_is_read_is_told_in_bytes() -> None:
     sum(1 for _ in read_rows(file, csv_format, told.append))
 
     assert sum(told) == len(content) == csv_format.size
+
+
+def test_what_is_read_ahead_counts_when_its_rows_come_out() -> None:
+    content = (HEADER + "B,a,1\n" * 20_000).encode()  # one block of the file
+    file = io.BytesIO(content)
+    shares: list[float] = []
+    told = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal told
+        told += count
+
+    for number, _ in read_rows(file, inspect(file), on_bytes):
+        if number in {5_001, 10_001, 19_001}:
+            shares.append(told / len(content))
+
+    assert shares == pytest.approx([0.25, 0.5, 0.95], abs=0.03)

@@ -139,7 +139,7 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     """Let a year of custom in by the doors that any merchant's data takes."""
     shop = generate(SEED, services.clock())
     advance(1)
-    import_items(services, store, _json_lines(shop.items), _unheard)
+    import_items(services, store, _json_lines(shop.items))
     advance(1)
     history = OrderHistory(
         services.database,

@@ -16,11 +16,16 @@ class NothingImportedError(ProductRecsError):
     """Not one row of the file could be read."""
 
 
+class RowsLeftOutError(ProductRecsError):
+    """Some rows of the file could not be read; the others were imported."""
+
+
 def show(report: RowReport, summary: str, *, as_json: bool) -> None:
     """Print what became of a file, and on standard error what could not be read of it.
 
     Raises:
         NothingImportedError: when there were rows and none could be read.
+        RowsLeftOutError: when some of them could not be read.
     """
     if as_json:
         print_json(asdict(report))
@@ -34,6 +39,10 @@ def show(report: RowReport, summary: str, *, as_json: bool) -> None:
     if report.rows and report.rows_skipped == report.rows:
         message = "nothing was imported: not one row could be taken; mend the rows above"
         raise NothingImportedError(message)
+    if report.rows_skipped:
+        left_out = counted(report.rows_skipped, "row")
+        message = f"{left_out} left out; mend what is told above and import the file again"
+        raise RowsLeftOutError(message)
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,8 +13,9 @@ from productrecs.entrypoints.cli.event_import import import_events as store_even
 from productrecs.entrypoints.cli.feeds.kinds import Kind
 from productrecs.entrypoints.cli.feeds.mapping import read_mapping
 from productrecs.entrypoints.cli.import_report import counted, show
-from productrecs.entrypoints.cli.item_import import ItemImport, ItemReport, Sample
+from productrecs.entrypoints.cli.item_import import ItemImport
 from productrecs.entrypoints.cli.item_import import import_items as push_items
+from productrecs.entrypoints.cli.item_report import ItemReport, Sample
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
 from productrecs.entrypoints.cli.source import opened_source, progress, table_options
 from productrecs.tenancy.accounts.registration import find_store
@@ -66,11 +67,8 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     )
     with opened(data) as services:
         store = find_store(services.database, domain)
-        with (
-            opened_source(file, services.settings.data) as source,
-            progress("items", source.size) as on_bytes,
-        ):
-            report = push_items(services, store, source, on_bytes, options)
+        with opened_source(file, services.settings.data) as source:
+            report = push_items(services, store, source, options, progress)
     _tell_items(report, dry_run=dry_run, as_json=as_json)
 
 
@@ -139,7 +137,7 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
     with opened(data) as services:
         store = find_store(services.database, domain)
         with (
-            opened_source(file, services.settings.data) as source,
+            opened_source(file, services.settings.data, may_be_empty=True) as source,
             progress("events", source.size) as on_bytes,
         ):
             report = store_events(services, store, source, on_bytes)

@@ -1,16 +1,17 @@
 """Which items does a file hold? Our own kinds and other shops', read in bounded memory."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from productrecs.entrypoints.cli.feeds.files import read_products
+from productrecs.entrypoints.cli.feeds.files import note_columns, read_products
 from productrecs.entrypoints.cli.feeds.kinds import CATALOG, Kind, recognise
-from productrecs.entrypoints.cli.feeds.mapping import ColumnMapping
+from productrecs.entrypoints.cli.feeds.mapping import ATTRIBUTES, ColumnMapping
 from productrecs.entrypoints.cli.feeds.offer import Product, Refused
 from productrecs.entrypoints.cli.feeds.reading import Reading
+from productrecs.entrypoints.cli.feeds.wording import attributes_of
 from productrecs.entrypoints.cli.json_array import JsonArray
 from productrecs.entrypoints.cli.source import Source
 from productrecs.entrypoints.http.bodies import parse_json
@@ -21,14 +22,17 @@ from productrecs.entrypoints.http.schemas.items import (
 )
 from productrecs.entrypoints.http.schemas.problems import BodyError
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.records.orders.csv_file import BrokenRow, read_rows
-from productrecs.records.orders.csv_format import Layout, inspect
+from productrecs.records.orders.csv_format import CsvFormat, inspect
 from productrecs.records.orders.csv_line import plain_number
 
 LONGEST_ITEM: Final = 1 << 20
 """Bytes of one item; the longest description takes 256 KiB."""
 
+_FIELDS: Final = frozenset(
+    {"id", *FIELD_DEFAULTS, *(name for names in ATTRIBUTES.values() for name in names)}
+)
 _NUMBERS: Final = frozenset({"price", "cost", "stock_qty"})
 OnBytes: TypeAlias = Callable[[int], None]
 
@@ -44,13 +48,15 @@ class BadItem:
 class ReadItem:
     """What the row `row` says (or line, or place in an array, from 1), with `rows` in all.
 
-    A hidden one is not to be shown: its shop has not published it.
+    A hidden one is not to be shown: its shop has not published it. `attributes` are what
+    no field of an item takes, such as its brand.
     """
 
     row: int
     item: ItemPatch | BadItem
     rows: int = 1
     is_hidden: bool = False
+    attributes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_items(
@@ -69,12 +75,12 @@ def read_items(
         MappingError: when the mapping names a column that the table lacks.
     """
     if reading.mapping is not None:
-        yield from _mapped(source.file, reading.mapping, on_bytes)
+        yield from _mapped(source.file, reading.mapping, reading, on_bytes)
         return
     chosen = kind or recognise(source.file, source.ending)
     own = _OWN.get(chosen)
     if own is not None:
-        yield from own(source.file, on_bytes)
+        yield from own(source.file, reading, on_bytes)
         return
     carried, found = read_products(source.file, chosen, reading, folder, on_bytes)
     for product in found:
@@ -96,27 +102,31 @@ def _product(product: Product, carried: frozenset[str]) -> ReadItem:
         if isinstance(text, str):
             fields["description"] = text[:MAX_DESCRIPTION]
         item = _taken(parse_item, {"id": product.item_id, **fields})
-    return ReadItem(product.row, item, product.rows, product.is_hidden)
+    return ReadItem(product.row, item, product.rows, product.is_hidden, product.attributes)
 
 
-def _csv(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
-    return _table(file, CATALOG, dict, on_bytes)
+def _csv(file: BinaryIO, reading: Reading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+    csv_format = inspect(file, CATALOG)
+    reading.is_untitled = "title" not in csv_format.columns
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, dict, on_bytes)
 
 
 def _mapped(
-    file: BinaryIO, mapping: ColumnMapping, on_bytes: OnBytes
+    file: BinaryIO, mapping: ColumnMapping, reading: Reading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     mapping.check(file)
-    return _table(file, mapping.layout, mapping.translated, on_bytes)
+    csv_format = inspect(file, mapping.layout)
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, mapping.translated, on_bytes)
 
 
 def _table(
     file: BinaryIO,
-    layout: Layout,
+    csv_format: CsvFormat,
     translated: Callable[[dict[str, str]], dict[str, str]],
     on_bytes: OnBytes,
 ) -> Iterator[ReadItem]:
-    csv_format = inspect(file, layout)
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield ReadItem(number, BadItem(cells.message))
@@ -130,10 +140,12 @@ def _table(
         )
         for name in row.keys() & _NUMBERS:
             row[name] = plain_number(row[name], csv_format.separator)
-        yield ReadItem(number, _taken(parse_item_row, row))
+        told = ((name.capitalize(), row.pop(name, "")) for name in ATTRIBUTES)
+        attributes = attributes_of(told, "|")
+        yield ReadItem(number, _taken(parse_item_row, row), attributes=attributes)
 
 
-def _json_lines(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
+def _json_lines(file: BinaryIO, reading: Reading, on_bytes: OnBytes) -> Iterator[ReadItem]:
     file.seek(0)
     number = 0
     while line := file.readline(LONGEST_ITEM):
@@ -145,7 +157,7 @@ def _json_lines(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
             yield ReadItem(number, BadItem(f"the line is over {LONGEST_ITEM} bytes"))
             _pass_over_line(file, on_bytes)
             continue
-        yield ReadItem(number, _taken(_parse_line, line))
+        yield _json_item(number, line, reading)
 
 
 def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
@@ -153,15 +165,30 @@ def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
         on_bytes(len(rest))
 
 
-def _json(file: BinaryIO, on_bytes: OnBytes) -> Iterator[ReadItem]:
+def _json(file: BinaryIO, reading: Reading, on_bytes: OnBytes) -> Iterator[ReadItem]:
     file.seek(0)
     values = JsonArray(file, LONGEST_ITEM, on_bytes)
     for number, text in enumerate(values, start=1):
-        yield ReadItem(number, _taken(_parse_line, text.encode()))
+        yield _json_item(number, text.encode(), reading)
 
 
-def _parse_line(line: bytes) -> ItemPatch:
-    return parse_item(parse_json(line))
+def _json_item(number: int, text: bytes, reading: Reading) -> ReadItem:
+    """Return what an object says; fields that no item has are noted."""
+    try:
+        value = parse_json(text)
+    except BodyError as error:
+        return ReadItem(number, BadItem(str(error)))
+    attributes: dict[str, list[str]] = {}
+    if isinstance(value, dict):
+        told = [
+            (name.capitalize(), value[synonym])
+            for name, synonyms in ATTRIBUTES.items()
+            for synonym in synonyms
+            if isinstance(value.get(synonym), str)
+        ]
+        attributes = attributes_of(told, "|")
+        reading.ignores(value.keys() - _FIELDS)
+    return ReadItem(number, _taken(parse_item, value), attributes=attributes)
 
 
 def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | BadItem:
@@ -171,6 +198,6 @@ def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | BadItem
         return BadItem(str(error))
 
 
-_OWN: Final[Mapping[Kind, Callable[[BinaryIO, OnBytes], Iterator[ReadItem]]]] = (
+_OWN: Final[Mapping[Kind, Callable[[BinaryIO, Reading, OnBytes], Iterator[ReadItem]]]] = (
     MappingProxyType({Kind.CSV: _csv, Kind.JSON: _json, Kind.JSONL: _json_lines})
 )

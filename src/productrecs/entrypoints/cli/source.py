@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,9 +17,15 @@ import click
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.session import is_watched
+from productrecs.records.orders.csv_format import HEAD, foreign_words
 
 BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+_WORKBOOKS: Final = {
+    "xl/": "is an Excel workbook (.xlsx); save it as CSV UTF-8 (File, Save as)",
+    "content.xml": "is an OpenDocument spreadsheet; save it as CSV (UTF-8)",
+}
 
 
 class UnreadableSourceError(ProductRecsError):
@@ -65,13 +72,17 @@ def table_options(kinds: type[StrEnum], section: str) -> Callable[[Command], Com
 
 
 @contextlib.contextmanager
-def opened_source(name: str, folder: Path) -> Iterator[Source]:
+def opened_source(
+    name: str, folder: Path, *, may_be_empty: bool = False
+) -> Iterator[Source]:
     """Give the file `name`; `-` is standard input, kept below `folder` while it is read.
 
-    Compressed files (gzip) are unpacked there first. Nothing is left behind.
+    Compressed files (gzip, a zip archive of one file) are unpacked there first. Nothing is
+    left behind.
 
     Raises:
-        UnreadableSourceError: when there is no such file, or it cannot be unpacked.
+        UnreadableSourceError: when there is no such file, it cannot be unpacked, or it is
+            a workbook, a web page, a picture or empty.
     """
     path = Path(name)
     with contextlib.ExitStack() as stack:
@@ -81,10 +92,16 @@ def opened_source(name: str, folder: Path) -> Iterator[Source]:
         else:
             file, ending = stack.enter_context(_open(path)), path.suffix.lower()
         file.seek(0)
-        if file.read(len(_GZIP)) == _GZIP:
+        start = file.read(len(_ZIP))
+        if start.startswith(_GZIP):
             unpacked = stack.enter_context(_spool(folder))
             _unpack(file, unpacked, name)
             file, ending = unpacked, Path(path.stem).suffix.lower()
+        elif start == _ZIP:
+            unpacked = stack.enter_context(_spool(folder))
+            ending = _unzip(file, unpacked, name)
+            file = unpacked
+        _refuse_foreign(file, name, may_be_empty=may_be_empty)
         size = file.seek(0, 2)
         file.seek(0)
         yield Source(file, ending, size)
@@ -122,3 +139,39 @@ def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
     except (EOFError, gzip.BadGzipFile) as error:
         message = f"{name} is not a whole gzip file: {error}"
         raise UnreadableSourceError(message) from error
+
+
+def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
+    """Unpack the one file of an archive; return the ending of its name."""
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            for sign, words in _WORKBOOKS.items():
+                if any(one.startswith(sign) for one in names):
+                    message = f"{name} {words}"
+                    raise UnreadableSourceError(message)
+            held = [one for one in names if not one.startswith(("__MACOSX/", "."))]
+            if len(held) != 1:
+                message = (
+                    f"{name} is a zip archive of {len(held)} files "
+                    f"({', '.join(held[:5])}); unpack it and import them one by one"
+                )
+                raise UnreadableSourceError(message)
+            with archive.open(held[0]) as content:
+                shutil.copyfileobj(content, unpacked, BLOCK)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        message = f"{name} is not a zip archive that can be unpacked: {error}"
+        raise UnreadableSourceError(message) from error
+    return Path(held[0]).suffix.lower()
+
+
+def _refuse_foreign(file: BinaryIO, name: str, *, may_be_empty: bool) -> None:
+    file.seek(0)
+    head = file.read(HEAD)
+    words = foreign_words(head)
+    shown = "the file" if name == "-" else name
+    if words is None and not may_be_empty and not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        words = "is empty; export it again"
+    if words is not None:
+        message = f"{shown} {words}"
+        raise UnreadableSourceError(message)

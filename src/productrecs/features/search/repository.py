@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.search.rules import Action, SearchRule, Synonym
+from productrecs.records.catalog.attributes import prose_of
 from productrecs.storage.bare import bare
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.store_log import next_of
@@ -44,12 +45,12 @@ _CREDITS: Final = (
 def read_descriptions(
     reader: HotReader, store_id: StoreId, numbers: Sequence[int]
 ) -> dict[int, str]:
-    """Return the descriptions of a few items by number, of those that have one."""
+    """Return what shoppers may read of the descriptions of a few items, by number."""
     if not numbers:
         return {}
     sql = _DESCRIPTIONS_SQL.format(", ".join("?" * len(numbers)))
     rows = reader.all(sql, (store_id, *numbers))
-    return {int(number): text for number, text in rows if text}
+    return {int(number): prose_of(text) for number, text in rows if text}
 
 
 def read_synonyms(reader: HotReader, store_id: StoreId) -> dict[int, Synonym]:

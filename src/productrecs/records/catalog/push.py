@@ -59,19 +59,6 @@ def push(
     return Pushed(created=len(created), updated=len(latest) - len(created), total=total)
 
 
-def fitting(log: StoreLog, patches: Sequence[ItemPatch], limit: int) -> list[ItemPatch]:
-    """Return the patches that a push with this limit takes, the first new ids first.
-
-    Every update is among them. It holds for the rest of the transaction.
-    """
-    log.take(1)
-    repository = CatalogRepository(log.transaction, log.store_id)
-    ids = dict.fromkeys(patch.item_id for patch in patches)
-    created = _created_by(ids, repository.find(ids))
-    left_out = set(created[max(limit - repository.size(), 0) :])
-    return [patch for patch in patches if patch.item_id not in left_out]
-
-
 def delete(log: StoreLog, item_id: str, now_ms: int) -> None:
     """Take an item out of the catalog; what it sold and who saw it stays.
 

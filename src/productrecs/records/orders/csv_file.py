@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, TypeAlias
 from productrecs.core.csv_cells import plain_cell
 from productrecs.records.orders.csv_format import BLOCK, CsvFormat
 
+_STEP: Final = 500  # lines after which progress is told
 LONGEST_LINE: Final = 100_000
 """Characters of one row; the csv module itself refuses a cell of 131,072."""
 _LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds prose
@@ -32,7 +33,8 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield each row below the header, with its number; blank rows are passed over.
 
-    `on_bytes` is told, now and then, how many further bytes were read.
+    `on_bytes` is told, now and then, how many further bytes the rows before came from:
+    a block that was read ahead counts as its rows are given out.
     """
     file.seek(0)
     lines = _Lines(file, csv_format, on_bytes)
@@ -128,13 +130,19 @@ class _Lines:
         self._next = 0
         self._rest = ""
         self._at_end = False
+        self._untold = 0  # bytes of lines that lie ahead or were taken since it was told
+        self._taken = 0  # lines, since it was told
 
     def next(self) -> str | None:
         """Return the next line, or None at the end."""
+        if self._taken == _STEP:
+            self._tell()
         if self._next >= len(self._lines) and not self._fill(1):
+            self._tell()
             return None
         line = self._lines[self._next]
         self._next += 1
+        self._taken += 1
         return line
 
     def peek(self, ahead: int) -> str | None:
@@ -161,6 +169,18 @@ class _Lines:
             if self._at_end and self._rest:
                 self._lines.append(self._rest)
             self._rest = self._rest[: LONGEST_LINE + 1]
-            if self._on_bytes is not None:
-                self._on_bytes(len(block))
+            self._untold += len(block)
+            if not self._lines:
+                self._tell()  # a line that goes on over blocks
         return len(self._lines) >= wanted
+
+    def _tell(self) -> None:
+        """Tell how many bytes the lines have that were taken since the last time."""
+        ahead = len(self._lines) - self._next
+        told = self._untold
+        if ahead:
+            told = told * self._taken // (self._taken + ahead)
+        self._untold -= told
+        self._taken = 0
+        if self._on_bytes is not None and told:
+            self._on_bytes(told)

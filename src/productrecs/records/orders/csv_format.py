@@ -54,6 +54,20 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_TELLING: Final = 200  # bytes within which a web page says that it is one
+_PICTURE: Final = "is a picture, not a table; choose the file of products or orders"
+_WORKBOOK: Final = "is an Excel workbook (.xls); save it as CSV UTF-8 (File, Save as)"
+_FOREIGN: Final[Mapping[bytes, str]] = MappingProxyType(
+    {
+        b"\x89PNG": _PICTURE,
+        b"\xff\xd8\xff": _PICTURE,
+        b"GIF8": _PICTURE,
+        b"RIFF": _PICTURE,
+        b"%PDF": "is a PDF, not a table; export the data as CSV",
+        b"\xd0\xcf\x11\xe0": _WORKBOOK,
+        b"PK\x03\x04": "is an Excel workbook or a zip archive; send it as CSV, unpacked",
+    }
+)
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _EXCEL_HINT: Final = re.compile(r"sep=.", re.IGNORECASE)
 _BLANKS: Final = re.compile(r"[\s_\-\ufeff]+")
@@ -165,6 +179,9 @@ def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
     found = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
     best = max(found, key=lambda header: (_complete(header, layout), header.width))
     missing = [name for name in layout.required if name not in best.columns]
+    if missing and (words := foreign_words(head)) is not None:
+        message = f"the file {words}"
+        raise MissingColumnsError(message)
     if missing:
         message = (
             f"the CSV has no column {' and no column '.join(missing)}; its first line "
@@ -174,12 +191,30 @@ def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
     return best
 
 
-def column_names(head: bytes) -> list[str]:
+def column_names(head: bytes, separator: str | None = None) -> list[str]:
     """Return the names of the columns that a file's first bytes hold, as they are."""
     lines = _LINE_END.split(decoded(head))
     line = next((one for one in lines if not _is_above_the_header(one)), "")
-    by_separator = (split_line(line, separator) for separator in SEPARATORS)
-    return [name.strip() for name in max(by_separator, key=len)]
+    separators = SEPARATORS if separator is None else (separator,)
+    names = max((split_line(line, one) for one in separators), key=len)
+    return [name.strip().lstrip("\ufeff") for name in names]
+
+
+def foreign_words(head: bytes) -> str | None:
+    """Return what a file is that is no table and no feed, and what to do; None for others.
+
+    `head` is its beginning. A zip archive may be a workbook: `head` then must be all of it.
+    """
+    for start, words in _FOREIGN.items():
+        if head.startswith(start):
+            return words
+    text = decoded(head[:_TELLING]).lstrip("\ufeff \t\r\n").casefold()
+    if text.startswith(("<!doctype html", "<html")):
+        return (
+            "is a web page (HTML), perhaps a login page or an error that was saved instead "
+            "of the file; download it again while you are logged in"
+        )
+    return None
 
 
 def split_line(line: str, separator: str) -> list[str]:

@@ -27,11 +27,12 @@ def read(
     *,
     each_variant: bool = False,
     ending: str = "",
+    how: Reading | None = None,
 ) -> list[ReadItem]:
     """Return what a file says, row by row."""
     data = content.encode() if isinstance(content, str) else content
     source = Source(io.BytesIO(data), ending, len(data))
-    how = reading(each_variant=each_variant)
+    how = how or reading(each_variant=each_variant)
     return list(read_items(source, kind, how, folder, lambda _bytes: None))
 
 

@@ -58,6 +58,7 @@ WOOCOMMERCE = {
         "sku": "set",
         "title": "Logo set",
         "product_url": "https://shop.example/?p=87",
+        "price": 15.0,  # of its cheapest part
         "availability": "in_stock",
         "categories": (),
     },

@@ -203,7 +203,7 @@ def test_progress_is_told_while_it_runs(
         desk.importing().run_next(stop_at_the_end)
 
     found = desk.find(upload_id)
-    assert told == [(1.0, False), (1.0, True)]
+    assert told == [(1.0, True)]
     assert (found.status, found.rows_done) == (UploadStatus.RUNNING, 28)
     assert (found.lines_imported + found.lines_updated + found.rows_skipped) == found.rows
 

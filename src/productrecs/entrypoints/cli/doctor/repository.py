@@ -6,6 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.purchases import Channel
 from productrecs.storage.job_queue import INSTALLATION, State
 from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
@@ -45,6 +46,16 @@ class DeadJob:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ItemGaps:
+    """Of how many items a part is missing that shoppers would see."""
+
+    items: int
+    untitled: int
+    unlinked: int
+    without_picture: int
+
+
 class ShopChecks:
     """One store's records, inside one transaction."""
 
@@ -52,6 +63,20 @@ class ShopChecks:
         """Look at `store_id`'s rows only."""
         self._connection = connection
         self._store_id = store_id
+
+    def gaps(self) -> ItemGaps:
+        """Return what the items that are in the catalog, and not put away, lack."""
+        count = sa.func.count
+        missing = [
+            count().filter(sa.func.coalesce(column, "") == "")
+            for column in (items.c.title, items.c.product_url, items.c.image_url)
+        ]
+        query = sa.select(count(), *missing)
+        shown = sa.func.coalesce(items.c.availability, "") != Availability.DISCONTINUED
+        query = query.where(
+            items.c.store_id == self._store_id, items.c.present.is_(True), shown
+        )
+        return ItemGaps(*map(int, self._connection.execute(query).one()))
 
     def model_id(self) -> str | None:
         """Return the model that serves, or None before the first."""

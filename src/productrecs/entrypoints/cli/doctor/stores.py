@@ -11,6 +11,7 @@ from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
 from productrecs.entrypoints.cli.doctor.plans import check_plan
 from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
+    ItemGaps,
     PurchaseSample,
     ShopChecks,
 )
@@ -44,9 +45,11 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
         checks = ShopChecks(connection, store.store_id)
         newest, sample = checks.newest_live_event(), checks.events()
         purchases, model_id = checks.purchases(), checks.model_id()
+        gaps = checks.gaps()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield wrong(store.domain, "the catalog is empty", remedy)
+    yield from _gaps(store, gaps)
     yield from check_plan(services, store, size)
     yield from check_seen(services, store)
     yield from _flow(store, newest, services.clock)
@@ -58,6 +61,25 @@ def _look(services: Services, store: Store) -> Iterator[Finding]:
     yield from _model(services, store, model_id, sample)
     yield from _freshness(services, store)
     yield from check_demand(services, store)
+
+
+def _gaps(store: Store, gaps: ItemGaps) -> Iterator[Finding]:
+    """Yield what cards lack: a name is always wrong, the rest may be meant so."""
+    remedy = (
+        "import the products again with these columns: productrecs import-items "
+        f"{store.domain} FILE --dry-run shows what a file holds"
+    )
+    if gaps.untitled:
+        message = f"{gaps.untitled:,} of its {gaps.items:,} items have no title"
+        yield wrong(store.domain, f"{message}: shoppers see cards without a name", remedy)
+    lacking = (
+        (gaps.unlinked, "no product_url, so that a click leads nowhere"),
+        (gaps.without_picture, "no image_url, so that their cards have no picture"),
+    )
+    for count, what in lacking:
+        if count:
+            message = f"{count:,} of its {gaps.items:,} items have {what}"
+            yield note(store.domain, message, remedy)
 
 
 def _settings(store: Store) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from productrecs.entrypoints.cli.feeds.wording import (
     Price,
     UnreadableOfferError,
     as_text,
+    attributes_of,
     levels,
     one_line,
     price_of,
@@ -53,6 +54,12 @@ LAYOUT: Final = Layout(
             "type": _named("product_type"),
             "category": _named("google_product_category"),
             "expires": _named("expiration_date"),
+            "brand": _named("brand"),
+            "color": _named("color", "colour"),
+            "size": _named("size"),
+            "material": _named("material"),
+            "pattern": _named("pattern"),
+            "gender": _named("gender"),
         }
     ),
     required=("id",),
@@ -60,6 +67,9 @@ LAYOUT: Final = Layout(
     prose=True,
 )
 """Attributes by the names Google gives them; blanks and `_` in them do not matter."""
+
+
+_ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
 
 def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
@@ -79,6 +89,9 @@ def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
         item_id=item_id,
         fields=_fields(cells),
         part=_variant(cells, reading),
+        attributes=attributes_of(
+            ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
+        ),
     )
 
 
@@ -128,6 +141,7 @@ def _is_on_sale(dates: str, reading: Reading) -> bool:
             normalise_moment(ends), reading.zone
         )
     except UnreadableDateError:
+        reading.saw_odd_date(dates)
         return False
 
 

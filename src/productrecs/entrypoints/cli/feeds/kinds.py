@@ -8,6 +8,8 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.feeds import google, magento, shopify, woocommerce
+from productrecs.entrypoints.cli.feeds.mapping import ATTRIBUTES
+from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT
 from productrecs.entrypoints.http.bodies import parse_json
 from productrecs.entrypoints.http.schemas.problems import BodyError
 from productrecs.records.catalog.item import FIELD_DEFAULTS
@@ -20,7 +22,9 @@ from productrecs.records.orders.csv_format import (
 )
 
 CATALOG: Final = Layout(
-    columns=MappingProxyType({name: (name,) for name in ("id", *FIELD_DEFAULTS)}),
+    columns=MappingProxyType(
+        {**{name: (name,) for name in ("id", *FIELD_DEFAULTS)}, **ATTRIBUTES}
+    ),
     required=("id",),
     example="id,title,price,categories,... (the item's fields; | between categories)",
     prose=True,
@@ -39,41 +43,45 @@ class Kind(StrEnum):
     GOOGLE = "google"
 
 
+SPOKEN: Final[Mapping[Kind, str]] = MappingProxyType(
+    {
+        Kind.WOOCOMMERCE: "a WooCommerce export",
+        Kind.SHOPIFY: "a Shopify export",
+        Kind.MAGENTO: "a Magento export",
+        Kind.GOOGLE: "a Google Merchant feed",
+    }
+)
+
+
 class UnknownFileKindError(ProductRecsError):
     """Nothing in the file tells what it is."""
 
 
 _ENDINGS: Final = MappingProxyType({".json": Kind.JSON, ".jsonl": Kind.JSONL})
-_OURS: Final = frozenset(FIELD_DEFAULTS) - {
-    *("title", "price", "availability", "description", "sku", "cost", "categories")
-}
-# Beside its required columns a file of the kind has some of these.
-_SIGNS: Final[Mapping[Kind, tuple[Layout, frozenset[str], int]]] = MappingProxyType(
+# A file of the kind has one of these.
+_SIGNS: Final[Mapping[Kind, tuple[Layout, frozenset[str]]]] = MappingProxyType(
     {
-        Kind.CSV: (CATALOG, _OURS, 1),
+        Kind.CSV: (CATALOG, frozenset({"id"})),
         Kind.SHOPIFY: (
             shopify.LAYOUT,
             frozenset(shopify.LAYOUT.columns) - {*shopify.LAYOUT.required},
-            1,
         ),
         Kind.MAGENTO: (
             magento.LAYOUT,
             frozenset({"set", "type", "view", "path", "image", "variations", "online"}),
-            2,
         ),
         Kind.GOOGLE: (
             google.LAYOUT,
             frozenset({"link", "image", "group", "type", "category", "sale_dates"}),
-            1,
         ),
         Kind.WOOCOMMERCE: (
-            woocommerce.LAYOUT,
-            frozenset(woocommerce.LAYOUT.columns)
+            LAYOUT,
+            frozenset(LAYOUT.columns)
             - {*("id", "sku", "name", "description", "stock", "categories", "cost")},
-            2,
         ),
     }
 )
+_PLAIN: Final = 3  # columns of an export, all of them known, that need no sign
 
 
 def recognise(file: BinaryIO, ending: str) -> Kind:
@@ -113,13 +121,13 @@ def _is_lines(head: bytes) -> bool:
 
 
 def _table(head: bytes) -> Kind:
-    for kind, (layout, signs, wanted) in _SIGNS.items():
-        try:
-            found = read_header(head, layout).columns
-        except MissingColumnsError:
-            continue
-        if len(found.keys() & signs) >= wanted:
-            return kind
+    """Return the kind that knows the most columns of a table, of equals the first."""
+    if woocommerce.columns_by_place(head) is not None:
+        return Kind.WOOCOMMERCE
+    found = {kind: _known(head, kind) for kind in _SIGNS}
+    best = max(found, key=lambda kind: found[kind])
+    if found[best]:
+        return best
     try:
         read_header(head, CATALOG)
     except MissingColumnsError as error:
@@ -129,4 +137,20 @@ def _table(head: bytes) -> Kind:
             "--mapping says which column is what"
         )
         raise UnknownFileKindError(message) from None
-    return Kind.CSV if woocommerce.columns_by_place(head) is None else Kind.WOOCOMMERCE
+    return Kind.CSV
+
+
+def _known(head: bytes, kind: Kind) -> int:
+    """Return how many columns of a table a kind knows; 0 where it is not of that kind."""
+    layout, signs = _SIGNS[kind]
+    try:
+        header = read_header(head, layout)
+    except MissingColumnsError:
+        return 0
+    found = header.columns
+    if kind is Kind.WOOCOMMERCE:
+        if not woocommerce.names_products(found):
+            return 0
+        if len(found) == header.width >= _PLAIN:
+            return len(found)
+    return len(found) if found.keys() & signs else 0

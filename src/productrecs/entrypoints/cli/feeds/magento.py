@@ -1,7 +1,7 @@
 """What does a product CSV of Magento say? Variations are named by their product's row."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from productrecs.entrypoints.cli.feeds.sale import price_now
 from productrecs.entrypoints.cli.feeds.wording import (
     UnreadableOfferError,
     as_text,
+    attributes_of,
     levels,
     one_line,
     price_of,
@@ -45,6 +46,9 @@ LAYOUT: Final = Layout(
             "counted": ("manage_stock",),
             "backorders": ("allow_backorders",),
             "variations": ("configurable_variations",),
+            "attributes": ("additional_attributes",),
+            "brand": ("brand", "manufacturer"),
+            "color": ("color", "colour"),
         }
     ),
     required=("sku",),
@@ -73,11 +77,14 @@ _NO_IMAGE: Final = "no_selection"
 _VARIATION: Final = re.compile(r"(?:^|\|)\s*sku=([^,|]+)")
 _DATE: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
 _LAST_MONTH: Final = 12
+_ATTRIBUTE: Final = re.compile(r"(?:^|,)([A-Za-z]\w*)=(.*?)(?=,[A-Za-z]\w*=|$)", re.DOTALL)
+_ANSWERS: Final = frozenset({"", "0", "1", "yes", "no"})  # what nobody searches for
+_LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 
 
-def survey(rows: Iterable[Mapping[str, str]], reading: Reading) -> None:
+def survey(read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: Reading) -> None:
     """Note of which product each variation is one: only the product's own row says it."""
-    for cells in rows:
+    for cells in read_rows():
         if cells.get("view", "").strip():
             continue
         parent = cells.get("sku", "").strip()
@@ -111,7 +118,19 @@ def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
         fields=_fields(cells, sku, reading),
         part=None if is_composed or (is_variation and is_disabled) else sold,
         whole=sold if is_composed else None,
+        attributes={} if is_variation and is_disabled else _attributes(cells),
     )
+
+
+def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return what `color=Red|Blue,manufacturer=Acme` and columns of their own tell."""
+    told = [("Brand", cells.get("brand", "")), ("Color", cells.get("color", ""))]
+    told += (
+        (_LABELS.get(name, name.replace("_", " ").capitalize()), value)
+        for name, value in _ATTRIBUTE.findall(cells.get("attributes", ""))
+        if value.strip().lower() not in _ANSWERS
+    )
+    return attributes_of(told, "|")
 
 
 def _fields(cells: Mapping[str, str], sku: str, reading: Reading) -> dict[str, Value]:

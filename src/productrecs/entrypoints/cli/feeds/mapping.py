@@ -33,8 +33,18 @@ from productrecs.records.orders.csv_format import (
     read_header,
 )
 
+ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "brand": ("brand", "vendor", "manufacturer"),
+        "color": ("color", "colour", "colors", "colours"),
+        "size": ("size", "sizes"),
+        "material": ("material",),
+    }
+)
+"""What no field of an item takes, and a file of our own may tell all the same."""
+
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"items": ("id", *FIELD_DEFAULTS), "orders": tuple(HISTORY.columns)}
+    {"items": ("id", *FIELD_DEFAULTS, *ATTRIBUTES), "orders": tuple(HISTORY.columns)}
 )
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id",), "orders": HISTORY.required}

@@ -11,6 +11,7 @@ from productrecs.records.catalog.availability import Availability
 Value = str | list[str] | None
 
 _JOINTS: Final = " -\u2013\u2014,;:/|("
+_MOST_VALUES: Final = 30  # of one attribute, such as the colours of all variants
 _SHORTEST: Final = 3  # characters that a title of several variants must have in common
 _RANK: Final = MappingProxyType(
     {
@@ -48,7 +49,8 @@ class Offer(msgspec.Struct, frozen=True):
     """One row. Rows with the same `product` are one product; `item_id` is that one's.
 
     `leads` tells the row that speaks for the product. `part` is what it sells by itself,
-    `whole` what a product with variants says of all of them. `fields` are an item's.
+    `whole` what a product with variants says of all of them. `fields` are an item's, and
+    `attributes` its brand, colours and the like, by their names.
     """
 
     row: int
@@ -59,6 +61,7 @@ class Offer(msgspec.Struct, frozen=True):
     fields: dict[str, Value] = {}
     part: Variant | None = None
     whole: Variant | None = None
+    attributes: dict[str, list[str]] = {}
 
 
 @dataclass(slots=True)
@@ -70,6 +73,7 @@ class Product:
     rows: int = 0
     item_id: str | None = None
     is_hidden: bool = False
+    attributes: dict[str, list[str]] = field(default_factory=dict)
     _title: str = ""  # what the titles of all rows begin with that speak for it
     _leads: int = 0
     _own: dict[str, Value] = field(default_factory=dict)
@@ -90,6 +94,10 @@ class Product:
         for name, value in offer.fields.items():
             if value and not own.get(name):
                 own[name] = value
+        for name, values in offer.attributes.items():
+            known = self.attributes.setdefault(name, [])
+            fresh = [value for value in values if value not in known]
+            known += fresh[: _MOST_VALUES - len(known)]
         if offer.part is not None:
             self._sell(offer.part)
 

@@ -10,6 +10,7 @@ from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.feeds.wording import (
     UnreadableOfferError,
     as_text,
+    attributes_of,
     levels,
     one_line,
     price_of,
@@ -29,7 +30,14 @@ LAYOUT: Final = Layout(
             "published": ("Published on online store", "Published"),
             "status": ("Status",),
             "sku": ("SKU", "Variant SKU"),
+            "vendor": ("Vendor",),
             "option": ("Option1 value",),
+            "option_name": ("Option1 name",),
+            "option2": ("Option2 value",),
+            "option2_name": ("Option2 name",),
+            "option3": ("Option3 value",),
+            "option3_name": ("Option3 name",),
+            "color": ("Color (product.metafields.shopify.color-pattern)",),
             "price": ("Price", "Variant Price"),
             "cost": ("Cost per item",),
             "tracker": ("Inventory tracker", "Variant Inventory Tracker"),
@@ -60,6 +68,10 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """What an export says of an item, and in which columns."""
 
 
+_OPTIONS: Final = ("option", "option2", "option3")
+_NO_OPTION: Final = "Default Title"
+
+
 def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
     """Return what one row says.
 
@@ -88,7 +100,28 @@ def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
         is_hidden=_is_hidden(cells),
         fields=fields,
         part=_variant(cells, reading),
+        attributes=_attributes(cells, reading, leads=bool(title)),
     )
+
+
+def _attributes(
+    cells: Mapping[str, str], reading: Reading, *, leads: bool
+) -> dict[str, list[str]]:
+    """Return the vendor, the colour, and by which options variants differ.
+
+    Only the first row of a handle names its options; the reading keeps the names.
+    """
+    if leads:
+        reading.option_names = {
+            option: cells.get(f"{option}_name", "") or option.capitalize()
+            for option in _OPTIONS
+        }
+    told = [("Brand", cells.get("vendor", "")), ("Color", cells.get("color", ""))]
+    for option in _OPTIONS:
+        value = cells.get(option, "").strip()
+        if value and value != _NO_OPTION:
+            told.append((reading.option_names.get(option, option), value))
+    return attributes_of(told, ";")
 
 
 def _variant(cells: Mapping[str, str], reading: Reading) -> Variant | None:

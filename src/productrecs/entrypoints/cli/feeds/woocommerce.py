@@ -2,16 +2,19 @@
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.reading import Reading
 from productrecs.entrypoints.cli.feeds.sale import price_now
+from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT, MOST_ATTRIBUTES
 from productrecs.entrypoints.cli.feeds.wording import (
+    Price,
     UnreadableOfferError,
     as_text,
+    attributes_of,
     levels,
     one_line,
     price_of,
@@ -19,38 +22,9 @@ from productrecs.entrypoints.cli.feeds.wording import (
 )
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.csv_format import (
-    Layout,
     MissingColumnsError,
     decoded,
     read_header,
-)
-
-LAYOUT: Final = Layout(
-    columns=MappingProxyType(
-        {
-            "id": ("ID",),
-            "type": ("Type",),
-            "sku": ("SKU",),
-            "name": ("Name",),
-            "published": ("Published",),
-            "visibility": ("Visibility in catalog",),
-            "short": ("Short description",),
-            "description": ("Description",),
-            "sale_from": ("Date sale price starts",),
-            "sale_to": ("Date sale price ends",),
-            "status": ("In stock?",),
-            "stock": ("Stock",),
-            "sale_price": ("Sale price",),
-            "regular_price": ("Regular price",),
-            "categories": ("Categories",),
-            "images": ("Images",),
-            "parent": ("Parent",),
-            "cost": ("Cost of goods",),
-        }
-    ),
-    required=("id",),
-    example="ID,Type,SKU,Name,Published,...,Regular price,Categories,Images,Parent",
-    prose=True,
 )
 
 CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -94,9 +68,113 @@ _FROM_VISIBILITY: Final = MappingProxyType(
     }
 )
 _FROM_WEIGHT: Final = MappingProxyType(
-    {"sale_price": 6, "regular_price": 7, "categories": 8, "images": 11, "parent": 14}
+    {
+        "sale_price": 6,
+        "regular_price": 7,
+        "categories": 8,
+        "images": 11,
+        "parent": 14,
+        "grouped": 15,
+    }
 )
 _BY_ID: Final = "id:"
+_MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
+_THOUSAND: Final = 3  # digits behind a mark that may stand for thousands
+_POUND: Final = re.compile(r"[^\d.,+-]+")
+
+
+def survey(read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: Reading) -> None:
+    """Note what only the whole file tells: parents by SKU, decimal marks, group prices."""
+    wanted = set[str]()
+    for cells in read_rows():
+        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+        kind = _kind(cells)
+        if own_id and sku and kind.startswith("variable"):
+            reading.parents[sku] = _BY_ID + own_id
+        if kind == "grouped":
+            wanted.update(_listed(cells.get("grouped", "")))
+        for name in ("regular_price", "sale_price"):
+            mark = _decimal_mark(_bare(cells.get(name, "")))
+            if mark is not None:
+                reading.decimals.add(mark)
+    if wanted:
+        _survey_children(read_rows(), wanted, reading)
+
+
+def _survey_children(
+    rows: Iterable[Mapping[str, str]], wanted: set[str], reading: Reading
+) -> None:
+    """Note the lowest price of each child that a grouped product names."""
+    by_product = {reading.parents.get(name, name): name for name in wanted}
+    for cells in rows:
+        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+        parent = _plain(cells.get("parent", "")).strip()
+        names = {sku, _BY_ID + own_id}
+        if _is_variation(cells):
+            names = {parent, reading.parents.get(parent, parent)}
+        child = next(
+            (by_product.get(name, name) for name in names if name in by_product), None
+        )
+        if child is None or _is_hidden(cells):
+            continue
+        try:
+            price = price_now(cells, reading, read=price_as_written)
+        except UnreadableOfferError:
+            continue  # its own row is refused
+        before = reading.lowest.get(child)
+        if price is not None and (before is None or price.amount < before):
+            reading.lowest[child] = price.amount
+
+
+def price_as_written(text: str, reading: Reading) -> Price | None:
+    """Return a price of a WooCommerce export, whose comma is a decimal comma.
+
+    WooCommerce writes no marks of thousands. Another program may: in a file whose other
+    prices prove the point to be the decimal mark, `1,299` is more than a thousand, and
+    where they prove the comma, so is `1.299`. The reading notes it.
+
+    Raises:
+        UnreadableOfferError: when it is none.
+    """
+    bare = _bare(text)
+    found = _MARKED.fullmatch(bare)
+    if found is None or _decimal_mark(bare) is not None:
+        return price_of(text, ";")
+    mark = found.group(2)
+    if reading.decimals == ({".", ","} - {mark}):
+        amount = float(bare.replace(mark, ""))
+        reading.note(
+            f"thousand{mark}",
+            f"Prices such as {bare!r} were read as {amount:g}: other prices of the file "
+            f"have {'a point' if mark == ',' else 'a comma'} before the cents.",
+        )
+        return Price(amount, None)
+    amount = float(bare.replace(",", "."))
+    if mark == ",":
+        reading.note(
+            "decimal,",
+            f"Prices such as {bare!r} were read as {amount:g}, with a decimal comma, as "
+            "WooCommerce writes it.",
+        )
+    return Price(amount, None)
+
+
+def _bare(text: str) -> str:
+    return _POUND.sub("", text.strip())
+
+
+def _decimal_mark(bare: str) -> str | None:
+    """Return the decimal mark that a price proves; None if it may be of thousands."""
+    if "." in bare and "," in bare:
+        return max(".,", key=bare.rfind)
+    found = _MARKED.fullmatch(bare)
+    if found is None:
+        return None
+    whole, mark, rest = found.groups()
+    may_be_thousands = (
+        len(rest) == _THOUSAND and 0 < len(whole) <= _THOUSAND and whole[0] != "0"
+    )
+    return None if may_be_thousands else mark
 
 
 def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
@@ -106,24 +184,69 @@ def offer(row: int, cells: Mapping[str, str], reading: Reading) -> Offer:
         UnreadableOfferError: when it names no product, or its price is none.
     """
     own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
-    if not own_id:
-        message = "the row has no ID"
+    is_variation = _is_variation(cells)
+    if not is_variation and not (own_id or sku):
+        message = "the row has no ID and no SKU" if "sku" in cells else "the row has no ID"
         raise UnreadableOfferError(message)
-    kind = cells.get("type", "simple").split(",")[0].strip().lower()
-    is_variation = kind == "variation"
+    kind = _kind(cells)
     is_hidden = _is_hidden(cells)
     sold = _variant(cells, reading)
-    has_parts = kind == "variable"
+    has_parts = kind.startswith("variable")
+    if kind == "grouped":
+        sold = _grouped(cells, sold, reading)
     return Offer(
         row=row,
-        product=_parent(cells) if is_variation else sku or _BY_ID + own_id,
-        item_id=None if is_variation else own_id,
+        product=_parent(cells, reading) if is_variation else _product(own_id, sku),
+        item_id=None if is_variation else own_id or sku,
         leads=not is_variation,
         is_hidden=is_hidden,
         fields=_fields(cells, sku, own_id, reading),
         part=None if has_parts or (is_variation and is_hidden) else sold,
         whole=sold if has_parts else None,
+        attributes={} if is_variation and is_hidden else _attributes(cells),
     )
+
+
+def _kind(cells: Mapping[str, str]) -> str:
+    """Return the type of a row, such as `simple`, whatever stands behind it."""
+    return cells.get("type", "simple").split(",")[0].strip().lower() or "simple"
+
+
+def _is_variation(cells: Mapping[str, str]) -> bool:
+    if "type" in cells:
+        return _kind(cells).endswith("variation")
+    return bool(cells.get("parent", "").strip())
+
+
+def _product(own_id: str, sku: str) -> str:
+    return _BY_ID + own_id if own_id else sku
+
+
+def _grouped(cells: Mapping[str, str], sold: Variant, reading: Reading) -> Variant:
+    """Return what a grouped product sells: it costs what its cheapest part does."""
+    children = _listed(cells.get("grouped", ""))
+    prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
+    return Variant(
+        price=min(prices, default=sold.price),
+        cost=sold.cost,
+        stock=sold.stock,
+        availability=sold.availability,
+    )
+
+
+def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
+    told = [("Brand", cells.get("brands", ""))]
+    told += (
+        (cells[f"attribute{number}"], _plain(cells.get(f"value{number}", "")))
+        for number in range(1, MOST_ATTRIBUTES + 1)
+        if f"attribute{number}" in cells
+    )
+    return attributes_of(told)
+
+
+def names_products(columns: Container[str]) -> bool:
+    """Return whether a table has a column that says which product a row is of."""
+    return "id" in columns or "sku" in columns
 
 
 def columns_by_place(head: bytes) -> Mapping[str, int] | None:
@@ -170,15 +293,15 @@ def _fields(
         "sku": sku,
         "title": one_line(_plain(cells.get("name", ""))),
         "description": as_text(text),
-        "product_url": reading.page(f"/?p={own_id}"),
+        "product_url": reading.page(f"/?p={own_id}") if own_id else "",
         "image_url": images[0] if images else "",
         "categories": _categories(cells.get("categories", "")),
     }
 
 
 def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
-    price = price_now(cells, reading)
-    cost = price_of(cells.get("cost", ""), reading.separator)
+    price = price_now(cells, reading, read=price_as_written)
+    cost = price_of(cells.get("cost", ""), ";")
     return Variant(
         price=None if price is None else price.amount,
         cost=None if cost is None else cost.amount,
@@ -187,12 +310,13 @@ def _variant(cells: Mapping[str, str], reading: Reading) -> Variant:
     )
 
 
-def _parent(cells: Mapping[str, str]) -> str:
+def _parent(cells: Mapping[str, str], reading: Reading) -> str:
+    """Return the product of a variation, which `Parent` names by its SKU or as `id:44`."""
     parent = _plain(cells.get("parent", "")).strip()
     if not parent:
         message = "a variation that names no parent"
         raise UnreadableOfferError(message)
-    return parent
+    return reading.parents.get(parent, parent)
 
 
 def _is_hidden(cells: Mapping[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from productrecs.core.errors import ProductRecsError
@@ -87,6 +88,20 @@ def price_of(text: str, separator: str) -> Price | None:
         raise UnreadableOfferError(message)
     currency = _CURRENCY.search(bare)
     return Price(float(numeral), currency.group() if currency else None)
+
+
+def attributes_of(
+    told: Iterable[tuple[str, str]], parts: str = ","
+) -> dict[str, list[str]]:
+    """Return attributes by their names; `parts` stands between the values of one."""
+    found: dict[str, list[str]] = {}
+    for name, text in told:
+        key = one_line(name).strip(" :;")
+        values = [one_line(value) for value in text.replace("\\,", "\0").split(parts)]
+        values = [value.replace("\0", ",").replace(";", ",") for value in values if value]
+        if key and values:
+            found.setdefault(key, []).extend(values)
+    return found
 
 
 def whole_number(text: str) -> int | None:
