@@ -10,6 +10,8 @@ so that it costs about as little as a load generator in C. Two modes:
   ones were answered; a request's latency counts from its scheduled time, so that a stall
   is felt by all requests that should have left in it. `--impatient` lets a read go that
   finds no connection free, as a proxy does that has so many and no more; events wait.
+  `--apart e=64` gives a class so many connections of its own, as beacons have: then no
+  read that is held up on its connection holds up an event.
 
 Each request in the file begins with one letter, its class; requests end with a NUL byte.
 """
@@ -31,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 STALL_SECONDS = 30.0
@@ -49,6 +51,21 @@ class Connection:
     letter: str = ""
     began: float = 0.0
     received: bytes = b""
+
+
+class Pool:
+    """Connections of the same classes of requests, and what waits for one to be free."""
+
+    def __init__(self, connections: list[Connection]) -> None:
+        self.idle = deque(connections)
+        self.due: deque[tuple[float, str, bytes]] = deque()
+
+    def add(self, leaves: float, letter: str, request: bytes, impatient: bool) -> bool:  # noqa: FBT001
+        """Let a request be due; return False where it is let go, for nothing is free."""
+        if impatient and letter != "e" and len(self.due) >= len(self.idle):
+            return False
+        self.due.append((leaves, letter, request))
+        return True
 
 
 @dataclass(slots=True)
@@ -91,13 +108,14 @@ class Load:
 
     def connect(self, count: int) -> list[Connection]:
         """Open `count` connections and return them."""
+        opened_before = len(self._connections)
         for _ in range(count):
             opened = socket.create_connection(self._address, timeout=10)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             opened.settimeout(0)
             self._connections[opened.fileno()] = Connection(opened)
             self._epoll.register(opened.fileno(), select.EPOLLIN)
-        return list(self._connections.values())[-count:]
+        return list(self._connections.values())[opened_before:]
 
     def closed(self, connections: int, seconds: float) -> float:
         """Ask on every connection, again and again; return the seconds it really took."""
@@ -131,39 +149,50 @@ class Load:
         return asked
 
     def paced(
-        self, connections: int, seconds: float, rate: float, *, impatient: bool = False
+        self,
+        connections: int,
+        seconds: float,
+        rate: float,
+        *,
+        impatient: bool = False,
+        apart: Mapping[str, int] | None = None,
     ) -> float:
         """Ask at drawn times, `rate` a second; return the seconds until the last reply.
 
         Each connection is asked once before: none is new once the clock runs.
         """
         rng = random.Random(1)
-        idle = deque(self.connect(connections))
-        self._greet(idle)
-        due: deque[tuple[float, str, bytes]] = deque()
+        shared = Pool(self.connect(connections))
+        pools = {letter: Pool(self.connect(own)) for letter, own in (apart or {}).items()}
+        all_pools = [shared, *pools.values()]
+        for pool in all_pools:
+            self._greet(pool.idle)
         began = time.perf_counter()
         leaves, last = began, began
         sent = answered = 0
-        while leaves < began + seconds or answered < sent or due:
+        while leaves < began + seconds or answered < sent or any(p.due for p in all_pools):
             now = time.perf_counter()
             while leaves <= now and leaves < began + seconds:
                 letter, request = self._draw()
-                if impatient and letter == "r" and len(due) >= len(idle):
+                if not pools.get(letter, shared).add(leaves, letter, request, impatient):
                     self.tally.unsent += 1
-                else:
-                    due.append((leaves, letter, request))
                 leaves += rng.expovariate(rate)
-            while due and idle:
-                self._send(idle.popleft(), *due.popleft())
-                sent += 1
+            sent += sum(self._send_due(pool) for pool in all_pools)
             pause = leaves - time.perf_counter() if leaves < began + seconds else 0.5
             for connection in self._answered(max(0.0, pause)):
                 last = time.perf_counter()
                 answered += 1
-                idle.append(connection)
+                pools.get(connection.letter, shared).idle.append(connection)
             if answered < sent and time.perf_counter() - last > STALL_SECONDS:
                 raise LoadError(f"{sent - answered} requests unanswered")
         return last - began
+
+    def _send_due(self, pool: Pool) -> int:
+        """Send what is due as long as a connection is free; return how many were sent."""
+        count = min(len(pool.due), len(pool.idle))
+        for _ in range(count):
+            self._send(pool.idle.popleft(), *pool.due.popleft())
+        return count
 
     def _greet(self, connections: Collection[Connection]) -> None:
         """Ask the first request on each connection in turn; nothing of it is counted."""
@@ -197,7 +226,7 @@ class Load:
         done = []
         for fileno, _ in self._epoll.poll(0):
             connection = self._connections[fileno]
-            got = connection.socket.recv(262_144)
+            got = connection.socket.recv(65_536)
             if not got:
                 raise LoadError("the server closed a connection")
             reply = connection.received + got
@@ -240,6 +269,7 @@ def summary(tally: Tally, seconds: float, cpu: float) -> dict[str, object]:
             "p999_ms": 1000 * quantile(ordered, 0.999),
             "max_ms": 1000 * ordered[-1],
             "given_p99_ms": 1000 * quantile(sorted(tally.given.get(letter, [0.0])), 0.99),
+            "given": len(tally.given.get(letter, ())),
             "refused": tally.refused[letter],
         }
     total = sum(tally.statuses.values())
@@ -270,7 +300,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rate", type=float, help="requests a second; absent: closed loop")
     parser.add_argument("--impatient", action="store_true", help="reads wait for nobody")
+    parser.add_argument(
+        "--apart",
+        action="append",
+        default=[],
+        metavar="CLASS=COUNT",
+        help="own connections",
+    )
     chosen = parser.parse_args(arguments)
+    apart = {one[0]: int(one[2:]) for one in chosen.apart}
     load = Load(("127.0.0.1", chosen.port), read_requests(chosen.requests))
     gc.collect()
     gc.disable()
@@ -279,7 +317,11 @@ def main(arguments: list[str]) -> int:
         seconds = load.closed(chosen.connections, chosen.seconds)
     else:
         seconds = load.paced(
-            chosen.connections, chosen.seconds, chosen.rate, impatient=chosen.impatient
+            chosen.connections,
+            chosen.seconds,
+            chosen.rate,
+            impatient=chosen.impatient,
+            apart=apart,
         )
     print(json.dumps(summary(load.tally, seconds, time.process_time() - cpu)))
     return 0

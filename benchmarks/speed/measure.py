@@ -13,6 +13,7 @@ from benchmarks.speed import (
     forecasting,
     ingest,
     learning,
+    overload,
     painting,
     photos,
     reads,
@@ -49,6 +50,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "forecast": forecasting.forecasting,
     "photos": photos.photos,
     "painting": painting.painting,
+    "overload": overload.overload,
     "rebuild": rebuilding.rebuild,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)

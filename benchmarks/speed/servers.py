@@ -112,7 +112,12 @@ class Server:
                 return
 
     def load(
-        self, requests: bytes, connections: int, seconds: float, rate: float | None = None
+        self,
+        requests: bytes,
+        connections: int,
+        seconds: float,
+        rate: float | None = None,
+        *options: str,
     ) -> Load:
         """Run the load client against this server: closed loop, or paced with a rate."""
         with tempfile.NamedTemporaryFile(suffix=".requests") as file:
@@ -121,6 +126,7 @@ class Server:
             command = [sys.executable, "-m", "benchmarks.speed.load_client"]
             command += ["--port", str(self.port), "--requests", file.name]
             command += ["--connections", str(connections), "--seconds", str(seconds)]
+            command += options
             if rate is not None:
                 command += ["--rate", str(rate)]
             busy, spent = busy_seconds(), self.cpu_seconds()

@@ -1,9 +1,9 @@
-"""Does the service keep its word when twice too much is asked, and for hours on end?
+"""Does the service keep its word when several times too much is asked?
 
 Open-loop load: requests leave when they are due, whether or not the ones before were
 answered, through a client of its own process. It has so many connections as a proxy in
-front allows: a list for which none is free is not asked for, an event waits. Lists may be
-refused honestly; what shops tell never is.
+front allows: a list for which none is free is not asked for. Events have connections of
+their own, and wait for one. Lists may be refused honestly; what shops tell never is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pytest
 
 from tests.support.project import ROOT
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENT: Final = ROOT / "benchmarks" / "speed" / "load_client.py"
 ITEMS: Final = 30
-HOUR: Final = 3_600.0
 LISTS: Final = 4  # to an event
 
 
@@ -67,7 +65,7 @@ class Asking:
         words = [sys.executable, str(CLIENT), "--port", str(self.service.port)]
         words += ["--requests", str(file), "--connections", str(connections)]
         words += ["--seconds", str(seconds)]
-        words += ["--rate", str(rate), "--impatient"] if rate else []
+        words += ["--rate", str(rate), "--impatient", "--apart", "e=64"] if rate else []
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         client: subprocess.Popen[str] = subprocess.Popen(words, **pipes)  # type: ignore[call-overload]
         try:
@@ -119,22 +117,25 @@ class Promise:
     seconds: float
     connections: int
     goodput: float
-    p99_ms: float
+    p99_ms: float  # of events
+    lists_p99_ms: float
     attempts: int = 1
 
     def broken(self, peak: dict[str, Any], told: dict[str, Any]) -> list[str]:
         """Return in what it was not kept."""
-        slowest = max(one["given_p99_ms"] for one in told["classes"].values())
+        lists, events = (told["classes"][of]["given_p99_ms"] for of in "re")
         kept = {
             "goodput": good(told) >= self.goodput * good(peak) > 0,
-            "p99": slowest <= self.p99_ms,
+            "p99 of events": events <= self.p99_ms,
+            "p99 of lists": lists <= self.lists_p99_ms,
         }
         return [what for what, is_kept in kept.items() if not is_kept]
 
 
-SHORT: Final = Promise(2, 1.5, connections=100, goodput=0.7, p99_ms=2_000, attempts=4)
-LONG: Final = Promise(2, 300.0, connections=1_000, goodput=0.9, p99_ms=500)
-LONGER: Final = Promise(4, 300.0, connections=1_000, goodput=0.8, p99_ms=500)
+SHORT: Final = Promise(2, 1.5, 100, 0.7, p99_ms=2_000, lists_p99_ms=2_000, attempts=4)
+LONG: Final = Promise(2, 300.0, 1_000, 0.9, p99_ms=500, lists_p99_ms=500)
+LONGER: Final = Promise(4, 300.0, 1_000, 0.8, p99_ms=500, lists_p99_ms=500)
+WIDE: Final = Promise(4, 60.0, 3_000, 0.8, p99_ms=500, lists_p99_ms=1_000)
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +166,8 @@ def _answers_at_once(asking: Asking) -> bool:
 
 @pytest.mark.parametrize(
     "promise",
-    [SHORT, *(pytest.param(one, marks=pytest.mark.trust) for one in (LONG, LONGER))],
-    ids=["short", "long", "longer"],
+    [SHORT, *(pytest.param(one, marks=pytest.mark.trust) for one in (LONG, LONGER, WIDE))],
+    ids=["short", "long", "longer", "wide"],
 )
 def test_beyond_the_peak_events_are_taken_and_as_many_lists_given(
     asking: Asking, promise: Promise
@@ -224,68 +225,3 @@ def test_control_a_service_that_lets_everybody_go_is_seen(data_folder: Path) -> 
             check_overload(loud, replace(SHORT, attempts=1))
         with pytest.raises(AssertionError):
             check_neighbours(loud, quiet, replace(BESIDE, attempts=1))
-
-
-@dataclass(frozen=True)
-class Soak:
-    """How long, sampled how often, and how little may grow meanwhile."""
-
-    seconds: float
-    samples: int
-    memory_bytes_an_hour: float
-    p99_drift: float
-
-
-BRIEF: Final = Soak(2.4, 3, 3e11, 50.0)  # workers learn meanwhile: files tell most
-WHOLE: Final = Soak(8 * HOUR, 480, 2e6, 1.2)
-
-
-def check_soak(asking: Asking, soak: Soak) -> None:
-    """Use the service so long; memory, files, the log and latency stay as they were."""
-    asking.load(8, 0.6, 100)  # what the first second loads, stays
-    memory, files, logs, p99 = [], [], [], []
-    for _ in range(soak.samples):
-        told = asking.load(8, soak.seconds / soak.samples, 100)
-        assert set(told["statuses"]) == {"200"}, told
-        held = _held(asking.service)
-        memory.append(held[0])
-        files.append(held[1])
-        logs.append(asking.service.folder.joinpath("productrecs.db-wal").stat().st_size)
-        p99.append(told["classes"]["e"]["p99_ms"])
-    from_here = soak.samples // 8  # caches fill first
-    times = np.linspace(0, soak.seconds, soak.samples)[from_here:]
-    growth = float(np.polyfit(times, memory[from_here:], 1)[0]) * HOUR
-    print(f"{growth / 1e6:.2f} MB an hour, {files[0]}..{max(files)} files, p99 {p99}")  # noqa: T201 - the figures
-
-    assert growth <= soak.memory_bytes_an_hour
-    assert max(files) <= min(files) + 24  # connections and workers' short reads
-    assert max(logs) <= 128 << 20
-    quarter = max(1, len(p99) // 4)
-    early, late = np.median(p99[:quarter]), np.median(p99[-quarter:])
-    assert late <= soak.p99_drift * max(early, 1.0)
-
-
-def _held(service: Service) -> tuple[int, int]:
-    """Return (bytes of memory, open files) of all processes."""
-    memory = files = 0
-    for pid in service.processes():
-        try:
-            memory += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4_096
-            files += sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
-        except OSError:  # a child that has ended
-            continue
-    return memory, files
-
-
-@pytest.mark.parametrize(
-    "soak", [BRIEF, pytest.param(WHOLE, marks=pytest.mark.trust)], ids=["short", "long"]
-)
-def test_nothing_grows_while_it_is_used(asking: Asking, soak: Soak) -> None:
-    check_soak(asking, soak)
-
-
-def test_control_a_service_that_lets_go_of_nothing_is_seen(data_folder: Path) -> None:
-    with Service(data_folder, command="api", broken=BROKEN / "leaky").prepare() as service:
-        asking = Asking.prepare(service)
-        with pytest.raises(AssertionError, match=r"files|assert"):
-            check_soak(asking, BRIEF)

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from uvicorn.config import Config
 
-from productrecs.entrypoints.http.connections import Connection, Draining, State
+from productrecs.entrypoints.http.connections import Connection, Draining, Patience, State
 from productrecs.entrypoints.http.line import Line as Waiting
 from productrecs.entrypoints.http.pressure import Pressure
 
@@ -143,7 +143,7 @@ def long_turn(line: Line) -> None:
     """Let calls for lists wait for the next turn."""
     pressure = Pressure()
     pressure.turn_is_old_at = 0.0
-    line.state.line = Waiting(pressure)
+    line.state.line = Waiting(pressure, lambda _: "")
 
 
 def test_calls_that_wait_in_line_are_answered_in_their_order() -> None:
@@ -152,7 +152,7 @@ def test_calls_that_wait_in_line_are_answered_in_their_order() -> None:
         long_turn(line)
         line.connection.data_received(get("/v1/a"))
         line.connection.data_received(get("/short")[:9])
-        waiting = line.connection.waits
+        waiting = len(line.connection.waiting)
         return waiting, await line.send(get("/short")[9:])
 
     assert asyncio.run(waited()) == (2, [b"/v1/a", b"/short"])
@@ -247,3 +247,15 @@ def test_a_body_that_nobody_waited_for_is_not_taken_for_a_call() -> None:
         return line.asked
 
     assert asyncio.run(asked()) == [LIST, LIST + b"?after"]
+
+
+def test_a_client_whose_call_waits_is_not_late() -> None:
+    async def overdue() -> list[bool]:
+        line = Line()
+        long_turn(line)
+        line.connection.data_received(get("/v1/a"))
+        found = [line.connection.is_overdue(now, Patience()) for now in (0.0, 60.0)]
+        await line.send(b"")
+        return found
+
+    assert asyncio.run(overdue()) == [False, False]

@@ -1,38 +1,64 @@
-"""Who waits while a turn is long, who passes, and who is refused at once?"""
+"""Who waits while a turn is long, in which order, and who is refused?"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, field
 from typing import Final
 
-from productrecs.entrypoints.http.line import LONGEST_SECONDS, SPELL_SECONDS, Line
+import pytest
+
+from productrecs.entrypoints.http.line import (
+    LONGEST_SECONDS,
+    REFUSING_SECONDS,
+    SPELL_SECONDS,
+    Line,
+)
 from productrecs.entrypoints.http.pressure import FEW, Pressure
 
 LIST: Final = b"GET /v1/recommendations?key=pk_1 HTTP/1.1\r\n\r\n"
 EVENT: Final = b"POST /v1/events?key=pk_1 HTTP/1.1\r\n\r\n"
 EACH: Final = 0.001  # seconds that a list takes
+REFUSAL: Final = 0.0001
 
 
 class House:
-    """A line, its clock, and what was read in which order: whose, and what was full."""
+    """A line, its clock, and what was read in which order: whose, and whether refused."""
 
     def __init__(self) -> None:
         """Begin with nobody, in a young turn."""
         self.now = 0.0
         self.pressure = Pressure(lambda: self.now)
-        self.line = Line(self.pressure, lambda: self.now)
+        self.line = Line(self.pressure, store_of, lambda: self.now)
         self.read: list[tuple[str, bytes, bool]] = []
 
     def grow_old(self) -> None:
         """Let the turn be old from now on."""
         self.pressure.turn_is_old_at = self.now
 
-    def guests(self, count: int) -> list[Guest]:
-        """Return so many who ask for a list, and whom the line took."""
+    def guests(self, count: int, store: str = "1") -> list[Guest]:
+        """Return so many who ask a store for a list, and whom the line took."""
         found = [Guest(self, str(number)) for number in range(count)]
-        assert all(self.line.takes(guest, LIST) for guest in found)
+        asked = LIST.replace(b"pk_1", f"pk_{store}".encode())
+        assert all(self.line.takes(guest, asked) for guest in found)
         return found
+
+    def given(self, store: str = "1") -> int:
+        """Return how many of a store's calls were answered with a list."""
+        return sum(
+            not refused and store_of(data) == store for _, data, refused in self.read
+        )
+
+    @property
+    def refused(self) -> int:
+        """How many calls were refused."""
+        return sum(refused for _, _, refused in self.read)
+
+
+def store_of(data: bytes) -> str:
+    """Return the store that a call asks."""
+    return data.partition(b"pk_")[2].partition(b" ")[0].decode()
 
 
 @dataclass
@@ -41,22 +67,18 @@ class Guest:
 
     house: House
     name: str = "she"
-    waits: int = 0
+    waiting: list[bytes] = field(default_factory=list)
     is_between_requests: bool = True
     stopped: bool = False
     fails: bool = False
     cuts: int = 0
 
-    def take(self, data: bytes) -> None:
-        """Note that it was read."""
+    def take_waiting(self) -> None:
+        """Note that a piece was read."""
         assert not self.fails
-        self.house.read.append((self.name, data, self.house.pressure.is_full))
-        self.house.now += EACH
-
-    def take_waiting(self, data: bytes) -> None:
-        """Read it in its turn."""
-        self.waits -= 1
-        self.take(data)
+        refused = self.house.pressure.is_full
+        self.house.read.append((self.name, self.waiting.pop(0), refused))
+        self.house.now += REFUSAL if refused else EACH
 
     def come_no_further(self) -> None:
         """Note that it was stopped."""
@@ -94,7 +116,8 @@ def test_a_turn_takes_a_spells_worth_and_who_comes_meanwhile_stands_behind() -> 
     async def read() -> list[int]:
         house = House()
         house.grow_old()
-        house.guests(100)
+        waiting = FEW
+        house.guests(waiting)
         house.pressure.turn_is_old_at = house.now + 10  # the turn is young again
         taken = []
         while len(house.line):
@@ -108,9 +131,9 @@ def test_a_turn_takes_a_spells_worth_and_who_comes_meanwhile_stands_behind() -> 
     a_spell = round(SPELL_SECONDS / EACH)
     taken = asyncio.run(read())
 
-    assert taken[-1] == 101
+    assert taken[-1] == FEW + 1
     assert all(b - a <= a_spell + 1 for a, b in zip([0, *taken], taken, strict=False))
-    assert len(taken) >= 100 / (a_spell + 1)
+    assert len(taken) >= FEW / (a_spell + 1)
 
 
 def test_what_a_connection_sends_after_a_list_that_waits_stands_behind_it() -> None:
@@ -121,7 +144,7 @@ def test_what_a_connection_sends_after_a_list_that_waits_stands_behind_it() -> N
         assert house.line.takes(guest, EVENT)
         assert guest.stopped
         await turns(2)
-        assert guest.waits == 0
+        assert guest.waiting == []
         return [data for _, data, _ in house.read]
 
     assert asyncio.run(read()) == [LIST, EVENT]
@@ -134,45 +157,95 @@ def test_what_is_no_beginning_of_a_request_does_not_wait() -> None:
     assert not house.line.takes(Guest(house, is_between_requests=False), LIST)
 
 
-def test_who_would_wait_too_long_is_read_at_once_and_the_line_said_to_be_full() -> None:
-    async def read() -> tuple[int, bool, bool]:
-        house = House()
-        house.grow_old()
-        house.guests(FEW)  # tell how long each takes
-        await turns(3)
-        house.grow_old()
-        many = int(LONGEST_SECONDS / EACH * 20)
-        waiting = 0
-        while not any(full for _, _, full in house.read) and waiting < many:
-            house.guests(1)
-            waiting += 1
-        full = house.pressure.is_full
+async def overloaded() -> House:
+    """Return a line that knows how long a list takes, and has more than can be in time."""
+    house = House()
+    house.grow_old()
+    house.guests(FEW)
+    await turns(4)
+    house.grow_old()
+    house.read.clear()
+    house.guests(3 * round(LONGEST_SECONDS / EACH))
+    return house
+
+
+def test_no_more_are_answered_than_in_time_and_the_others_are_refused() -> None:
+    async def read() -> tuple[House, float]:
+        house = await overloaded()
+        began = house.now
+        while house.given() + house.refused < 3 * round(LONGEST_SECONDS / EACH):
+            await turns(1)
+        return house, house.now - began
+
+    house, lasted = asyncio.run(read())
+
+    assert 0.5 < house.given() * EACH / LONGEST_SECONDS < 2
+    assert lasted < 2 * LONGEST_SECONDS
+
+
+def test_refusing_takes_a_small_part_of_each_turn() -> None:
+    async def read() -> House:
+        house = await overloaded()
+        await turns(4)
+        return house
+
+    house = asyncio.run(read())
+
+    spells = house.given() // (SPELL_SECONDS / EACH)
+    assert house.given() >= 2 * SPELL_SECONDS / EACH
+    assert 0 < house.refused <= (spells + 1) * (REFUSING_SECONDS / REFUSAL + 1)
+
+
+def test_who_waits_for_a_refusal_asks_for_nothing_more() -> None:
+    async def read() -> list[int]:
+        house = await overloaded()
+        found, answered = [], 0
+        for _ in range(8):
+            house.guests(len(house.read) - answered)  # each asks again once answered
+            answered = len(house.read)
+            await turns(1)
+            found.append(house.refused)
+        return found
+
+    refused = asyncio.run(read())
+
+    assert max(b - a for a, b in itertools.pairwise(refused)) <= 21
+
+
+@pytest.mark.parametrize("begins_a_turn", [False, True])
+def test_a_quiet_store_passes_what_waits_for_a_loud_one(begins_a_turn: bool) -> None:  # noqa: FBT001
+    """Also where it comes first in a turn, with nothing of the loud one counted yet."""
+
+    async def read() -> House:
+        house = await overloaded()
+        if begins_a_turn:
+            house.pressure.note(house.now, 0.0)
+        house.guests(3, "2")
         await turns(2)
-        return waiting, full, house.read[-1][2]
+        return house
 
-    waiting, still_full, of_the_others = asyncio.run(read())
+    house = asyncio.run(read())
 
-    assert FEW < waiting < LONGEST_SECONDS / EACH * 20
-    assert not still_full
-    assert not of_the_others
+    assert house.given("2") == 3
+    assert [store_of(data) for _, data, _ in house.read[:6]] == ["1", "2"] * 3
 
 
 def test_a_process_that_stood_still_for_a_while_is_not_slow() -> None:
-    async def read() -> list[bool]:
+    async def read() -> int:
         house = House()
         house.grow_old()
-        house.guests(200)
+        house.guests(FEW)
         await turns(20)
         house.grow_old()
         house.guests(1)
         house.now += 60.0  # somebody else had the processor
         await turns(2)
         house.grow_old()
-        house.guests(2 * FEW)
+        house.guests(FEW)
         await turns(10)
-        return [full for _, _, full in house.read]
+        return house.refused
 
-    assert not any(asyncio.run(read()))
+    assert asyncio.run(read()) == 0
 
 
 def test_one_that_fails_is_cut_and_holds_nobody_up() -> None:
@@ -185,14 +258,3 @@ def test_one_that_fails_is_cut_and_holds_nobody_up() -> None:
         return first.cuts, [name for name, _, _ in house.read]
 
     assert asyncio.run(read()) == (1, ["1"])
-
-
-def test_of_a_full_line_a_modest_store_is_answered_and_the_others_are_not() -> None:
-    pressure = Pressure()
-    pressure.is_full = True
-
-    told = [pressure.lets_go(store) for store in ["large"] * 20 + ["small"]]
-
-    assert pressure.is_pressed
-    assert all(told[:20])
-    assert not told[20]

@@ -99,6 +99,35 @@ def test_a_store_that_asks_for_much_is_refused_and_the_others_are_not() -> None:
     assert refused["small"] + refused["other"] <= 2
 
 
+def test_a_quiet_store_whose_calls_come_first_in_a_turn_is_not_refused() -> None:
+    """What the loud one asked for in the turns before still counts."""
+    turns = Turns()
+    pressure, now = turns.pressure, turns.now
+    for _ in range(2):
+        turns.grow_old()
+        for _ in range(20 * FEW):
+            pressure.lets_go("loud")
+        now = turns.now = now + LATE_SECONDS
+        pressure.note(now, LATE_SECONDS)
+    turns.grow_old()
+
+    assert not any(pressure.lets_go("quiet") for _ in range(2 * FEW))
+    assert pressure.lets_go("loud")
+
+
+def test_what_was_asked_long_ago_does_not_count() -> None:
+    turns = Turns()
+    turns.grow_old()
+    for _ in range(20 * FEW):
+        turns.pressure.lets_go("once loud")
+    turns.begin()  # ten seconds later
+    turns.grow_old()
+
+    assert [turns.pressure.lets_go("only") for _ in range(2 * FEW)] == FEW * [False] + (
+        FEW * [True]
+    )
+
+
 def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
     turns = Turns()
 
@@ -137,6 +166,25 @@ def told(reply: Reply) -> tuple[object, ...]:
     passing = {"x-request-id", "retry-after"}
     lines = [(name, "" if name in passing else value) for name, value in reply.headers]
     return reply.status, lines, {**reply.json, "request_id": ""}
+
+
+def test_an_unread_call_tells_which_store_it_asks(data_folder: Path) -> None:
+    account = Service(data_folder).prepare().register().account
+    gate = of_our_own(build_services(Settings(data=data_folder)))
+    key, ours = account.publishable, account.store_id
+    heads = {
+        f"GET /v1/recommendations?item_id=a&key={key} HTTP/1.1\r\n\r\n": ours,
+        f"GET /v1/search?key={key}&q=tent HTTP/1.1\r\n\r\n": ours,
+        f"GET /v1/search?q=tent HTTP/1.1\r\nX-Pub-Key: {key}\r\n\r\n": ours,
+        f"GET /v1/search?q=tent HTTP/1.1\r\nReferer: /?monkey={key}\r\n\r\n": "",
+        "GET /v1/search?key=pk_unknown HTTP/1.1\r\n\r\n": "",
+        f"GET /v1/search?key={account.secret} HTTP/1.1\r\n\r\n": "",
+        "GET /v1/search HTTP/1.1\r\n\r\n": "",
+    }
+    with Inside(gate):
+        found = {head: gate.express.store_of(head.encode()) for head in heads}
+
+    assert found == heads
 
 
 def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Path) -> None:

@@ -139,7 +139,7 @@ class Connection(HttpToolsProtocol):
         self._state = server_state
         self._draining = server_state.draining
         self._admission = server_state.admission
-        self.waits = 0
+        self.waiting: list[bytes] = []  # of what came, the pieces that are not read yet
         self._requests = 0
         self._may_answer_at_once = False
         self._piece = b""  # where the present head began, if nothing came before it there
@@ -194,15 +194,18 @@ class Connection(HttpToolsProtocol):
         if line is None or not line.takes(self, data):
             self.take(data)
 
-    def take_waiting(self, data: bytes) -> None:
-        """Parse what stood in line, unless the client is gone."""
-        self.waits -= 1
-        if not self.transport.is_closing():
+    def take_waiting(self) -> None:
+        """Parse the first piece that waits, unless the client is gone."""
+        if self.transport.is_closing():
+            self.waiting.clear()
+            return
+        data = self.waiting.pop(0)
+        if not self.waiting:
             self.flow.resume_reading()
-            self.take(data)
+        self.take(data)
 
     def come_no_further(self) -> None:
-        """Read no more until what stands in line is read."""
+        """Read no more until what waits is read."""
         self.flow.pause_reading()
 
     def take(self, data: bytes) -> None:
@@ -323,7 +326,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close at once when idle, else with the answer to the request that is coming."""
-        if self._head_bytes == 0 and not self.waits:
+        if self._head_bytes == 0 and not self.waiting:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
@@ -344,6 +347,8 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing() or self.flow.write_paused:
             unread = self.transport.get_write_buffer_size()
             return _Wait(patience.reading, "reading", unread)
+        if self.waiting:
+            return None  # it waits for us
         if not self.is_answering:
             if self.is_fresh or self._is_in_head:
                 return _Wait(patience.head, "head", self._requests)

@@ -10,6 +10,7 @@ that its list would take: else refusing would leave no time for those that are a
 """
 
 import random
+import re
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -50,10 +51,17 @@ from productrecs.entrypoints.http.widget.search import (
     search_at_once,
 )
 from productrecs.features.recommendations.request import RecommendationRequest
+from productrecs.tenancy.accounts.keys import PUBLISHABLE_PREFIX
 from productrecs.tenancy.billing.meter import Meter
 
 _RECOMMENDATIONS, _SEARCH = "/v1/recommendations", "/v1/search"
 _PATHS: Final = {path.encode(): path for path in (_RECOMMENDATIONS, _SEARCH)}
+_KEY: Final = re.compile(
+    rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
+    re.IGNORECASE,
+)
+_KEY_WITHIN: Final = 4_096
+"""Bytes of a head; most keys stand in the first hundred."""
 _ANY_ID: Final = "of-the-request"
 _REMEMBERED: Final = 8_192
 """How many query strings are read once for all: shops ask the same again and again."""
@@ -105,6 +113,15 @@ class Express:
         came.meter.count()
         self._traffic.answered(ROUTES[path], "GET", 200, began)
         return whole_reply(found.body, request_id, own)
+
+    def store_of(self, data: bytes) -> str:
+        """Return which store the head of an unread call names; "" where none is found."""
+        found = _KEY.search(data, 0, _KEY_WITHIN)
+        if found is None or self._context is None:
+            return ""
+        key = (found[1] or found[2]).decode("ascii", "replace")
+        store = self._context.accounts.by_publishable_key(key)
+        return "" if store is None else store.store_id
 
     def _refusal(self, context: Context, came: "_Came", path: str, began: float) -> bytes:
         pace = came.take_pace(context)

@@ -98,8 +98,8 @@ class Gate:
         self._prefix = secrets.token_hex(6).encode()
         self._count = itertools.count()
         self.pressure = Pressure()
-        self.line = Line(self.pressure)
         self.express = Express(self.pressure, traffic, self.new_request_id)
+        self.line = Line(self.pressure, self.express.store_of)
 
     def open(self, context: Context) -> None:
         """Begin to let requests in."""

@@ -1,13 +1,17 @@
-"""Who waits while a process has more to answer than a moment's work?
+"""Which calls for lists wait while a process has more to answer than a moment's work?
 
 The event loop answers whoever has sent something, one after the other, and only then looks
 who has sent something since. Beside a thousand calls for lists an event, which is handed on
-and comes back, would wait for all of them three times over. So once a turn has lasted for a
-moment, calls for lists stand in line as they came, unread, and each turn takes a moment's
-worth of them. All else passes them.
+and comes back, would wait for all of them three times over. So once a turn of the loop has
+lasted for a moment, calls for lists are queued unread, and each turn takes a moment's worth
+of them. All else passes them.
 
-The line holds what can be answered in time and no more. A call that would wait for longer
-is read at once: it is refused, unless its store asks for less than the average of all.
+Each store has a queue of its own, and the queues are served in rotation: a store that asks
+for much waits for itself. All queues together hold what can be answered in time. Beyond
+that, a call of a store that has its share of it is refused, but later: refusing takes a
+small part of each turn, however many there are to refuse. While a call waits, its client
+sends nothing more on that connection, and the connection costs nothing; a refusal at once
+would only bring the next call.
 """
 
 import asyncio
@@ -22,28 +26,27 @@ from productrecs.entrypoints.http.pressure import FEW, Pressure
 _log = logging.getLogger(__name__)
 
 SPELL_SECONDS: Final = 0.03
-"""For so long a turn takes calls from the line."""
+"""For so long a turn answers queued calls."""
+REFUSING_SECONDS: Final = 0.002
+"""For so long a turn refuses calls, as long as others are answered."""
 LONGEST_SECONDS: Final = 0.35
-"""A call that would wait for longer is not put there."""
+"""A call that would wait for longer is refused."""
 _LISTS: Final = b"GET /v1/"
 _FADES: Final = 7 / 8  # what a spell counts of how long calls take, after each later one
 
 
 class Guest(Protocol):
-    """A connection, as far as the line is concerned."""
+    """A connection, as far as the queues are concerned."""
 
-    waits: int
-    """How many pieces of what it sent stand in line."""
+    waiting: list[bytes]
+    """The pieces of what it sent that are not read yet."""
 
     @property
     def is_between_requests(self) -> bool:
         """Whether what comes next is the beginning of a request."""
 
-    def take(self, data: bytes) -> None:
-        """Read a piece, and answer what can be answered."""
-
-    def take_waiting(self, data: bytes) -> None:
-        """Read a piece that stood in line, unless the client is gone."""
+    def take_waiting(self) -> None:
+        """Read the first piece that waits, unless the client is gone."""
 
     def come_no_further(self) -> None:
         """Let the client keep the rest of what it sends until its turn."""
@@ -53,67 +56,114 @@ class Guest(Protocol):
 
 
 class Line:
-    """The calls for lists that wait in one process."""
+    """The calls for lists that wait in one process, by store."""
 
     def __init__(
-        self, pressure: Pressure, seconds: Callable[[], float] = time.monotonic
+        self,
+        pressure: Pressure,
+        store_of: Callable[[bytes], str],
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with nobody; `pressure` knows the turns, and who is refused."""
+        """Begin with nobody; `pressure` knows the turns, `store_of` whom a call asks."""
         self._pressure = pressure
+        self._store_of = store_of
         self._seconds = seconds
-        self._pieces: deque[tuple[Guest, bytes]] = deque()
-        # Of the last spells, the older the less: seconds with all else between, and pieces.
-        self._seconds_taken, self._pieces_taken = 0.0, 0.0
+        self._queues: dict[str, deque[Guest]] = {}
+        self._rotation: deque[str] = deque()  # the stores with a queue, the next one first
+        self._count = 0  # in all queues
+        self._refused: deque[Guest] = deque()  # who wait for their refusal
+        self._is_at_work = False
+        # Of the last spells, the older the less: seconds with all else between, and calls.
+        self._seconds_taken, self._calls_taken = 0.0, 0.0
         self._since = 0.0  # the end of the last spell
 
     def __len__(self) -> int:
-        """Return how many pieces wait."""
-        return len(self._pieces)
+        """Return how many connections wait for an answer."""
+        return self._count
 
     def takes(self, guest: Guest, data: bytes) -> bool:
-        """Put what came in the line where it has to wait; return whether it was taken."""
-        if not self._pieces and self._seconds() < self._pressure.turn_is_old_at:
+        """Queue what came where it has to wait; return whether that was done."""
+        if not self._is_at_work and self._seconds() < self._pressure.turn_is_old_at:
             return False
-        if guest.waits:
+        if guest.waiting:
+            guest.waiting.append(data)
             guest.come_no_further()
-        elif not (data.startswith(_LISTS) and guest.is_between_requests):
-            return False
-        elif self._is_full():
-            self._pressure.is_full = True
-            try:
-                guest.take(data)
-            finally:
-                self._pressure.is_full = False
             return True
-        guest.waits += 1
-        self._pieces.append((guest, data))
-        if len(self._pieces) == 1:
+        if not (data.startswith(_LISTS) and guest.is_between_requests):
+            return False
+        guest.waiting.append(data)
+        store = self._store_of(data)
+        queue = self._queues.get(store)
+        if queue is None:
+            queue = self._queues[store] = deque()
+            self._rotation.append(store)
+        if self._is_beyond_its_share(queue):
+            self._refused.append(guest)
+        else:
+            queue.append(guest)
+            self._count += 1
+        if not self._is_at_work:
+            self._is_at_work = True
             self._since = self._seconds()
             asyncio.get_running_loop().call_soon(self._go_on)
         return True
 
-    def _is_full(self) -> bool:
-        waiting = len(self._pieces)
-        longest = LONGEST_SECONDS * self._pieces_taken
-        return waiting > FEW and waiting * self._seconds_taken > longest
+    def _is_beyond_its_share(self, queue: deque[Guest]) -> bool:
+        """Return whether all together wait too long, and a store's calls for that."""
+        in_time = LONGEST_SECONDS * self._calls_taken / max(self._seconds_taken, 1e-9)
+        most = max(in_time, FEW)
+        return self._count > most and len(queue) * len(self._queues) > most
 
     def _go_on(self) -> None:
         """Take a spell's worth; the loop looks at all else before the next."""
         began = now = self._seconds()
         taken = 0
-        while self._pieces and now - began < SPELL_SECONDS:
-            guest, data = self._pieces.popleft()
-            try:
-                guest.take_waiting(data)
-            except Exception:
-                _log.exception("a connection failed")
-                guest.cut()
-            taken += 1
+        while self._rotation and now - began < SPELL_SECONDS:
+            store = self._rotation.popleft()
+            queue = self._queues[store]
+            if queue:
+                guest = queue.popleft()
+                self._count -= 1
+                self._take(guest)
+                if guest.waiting:
+                    queue.append(guest)
+                    self._count += 1
+                taken += 1
+            if queue:
+                self._rotation.append(store)
+            else:
+                del self._queues[store]
             now = self._seconds()
+        self._refuse(now + (REFUSING_SECONDS if self._rotation else SPELL_SECONDS))
+        now = self._seconds()
         # A process that had no processor meanwhile is not slow: that counts for so much.
         lasted = min(now - self._since, LONGEST_SECONDS)
         self._seconds_taken = self._seconds_taken * _FADES + lasted
-        self._pieces_taken = self._pieces_taken * _FADES + taken
+        self._calls_taken = self._calls_taken * _FADES + taken
         self._since = now
-        if self._pieces:
+        self._is_at_work = bool(self._rotation or self._refused)
+        if self._is_at_work:
             asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _refuse(self, until: float) -> None:
+        """Refuse one call at least, and no more after `until`."""
+        self._pressure.is_full = True
+        try:
+            while self._refused:
+                guest = self._refused.popleft()
+                self._take(guest)
+                if guest.waiting:
+                    self._refused.append(guest)
+                if self._seconds() >= until:
+                    return
+        finally:
+            self._pressure.is_full = False
+
+    @staticmethod
+    def _take(guest: Guest) -> None:
+        try:
+            guest.take_waiting()
+        except Exception:
+            _log.exception("a connection failed")
+            guest.waiting.clear()
+            guest.cut()

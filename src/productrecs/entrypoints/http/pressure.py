@@ -14,7 +14,6 @@ lists of a turn are always given: they are not what makes it late.
 import asyncio
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -28,6 +27,9 @@ LATE_SECONDS: Final = 0.2
 BEHIND_SECONDS: Final = 0.5
 GIVE_SECONDS: Final = 0.15
 """For so long a turn gives lists to whoever asks; refusing the rest takes far less."""
+MEMORY_SECONDS: Final = 1.0
+"""What was asked so long ago counts for 1/e of a call."""
+_LEAST: Final = 0.05
 FEW: Final = 32
 """So many lists of a turn are given, however late it is: some milliseconds of work."""
 
@@ -46,14 +48,15 @@ class Pressure:
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Begin on time."""
         self.is_behind = False
-        self.is_full = False  # the line, before the call that is read just now
+        self.is_full = False  # too many calls wait before the one that is read just now
         self.turn_is_old_at = math.inf
         self._seconds = seconds
         self._began = seconds()  # the turn
         self._late_since: float | None = None
         self._has_refused = False  # in this turn
-        self._asked: Counter[str] = Counter()  # in this turn, while behind
-        self._asked_by_all = 0
+        self._asked_in_turn = 0
+        self._asked: dict[str, float] = {}  # by store, while behind, the older the less
+        self._asked_by_all = 0.0
 
     async def watch(self) -> None:
         """Look at the running loop's lateness for ever."""
@@ -67,10 +70,10 @@ class Pressure:
     def note(self, now: float, late: float) -> None:
         """Note that a look at `now`, which begins a turn, came `late` seconds late."""
         was_enough = late < LATE_SECONDS and not self._has_refused
+        self._fade(now - self._began)
         self._began = now
         self._has_refused = False
-        self._asked.clear()
-        self._asked_by_all = 0
+        self._asked_in_turn = 0
         if was_enough:
             self._late_since = None
             self.is_behind = False
@@ -89,14 +92,21 @@ class Pressure:
 
         A store that asks for less than the average of all is answered.
         """
-        self._asked[store_id] += 1
-        self._asked_by_all += 1
-        asked = self._asked_by_all
-        is_modest = self._asked[store_id] * len(self._asked) < asked
         if self.is_full:
-            return not is_modest
+            return True
+        asked = self._asked[store_id] = self._asked.get(store_id, 0.0) + 1.0
+        self._asked_by_all += 1.0
+        self._asked_in_turn += 1
+        is_modest = asked * len(self._asked) < self._asked_by_all
         is_young = self._seconds() - self._began < GIVE_SECONDS
-        if is_young or asked <= FEW or is_modest:
+        if is_young or self._asked_in_turn <= FEW or is_modest:
             return False
         self._has_refused = True
         return True
+
+    def _fade(self, seconds: float) -> None:
+        """Let what was asked so long ago count for less, and at last for nothing."""
+        left = math.exp(-max(seconds, 0.0) / MEMORY_SECONDS)
+        faded = {store: asked * left for store, asked in self._asked.items()}
+        self._asked = {store: asked for store, asked in faded.items() if asked >= _LEAST}
+        self._asked_by_all = sum(self._asked.values())
