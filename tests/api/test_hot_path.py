@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 from productrecs.core.clock import parse_moment
 from productrecs.entrypoints.http import express, gate
-from productrecs.entrypoints.http.widget.recommendations import plain_request
+from productrecs.entrypoints.http.widget.recommendations import (
+    TrendingRequest,
+    plain_request,
+)
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
@@ -120,6 +123,7 @@ def _wait_for_models(merchant: Merchant) -> None:
 
 ids = st.sampled_from([*ITEMS, "unknown", "", "item-1,item-2", "x" * 300])
 baskets = st.lists(ids, max_size=60).map(",".join)
+long_lists = st.integers(99, 102).map(lambda n: ",".join(["item-1"] * n))
 nums = st.sampled_from(
     ["1", "3", "20", "0", "21", "-1", "07", "1.0", "+3", "٣", "x", "", "1e1"]
 )
@@ -150,6 +154,8 @@ pair = st.one_of(
     st.tuples(st.just("in_stock"), switches),
     st.tuples(st.just("source"), sources),
     st.tuples(st.sampled_from(["user_id", "customer_id"]), shoppers),
+    st.tuples(st.just("exclude"), baskets | long_lists),
+    st.tuples(st.just("anchor"), switches),
     st.tuples(st.sampled_from(["num", "source", "item_id", "nobody", "", "NUM"]), junk),
 )
 usual = st.fixed_dictionaries(
@@ -163,6 +169,8 @@ usual = st.fixed_dictionaries(
         "source": sources,
         "user_id": shoppers,
         "customer_id": shoppers,
+        "exclude": baskets,
+        "anchor": switches,
     },
 ).map(lambda fields: list(fields.items()))
 queries = st.builds(
@@ -241,10 +249,10 @@ def test_every_query_gets_the_same_answer_in_both_lanes_at_length(
     assert lanes.differ(path, query) is None
 
 
-def _generous(query: Mapping[str, str], default: int) -> int | None:
+def _generous(query: Mapping[str, str], default: int) -> TrendingRequest | None:
     """Read `num` as Python does: more than the declared route takes."""
     try:
-        return min(int(query.get("num", default)), 20)
+        return TrendingRequest(min(int(query.get("num", default)), 20))
     except ValueError:
         return None
 
@@ -252,7 +260,7 @@ def _generous(query: Mapping[str, str], default: int) -> int | None:
 def test_control_a_lane_that_reads_numbers_its_own_way_is_found(
     lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "plain_num", _generous)
+    monkeypatch.setattr(gate, "plain_trending", _generous)
 
     assert lanes.differ("/v1/trending", "num=21") is not None
 

@@ -254,6 +254,60 @@ def test_a_basket_names_up_to_fifty_items(shop: Merchant) -> None:
     assert locs(shop.recommend(item_ids=f"{fifty},one-more")) == [["query", "item_ids"]]
 
 
+LIST_CALLS: Final = {
+    "mix": {"item_id": "tent-0"},
+    "buy": {"item_id": "tent-0", "source": "buy"},
+    "browse": {"source": "browse", "user_id": "c1tent"},
+    "similar": {"item_id": "tent-0", "source": "similar"},
+    "trending": {},
+}
+
+
+@pytest.mark.parametrize("name", LIST_CALLS)
+def test_what_a_call_excludes_is_replaced_by_the_next_best(
+    shop: Merchant, name: str
+) -> None:
+    ask = shop.trending if name == "trending" else shop.recommend
+    whole = ask(num=20, **LIST_CALLS[name]).ids
+    shown = [*whole[:2], "unknown"]
+
+    rest = ask(num=4, exclude=",".join(shown), **LIST_CALLS[name])
+
+    assert len(rest.ids) == min(4, len(whole) - 2)  # no slot stays empty
+    assert not set(rest.ids) & set(shown)
+    assert set(ask(num=2, **LIST_CALLS[name]).ids) == set(whole[:2])  # control
+
+
+@pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/trending"])
+def test_a_call_excludes_up_to_a_hundred_items(shop: Merchant, path: str) -> None:
+    def ask(count: int) -> Reply:
+        named = ",".join(f"x{n}" for n in range(count))
+        return shop.client.ask("GET", shop.target(path, exclude=named))
+
+    assert ask(100).status == 200
+    assert ask(101).status == 422
+    assert locs(ask(101)) == [["query", "exclude"]]
+
+
+def test_the_pages_own_product_stands_beside_the_list_where_it_is_asked_for(
+    own_shop: Merchant,
+) -> None:
+    fields = {"id", "title", "price", "image_url", "product_url"}
+    own = own_shop.recommend(item_id="tent-0", source="buy", anchor="true")
+    personal = own_shop.recommend(item_id="tent-0", anchor="true", user_id="c1tent")
+
+    assert own.json["anchor"]["id"] == personal.json["anchor"]["id"] == "tent-0"
+    assert set(own.json["anchor"]) == fields
+    assert "tent-0" not in own.ids
+    assert set(own_shop.recommend(item_id="tent-0").json) == {"recommendations"}
+    assert own_shop.recommend(anchor="true").json["anchor"] is None
+    assert own_shop.recommend(item_id="unknown", anchor="true").json["anchor"] is None
+    own_shop.push({"id": "tent-0", "availability": "out_of_stock"})
+    eventually(
+        lambda: own_shop.recommend(item_id="tent-0", anchor="true").json["anchor"] is None
+    )
+
+
 def test_both_identities_of_a_call_count(shop: Merchant) -> None:
     shop.order("as-customer", "tent-0", user_id="id-customer")
     shop.order("as-session", "boot-0", session_id="id-session")

@@ -166,6 +166,29 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
     assert [one["item_id"] for one in front.events("detail-page-view")] == ["p0"]
 
 
+def test_the_pages_own_product_is_in_a_look_and_never_reported(
+    world: World, front: Storefront
+) -> None:
+    page, products = world.page, catalog(front.pages.origin(SHOP))
+    look = look_of(front)
+    own = {"label": "tent", "bbox": [0.5, 0.5, 0.1, 0.1], "item_id": "p0"}
+    look["hotspots"][0] = own | {"product": products[0]}
+    world.look = look
+    page.goto(front.pages.origin(SHOP))
+    expect(page.locator(ROW)).to_have_count(2)
+    expect(page.locator(ROW).first).to_contain_text("Trail tent")
+
+    eventually(lambda: front.events("rec-impression"), 20)
+    page.wait_for_timeout(1_500)  # the own product is as long in sight
+    page.locator(ROW).first.locator("a").click()
+    page.wait_for_url("**/p/0")
+
+    shown = [one for event in front.events("rec-impression") for one in event["item_ids"]]
+    assert shown == ["p2"]  # the control: what is no anchor is reported
+    assert front.events("rec-impression")[0]["positions"] == [2]
+    assert front.events("rec-click") == []
+
+
 def test_the_services_own_look_is_shown(
     browser: Browser, front: Storefront, tmp_path: Path
 ) -> None:

@@ -252,6 +252,11 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     assert wanted[0] == {"id": "p0", "price": 9.5, "quantity": 1}
     assert len(wanted) == 2
     assert before == f"€{9.5 + wanted[1]['price']:.2f}"
+    assert front.asked("/v1/search") == []  # one metered call, and no search
+    assert len(front.asked("/v1/recommendations")) == 1
+    eventually(lambda: front.events("rec-impression"), 20)
+    shown = [one for event in front.events("rec-impression") for one in event["item_ids"]]
+    assert "p0" not in shown
 
 
 def test_a_card_of_the_shops_own_takes_text_and_nothing_else(

@@ -17,6 +17,16 @@ export interface Place {
   readonly item: string;
 }
 
+/**
+ * Returns whether a product is the one that the list, or the page, is about. It may be drawn,
+ * but it is never reported as recommended: its visitors came for it anyway.
+ */
+export function isAnchor(id: string, item: string): boolean {
+  if (id === item) return true;
+  const named = document.querySelectorAll<HTMLElement>("product-recs, product-look");
+  return [...named].some(({ dataset }) => dataset.itemId === id && dataset.view !== "off");
+}
+
 export abstract class NearElement extends HTMLElement {
   private near_?: IntersectionObserver | undefined;
   private stop_?: AbortController | undefined;
@@ -120,10 +130,11 @@ export abstract class NearElement extends HTMLElement {
   protected watch_(
     cards: readonly Element[],
     products: readonly Product[],
-    { key, type }: Place,
+    { key, type, item }: Place,
   ): void {
     this.unwatch_?.();
-    this.unwatch_ = watchSight(cards, (seen) => {
+    const recommended = cards.filter((_, at) => !isAnchor(products[at]!.id, item));
+    this.unwatch_ = watchSight(recommended, (seen) => {
       const places = seen.map((card) => cards.indexOf(card)).sort((one, other) => one - other);
       const fields = {
         item_ids: places.map((place) => products[place]!.id),
@@ -140,9 +151,10 @@ export abstract class NearElement extends HTMLElement {
   protected clicked_(
     product: Product,
     position: number,
-    { key, type }: Place,
+    { key, type, item }: Place,
     origin: Event,
   ): void {
+    if (isAnchor(product.id, item)) return;
     if (!this.say_("click", { product, position, widget: type })) origin.preventDefault();
     const { id, source } = product;
     this.core_.track("rec-click", { item_id: id, source, position, widget: type }, key);

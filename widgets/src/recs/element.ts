@@ -3,8 +3,8 @@
 import type { Core } from "../core/core";
 import { OWN, frame } from "../core/frame";
 import { NearElement } from "../core/near";
-import { type Product, productsOf } from "../core/product";
-import { read, withQuery } from "../core/reading";
+import { productOf, productsOf } from "../core/product";
+import { read } from "../core/reading";
 import { drawList, drawWaiting } from "./layouts";
 import styles from "./recs.css";
 import { ATTRIBUTES, type Request, addressOf, lookBefore, requestOf } from "./request";
@@ -40,11 +40,9 @@ export function elementOf(core: Core): CustomElementConstructor {
       if (!this.shown_ && !this.querySelector(OWN)) {
         frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
       }
-      const [{ body }, own] = await Promise.all([
-        read(addressOf(request, look, core), signal),
-        look.layout === "fbt" ? this.itself_(request, signal) : null,
-      ]);
+      const { body } = await read(addressOf(request, look, core), signal);
       signal.throwIfAborted();
+      const own = productOf(body.anchor);
       const products = productsOf(body.recommendations);
       this.shown_ = !!products.length;
       if (!this.shown_) return this.without_(signal, "empty", {});
@@ -73,15 +71,6 @@ export function elementOf(core: Core): CustomElementConstructor {
         });
       });
       this.watch_(cards, products, request);
-    }
-
-    /** The product of the page: the search finds an exact id first. */
-    private async itself_(request: Request, signal: AbortSignal): Promise<Product | null> {
-      const { item, key } = request;
-      const address = core.facts.base + withQuery("/v1/search", { q: item, num: 1, key });
-      const found = item && (await read(address, signal).catch(() => null));
-      if (!found) return null;
-      return productsOf(found.body.results).find((one) => one.id === item) ?? null;
     }
   };
 }

@@ -61,7 +61,8 @@ export function lookBefore({ type }: Request): Look {
 /** Returns the address that answers; without consent it names nobody. */
 export function addressOf(request: Request, look: Look, core: Core): string {
   const { key, source, customer } = request;
-  const most = look.layout === "fbt" ? ADD_ONS : MOST;
+  const isBundle = look.layout === "fbt";
+  const most = isBundle ? ADD_ONS : MOST;
   const num = Math.min(look.num, most);
   const known = core.consent.given;
   const user = known && (request.user || sessionId());
@@ -76,6 +77,7 @@ export function addressOf(request: Request, look: Look, core: Core): string {
     customer_id: known && customer,
     num,
     source,
+    anchor: isBundle && !!request.item, // a bundle begins with the page's own product
     key,
   });
 }

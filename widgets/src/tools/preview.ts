@@ -39,7 +39,8 @@ export const previewed: Instead = (path, query, real) => {
   const num = Math.min(Number(query.get("num")) || 8, MOST);
   const products = Array.from({ length: num }, (_, at) => exampleOf(at + 1));
   const name = path === "/v1/search" ? "results" : "recommendations";
-  return Promise.resolve(replyOf({ [name]: products }));
+  const beside = query.get("anchor") && { anchor: exampleOf(MOST + 1) };
+  return Promise.resolve(replyOf({ [name]: products, ...beside }));
 };
 
 async function withDraft(real: () => Promise<Response>): Promise<Response> {

@@ -57,6 +57,11 @@ def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -
     return b'{"recommendations":[%b]}' % b",".join(parts)
 
 
+def with_anchor(body: bytes, card: bytes | None) -> bytes:
+    """Return the reply of recommendations with the page's own product beside the list."""
+    return body[:-1] + b',"anchor":%b}' % (b"null" if card is None else card + b"}")
+
+
 def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
     """Return the reply of search: cards by item number, in order."""
     parts = [

@@ -152,14 +152,17 @@ PRODUCT_EXAMPLE: Final = MappingProxyType(
 )
 
 
-def recommendations_reply(source: str) -> Responses:
-    """Return the documented reply of a list of products, one of them from `source`."""
+def recommendations_reply(
+    source: str, beside: Mapping[str, Any] = MappingProxyType({})
+) -> Responses:
+    """Return the documented reply of a list of products, one of them from `source`.
+
+    `beside` the list may stand more.
+    """
     shown = {**PRODUCT_EXAMPLE, "score": 0.87, "source": source}
-    return reply(
-        "The products, best first.",
-        answers(recommendations={"type": "array", "items": ref("Product")}),
-        {"recommendations": [shown]},
-    )
+    schema = answers(recommendations={"type": "array", "items": ref("Product")})
+    schema["properties"] |= beside
+    return reply("The products, best first.", schema, {"recommendations": [shown]})
 
 
 _RESULT_EXAMPLE: Final = {**PRODUCT_EXAMPLE, "score": 14.2, "source": "search"}

@@ -56,8 +56,8 @@ from productrecs.entrypoints.http.widget.events import receive as receive_events
 from productrecs.entrypoints.http.widget.recommendations import (
     answer,
     answer_trending,
-    plain_num,
     plain_request,
+    plain_trending,
 )
 from productrecs.entrypoints.http.widget.search import (
     SearchReply,
@@ -326,10 +326,10 @@ async def _read_fast(
         asked = plain_request(query, default)
         return None if asked is None else await answer(context, opened, asked)
     if path == "/v1/trending":
-        num = plain_num(query, default)
-        if num is None:
+        trending = plain_trending(query, default)
+        if trending is None:
             return None
-        return await answer_trending(context, opened, num, query.get("user_id"))
+        return await answer_trending(context, opened, trending)
     if path == "/v1/widget-config":
         widget_type, lang = query.get("type", ""), query.get("lang", "")
         return await answer_config(context, store, opened, widget_type, lang)

@@ -65,7 +65,7 @@ class Decision(NamedTuple):
     weights: Mapping[Engine, float]
     proposals: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: Ranking  # in one order, as the store's rules weigh it
-    refused: frozenset[int]  # never in this list: what it is about, and what was bought
+    refused: frozenset[int]  # never in this list: anchors, excluded, bought
     picks: list[Pick]
     tried: Try | None = None  # a new product that the list has a place for
     is_learned: bool = False  # whether clicks ordered what the engines proposed
@@ -80,10 +80,10 @@ def recommend(
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, their scores falling.
 
-    Anchors are never among them, nor (unless repeats are allowed) what the shopper
-    bought; all are visible at `now_ms` and none is excluded by a rule. `buy` may return
-    fewer, down to none; the other sources return fewer only when the catalog has no more
-    to show. `note` is told all that led to them.
+    Anchors are never among them, nor what the call excludes, nor (unless repeats are
+    allowed) what the shopper bought; all are visible at `now_ms` and none is excluded by a
+    rule. `buy` may return fewer, down to none; the other sources return fewer only when the
+    catalog has no more to show. `note` is told all that led to them.
     """
     decision = decide(shop, request, histories, now_ms)
     if note is not None:
@@ -97,7 +97,9 @@ def decide(
     """Return what `recommend` returns, with all that led to it."""
     recipe = recipe_of(answered_source(shop, request), shop.settings)
     situation, shelf = _understood(shop, request, recipe, histories, now_ms)
-    refused = situation.bought.union(situation.anchors)
+    refused = situation.bought.union(
+        situation.anchors, shop.catalog.numbers_of(request.excluded)
+    )
     weights, proposals = _proposed(shop, recipe, situation, shelf, now_ms)
     blended = _blended(weights, proposals)
     ordered = None
@@ -111,7 +113,9 @@ def decide(
         picks = _pinned(shelf, ranking, refused, (picks, request.num, bool(recipe.fill)))
     tried = None
     if recipe.explores and situation.placement is not Placement.CART:
-        tried = _tried(shop, situation, shelf, (picks, request.num, refused), now_ms)
+        shown = min(request.shown or request.num, request.num)
+        barred = refused.union(pick.item for pick in picks[shown:])
+        tried = _tried(shop, situation, shelf, (picks[:shown], shown, barred), now_ms)
     if tried is not None:
         picks[tried.place] = tried.pick
     return Decision(

@@ -32,6 +32,9 @@ class RecommendationRequest(NamedTuple):
     item_id: str | None = None
     basket: tuple[str, ...] = ()
     identities: tuple[str, ...] = ()  # the first one comes first
+    excluded: tuple[str, ...] = ()  # ids that the page shows already
+    shown: int | None = None  # how many of `num` the page shows, where it asks for more
+    with_anchor: bool = False  # whether the reply also shows the product of `item_id`
 
 
 class Pick(NamedTuple):

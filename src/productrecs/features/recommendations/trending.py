@@ -1,5 +1,6 @@
 """What sells right now? The same for everybody, by the store's own measure."""
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,10 @@ from productrecs.records.catalog.view import Mask
 PLACE: Final = "trending"  # as rules name it
 
 
-def trend(shop: Shop, num: int, now_ms: int) -> list[Pick]:
+def trend(shop: Shop, num: int, now_ms: int, excluded: Collection[str] = ()) -> list[Pick]:
     """Return up to `num` products, the most trending first; never personalised.
+
+    Products with an id in `excluded` are left out.
 
     Ranked by the store's metric in its look-back window, then by carts, views, and the
     newest, as the store's rules boost, bury and pin; what costs less than the store's least
@@ -22,6 +25,10 @@ def trend(shop: Shop, num: int, now_ms: int) -> list[Pick]:
     """
     shelf = shop.shelf(now_ms, PLACE)
     shown = _dear_enough(shop, shelf.visible)
+    if excluded:
+        shown = shown.copy()
+        numbers = shop.catalog.numbers_of(excluded)
+        shown[[number for number in numbers if number < len(shown)]] = False
     picks = _first(shelf, shown, num)
     pins = shelf.rules.pins if shelf.rules is not None else ()
     if not pins:

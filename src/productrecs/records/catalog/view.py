@@ -8,7 +8,7 @@ whatever an engine says, only `visible` items are shown.
 import json
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final, TypeAlias
@@ -152,6 +152,11 @@ class CatalogView:
     def number(self, item_id: str) -> int | None:
         """Return the number of an item of the catalog."""
         return self.numbers.get(item_id)
+
+    def numbers_of(self, item_ids: Iterable[str]) -> list[int]:
+        """Return the numbers of those items that the catalog knows."""
+        known = map(self.numbers.get, item_ids)
+        return [number for number in known if number is not None]
 
     def newest(self) -> npt.NDArray[np.int64]:
         """Return the numbers of the catalog's items, the newest first."""

@@ -107,6 +107,10 @@ def _limits() -> str:
         ("`num` of search", f"1 to {search.MOST}"),
         ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
         ("`item_ids` of recommendations", _count(recommendations.MOST_ANCHORS)),
+        (
+            "`exclude` of recommendations and trending",
+            _count(recommendations.MOST_EXCLUDED),
+        ),
         ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
         (

@@ -4,14 +4,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
 
 from productrecs.core.errors import StorageError
-from productrecs.entrypoints.http.cards import recommendations_body
+from productrecs.entrypoints.http.cards import recommendations_body, with_anchor
 from productrecs.entrypoints.http.context import Context, Exchange
-from productrecs.entrypoints.http.documentation import errors, recommendations_reply
+from productrecs.entrypoints.http.documentation import errors, recommendations_reply, ref
 from productrecs.entrypoints.http.replies import Moment, RestsOn, Untold
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem
 from productrecs.entrypoints.http.shops import OpenShop
@@ -23,6 +24,7 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.sources import Placement
 from productrecs.features.recommendations.trending import trend
 from productrecs.records.experiments.assignment import HoldoutTest
 from productrecs.records.orders.history import History
@@ -32,10 +34,19 @@ _log = logging.getLogger(__name__)
 router = APIRouter(tags=["widget"])
 
 MOST: Final = 20
+ANCHOR: Final[Mapping[str, Any]] = {
+    "anchor": {
+        "anyOf": [ref("Product"), {"type": "null"}],
+        "description": "With `anchor=true`: the product of `item_id`; null where it may "
+        "not be shown.",
+    }
+}
 NOTHING: Final = recommendations_body((), ())
 MOST_ANCHORS: Final = 50
+MOST_EXCLUDED: Final = 100
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
 _NUMS: Final = {str(num): num for num in range(1, MOST + 1)}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 Num = Annotated[
     int | None,
@@ -46,13 +57,26 @@ Num = Annotated[
         examples=[4],
     ),
 ]
+Excluded = Annotated[
+    str | None,
+    Query(
+        alias="exclude",
+        description="Ids that the page shows already, comma-separated, up to 100: "
+        "never in this list.",
+        examples=["stove,lamp"],
+    ),
+]
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
 
 
 @router.get(
     "/v1/recommendations",
     operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
-    responses=recommendations_reply("buy") | errors(401, 422, 503),
+    responses=recommendations_reply("buy", ANCHOR) | errors(401, 422, 503),
     response_class=Response,
 )
 async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
@@ -81,22 +105,36 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
             description="The customer id: the first identity when given.", examples=["c-7"]
         ),
     ] = None,
+    excluded: Excluded = None,
+    anchor: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(
+            description="Whether the reply also has the product of `item_id`.",
+            examples=[True],
+        ),
+    ] = False,
 ) -> Response:
     """Return products that fit the call, each with the `source` that supplied it.
 
     `item_id` is the page's product, `item_ids` the cart's; with neither it is about the
     shopper, and without one about what sells. `buy` answers only what was really bought
     together, `browse` goes by the shopper's own history, `similar` needs `item_id`.
+    With `anchor=true` the page's own product stands beside the list, as `anchor`; null
+    where it may not be shown.
     """
     exchange: Exchange = request.scope["productrecs"]
     asked = RecommendationRequest(
         source=source,
         num=num or exchange.known_caller.store.settings.rec_num,
         item_id=item_id or None,
-        basket=_basket(item_ids),
+        basket=_ids(item_ids),
         identities=_identities(customer_id, user_id),
+        excluded=_ids(excluded),
+        with_anchor=anchor,
     )
     _check(asked, item_ids)
+    _check_excluded(asked.excluded, excluded)
     opened = await exchange.context.shops.open(exchange.known_caller.store)
     body = await answer(exchange.context, opened, asked)
     return Response(body, media_type="application/json")
@@ -116,6 +154,7 @@ async def declared_trending(
         str | None,
         Query(description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]),
     ] = None,
+    excluded: Excluded = None,
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
@@ -124,9 +163,11 @@ async def declared_trending(
     """
     exchange: Exchange = request.scope["productrecs"]
     store = exchange.known_caller.store
+    left_out = _ids(excluded)
+    _check_excluded(left_out, excluded)
     opened = await exchange.context.shops.open(store)
-    num = num or store.settings.rec_num
-    body = await answer_trending(exchange.context, opened, num, user_id)
+    asked = TrendingRequest(num or store.settings.rec_num, user_id, left_out)
+    body = await answer_trending(exchange.context, opened, asked)
     return Response(body, media_type="application/json")
 
 
@@ -136,19 +177,34 @@ def plain_request(
     """Return the request that well-formed parameters make; None leaves it to the route."""
     source = _SOURCES.get(query.get("source", "mix"))
     num = _NUMS.get(query["num"]) if "num" in query else default_num
-    basket = _basket(query.get("item_ids"))
+    basket, excluded = _ids(query.get("item_ids")), _ids(query.get("exclude"))
+    anchor = _SWITCHES.get(query.get("anchor", ""))
     item_id = query.get("item_id") or None
-    if source is None or num is None or len(basket) > MOST_ANCHORS:
+    if source is None or num is None or anchor is None:
+        return None
+    if len(basket) > MOST_ANCHORS or len(excluded) > MOST_EXCLUDED:
         return None
     if source is Source.SIMILAR and item_id is None:
         return None
     identities = _identities(query.get("customer_id"), query.get("user_id"))
-    return RecommendationRequest(source, num, item_id, basket, identities)
+    return RecommendationRequest(source, num, item_id, basket, identities, excluded, anchor)
 
 
-def plain_num(query: Mapping[str, str], default_num: int) -> int | None:
-    """Return how many products trending is asked for; None leaves it to the route."""
-    return _NUMS.get(query["num"]) if "num" in query else default_num
+class TrendingRequest(NamedTuple):
+    """One call for what trends."""
+
+    num: int
+    user_id: str | None = None
+    excluded: tuple[str, ...] = ()
+
+
+def plain_trending(query: Mapping[str, str], default_num: int) -> TrendingRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    num = _NUMS.get(query["num"]) if "num" in query else default_num
+    excluded = _ids(query.get("exclude"))
+    if num is None or len(excluded) > MOST_EXCLUDED:
+        return None
+    return TrendingRequest(num, query.get("user_id"), excluded)
 
 
 def answer_at_once(
@@ -160,15 +216,21 @@ def answer_at_once(
         StorageError: when the database could not answer.
     """
     if not asked.identities:
-        return _for_anybody(context, opened, asked)
+        return _with_anchor(_for_anybody(context, opened, asked), context, opened, asked)
     if context.reading is not None or opened.shop.settings.holdout_percent:
         return None
     histories = [opened.histories.of(name, context.reader) for name in asked.identities]
-    return _personal(context, opened, asked, histories)
+    body = _personal(context, opened, asked, histories)
+    return _with_anchor(body, context, opened, asked)
 
 
 async def answer(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     """Return the body of a reply; one that names no shopper may be a moment old."""
+    body = await _list(context, opened, asked)
+    return _with_anchor(body, context, opened, asked)
+
+
+async def _list(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     if not asked.identities:
         return _for_anybody(context, opened, asked)
     if not opened.shop.settings.holdout_percent:
@@ -183,10 +245,11 @@ async def answer(context: Context, opened: OpenShop, asked: RecommendationReques
 
 
 async def answer_trending(
-    context: Context, opened: OpenShop, num: int, user_id: str | None
+    context: Context, opened: OpenShop, asked: TrendingRequest
 ) -> bytes:
     """Return the body of trending's reply; whose id it is asks for the holdout alone."""
-    identities = _identities(None, user_id)
+    num, excluded = asked.num, asked.excluded
+    identities = _identities(None, asked.user_id)
     if (
         identities
         and opened.shop.settings.holdout_percent
@@ -194,8 +257,26 @@ async def answer_trending(
     ):
         return NOTHING
     now_ms = context.clock()
+    if excluded:
+        picks = trend(opened.shop, num, now_ms, excluded)
+        return recommendations_body(picks, opened.shop.catalog.cards)
     untold = Untold()  # all that sells moves this list
     return _kept_or(opened, now_ms, num, lambda: trend(opened.shop, num, now_ms), untold)
+
+
+def _with_anchor(
+    body: bytes, context: Context, opened: OpenShop, asked: RecommendationRequest
+) -> bytes:
+    """Return the reply with the product of the page, where it was asked for."""
+    if not asked.with_anchor:
+        return body
+    shop = opened.shop
+    number = shop.catalog.number(asked.item_id or "")
+    placement = Placement.CART if asked.basket else Placement.PRODUCT
+    shelf = shop.shelf(context.clock(), placement, asked.source)
+    if number is None or not shelf.shows(number):
+        return with_anchor(body, None)
+    return with_anchor(body, shop.catalog.cards[number])
 
 
 def _personal(
@@ -222,6 +303,9 @@ async def _is_held_out(
 
 def _for_anybody(context: Context, opened: OpenShop, asked: RecommendationRequest) -> bytes:
     now_ms, shop = context.clock(), opened.shop
+    if asked.excluded:  # as many lists as there are pages: not worth their place
+        picks = _picked(context, opened, asked, (), now_ms)
+        return recommendations_body(picks, shop.catalog.cards)
     day = day_of_tries(shop, now_ms)
     key = (asked.source.value, asked.num, asked.item_id, asked.basket, day)
     return _kept_or(
@@ -287,7 +371,7 @@ async def _histories(
         return []
 
 
-def _basket(item_ids: str | None) -> tuple[str, ...]:
+def _ids(item_ids: str | None) -> tuple[str, ...]:
     if not item_ids:
         return ()
     return tuple(part for one in item_ids.split(",") if (part := one.strip()))
@@ -296,6 +380,12 @@ def _basket(item_ids: str | None) -> tuple[str, ...]:
 def _identities(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
     named = (name for name in (customer_id, user_id) if name and "\0" not in name)
     return tuple(dict.fromkeys(named))
+
+
+def _check_excluded(excluded: Sequence[str], given: str | None) -> None:
+    if len(excluded) > MOST_EXCLUDED:
+        message = f"a call may exclude up to {MOST_EXCLUDED} items"
+        raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
 
 
 def _check(asked: RecommendationRequest, item_ids: str | None) -> None:
