@@ -17,7 +17,7 @@ from productrecs.entrypoints.worker.loop import Progress
 from productrecs.entrypoints.worker.pictures import AGAIN_MS, JOB, PictureDuties
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
-from productrecs.records.pictures.picture import Counts
+from productrecs.records.pictures.picture import Counts, digest_of
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.viewer import Viewer
 from productrecs.records.pictures.weights import EMBEDDER, read_model_file
@@ -102,6 +102,13 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
         push(StoreLog(services.database, transaction, store_id), patches, system_ms())
 
 
+def digests_of(services: Services, store_id: StoreId) -> list[int]:
+    served = ServedPictures(services.pictures, store_id)
+    assert served.follow(model_of(services, store_id))
+    found: list[int] = served.model.digests.tolist()
+    return found
+
+
 def see(services: Services, duties: PictureDuties, store_id: StoreId) -> Counts:
     assert duties.stores_to_see() == [store_id]
     with services.database.transaction() as transaction:
@@ -162,6 +169,46 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     assert known["blue"] == f'"{len(handler.files["blue"])}"'
     with services.database.reading() as connection:
         assert PictureRepository(connection, store.store_id).due(system_ms(), 9) == []
+
+
+def test_the_very_file_of_a_picture_finds_its_products_first(
+    services: Services, duties: PictureDuties, shop: Any
+) -> None:
+    handler, address = shop
+    handler.files = {"ball": encoded(drawn("red", "ball"))}
+    handler.files |= {"cross": encoded(drawn("blue", "cross"))}
+    store, _ = register(services.database, Registration("same.example"), system_ms)
+    same = dict.fromkeys(("one", "two", "hidden"), f"{address}/cross")
+    say(services, store.store_id, ball=f"{address}/ball", **same)
+    visible = np.array([True, True, True, False])
+
+    def found(photo: bytes, digests: list[int] | None = None) -> list[int]:
+        served = ServedPictures(services.pictures, store.store_id)
+        assert served.follow(model_of(services, store.store_id))
+        if digests is not None:
+            served.model = replace(served.model, digests=np.array(digests, np.int64))
+        with Viewer() as viewer:
+            alike = Eye(viewer, served, embedding_of(None)).alike(photo, 3, visible)
+        assert (np.diff(alike.scores) <= 0).all()
+        items: list[int] = alike.items.tolist()
+        return items
+
+    see(services, duties, store.store_id)
+    cross = handler.files["cross"]
+    assert found(cross) == [1, 2, 0]
+    # The file decides, whatever looks more like it; of a file nobody knows, looks do.
+    assert found(cross, [digest_of(cross), 0, 0, 0]) == [0, 1, 2]
+    assert found(cross, [0, 0, 0, 0]) == [1, 2, 0]
+
+    # What an older release saw is asked for whole when its week is over, and known then.
+    with services.database.transaction() as transaction:
+        transaction.execute(pictures.update().values(digest=None))
+    _make_due(services, store.store_id)
+    handler.asked.clear()
+    see(services, duties, store.store_id)
+    assert {known for _, known in handler.asked} == {None}
+    digest = digest_of(cross)
+    assert digests_of(services, store.store_id)[1:] == [digest, digest, digest]
 
 
 def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(

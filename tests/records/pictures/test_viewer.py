@@ -34,7 +34,8 @@ def test_a_child_sees_what_we_would_see(viewer: Viewer) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    views, places = viewer.look(GOOD)
+    picture, views, places = viewer.look(GOOD)
+    assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(places, np.stack(look_at(pixels(drawn("red", "ball")))[1]))
     assert views.shape == (2, LENGTH)
     assert not np.array_equal(views[0], views[1])

@@ -227,3 +227,18 @@ def _lives(pid: int) -> bool:
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text("ascii")
     except OSError:
         return False
+
+
+def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
+    pictures: ServedPictures,
+) -> None:
+    everything = np.ones(len(KINDS), np.bool_)
+    with Viewer() as viewer:
+        eye = Eye(viewer, pictures, OwnEmbedding())
+        found = []
+        for kind in KINDS:
+            picture = drawn(*kind)
+            anew = encoded(picture.resize((picture.width * 2, picture.height * 2)))
+            found.append(eye.alike(anew, 1, everything).items.tolist()[0])
+
+    assert found == list(range(len(KINDS)))

@@ -1,18 +1,19 @@
 """What is known of all pictures of a store: their space, their places, their neighbours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.contract import NOTHING, Bools, Items, Ranked
+from productrecs.engines.contract import NOTHING, Bools, Ints, Items, Ranked
 from productrecs.engines.visual.nearest import (
     Neighbours,
     Pictured,
     nearest,
     nearest_of_each,
+    shown_of,
 )
 from productrecs.engines.visual.types import Floats
 
@@ -24,6 +25,8 @@ class VisualModel:
     pictured: Pictured
     neighbours: Neighbours
     floor: float  # two pictures that are no more alike than this are not alike
+    digests: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of each row's file, 0 where it is not known; of an older release none at all."""
 
     @classmethod
     def empty(cls) -> "VisualModel":
@@ -81,6 +84,12 @@ class VisualModel:
         """Return for each unit vector of `queries`, [n, d], the items most like it."""
         return nearest_of_each(self.pictured, queries, limit, visible)
 
+    def shown_by(self, digest: int, visible: Bools) -> Items:
+        """Return the visible items whose picture is the very file of this digest."""
+        rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
+        items = self.pictured.items[rows]
+        return items[shown_of(visible, items)]
+
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what `from_arrays` takes."""
         return {
@@ -91,6 +100,7 @@ class VisualModel:
             "near_rows": self.neighbours.rows,
             "near_scores": self.neighbours.scores,
             "floor": np.array([self.floor], np.float32),
+            "digests": self.digests,
         }
 
     @classmethod
@@ -103,4 +113,5 @@ class VisualModel:
         items: Items = arrays["items"]
         pictured = Pictured(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
         neighbours = Neighbours(arrays["near_rows"], arrays["near_scores"])
-        return cls(pictured, neighbours, float(arrays["floor"][0]))
+        digests = arrays.get("digests", np.zeros(0, np.int64))
+        return cls(pictured, neighbours, float(arrays["floor"][0]), digests)

@@ -62,7 +62,7 @@ def nearest_of_each(
         likes[:, rows] = (pictured.vectors[rows] @ turned).T
     np.clip(likes, 0.0, 1.0, out=likes)
     if visible is not None:
-        likes[:, ~_of(visible, items)] = _NEVER
+        likes[:, ~shown_of(visible, items)] = _NEVER
     return [_best(items, scores, limit) for scores in likes]
 
 
@@ -88,7 +88,7 @@ def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
     return Ranked(items[places], scores[places])
 
 
-def _of(visible: Bools, items: Items) -> Bools:
+def shown_of(visible: Bools, items: Items) -> Bools:
     """Return which items are visible; one that came later than `visible` is not."""
     if not len(items) or int(items[-1]) < len(visible):
         return visible[items]

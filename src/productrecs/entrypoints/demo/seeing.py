@@ -17,7 +17,7 @@ from productrecs.features.widgets.config import ConfigChange
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.records.pictures.decoding import decode
 from productrecs.records.pictures.follow import follow_catalog
-from productrecs.records.pictures.picture import Due, Outcome, State, packed
+from productrecs.records.pictures.picture import Due, Outcome, State, digest_of, packed
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.visual.build import build_visual
@@ -68,6 +68,7 @@ def _seen(one: Due, pictures: Pictures) -> Outcome | None:
         _NEVER_MS,
         descriptor=packed(describe(decode(drawn, PICTURE_SIDE))),
         embedder=embedding.name,
+        digest=digest_of(drawn),
     )
 
 

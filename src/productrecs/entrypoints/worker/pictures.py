@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ from productrecs.records.pictures.fetching import (
 )
 from productrecs.records.pictures.follow import follow_catalog
 from productrecs.records.pictures.pace import Pace
-from productrecs.records.pictures.picture import Due, Outcome, State, packed
+from productrecs.records.pictures.picture import Due, Outcome, State, digest_of, packed
 from productrecs.records.pictures.repository import (
     PictureRepository,
     stores_seen_by_others,
@@ -185,7 +185,8 @@ class PictureDuties:
         return asked
 
     def _fetch(self, one: Due, host: str) -> Fetched:
-        is_seen = one.embedder == self._embedding.name
+        # What was seen before digests were kept is asked for whole, once.
+        is_seen = one.embedder == self._embedding.name and one.digest is not None
         known = Known(one.etag, one.modified) if is_seen else None
         rest, seconds = False, 0.0
         try:
@@ -202,7 +203,7 @@ class PictureDuties:
         try:
             found = answer.result()
             if found.content is None:
-                return _indexed(one, found, now_ms, None, one.embedder)
+                return _indexed(one, found, now_ms)
             seen = packed(self._viewer.describe(found.content))
         except PictureUnavailableError as error:
             if error.may_pass and one.attempts < len(_WAITS_MS):
@@ -211,7 +212,12 @@ class PictureDuties:
             return _failed(one, State.FAILED, str(error), now_ms + AGAIN_MS)
         except (NotAPictureError, PictureTooLargeError) as error:
             return _failed(one, State.FAILED, str(error), now_ms + AGAIN_MS)
-        return _indexed(one, found, now_ms, seen, self._embedding.name)
+        return replace(
+            _indexed(one, found, now_ms),
+            descriptor=seen,
+            embedder=self._embedding.name,
+            digest=digest_of(found.content),
+        )
 
 
 def build_picture_worker(services: Services) -> Worker:
@@ -223,9 +229,8 @@ def build_picture_worker(services: Services) -> Worker:
     return Worker(services.queue, handlers, Schedule(turns, duties), on_end=pictures.close)
 
 
-def _indexed(
-    one: Due, found: Fetched, now_ms: int, seen: bytes | None, embedder: str | None
-) -> Outcome:
+def _indexed(one: Due, found: Fetched, now_ms: int) -> Outcome:
+    """Return that a picture is as it was."""
     return Outcome(
         one.number,
         one.url,
@@ -233,8 +238,6 @@ def _indexed(
         now_ms + AGAIN_MS,
         etag=found.etag,
         modified=found.modified,
-        descriptor=seen,
-        embedder=embedder,
     )
 
 

@@ -98,19 +98,22 @@ def answer(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
 
 
 def _views(data: bytes, *, own: bool = False) -> bytes:
-    """Return how many descriptors there are of a photo and of places in it, and those.
+    """Return how many descriptors there are of a photo and of places in it, and all.
 
-    First it, and its front. For places an operator's model would take too long.
+    First that of a product's picture, as if it were one; then of it and its front. For
+    places an operator's model would take too long.
     """
     pixels, places = decode(data, _VIEW_SIDE, is_photo=True), list[bytes]()
     if own or not _EMBEDDERS:
+        picture = describe(_shrunk(pixels)).tobytes()
         seen, around = look_at(pixels)
         views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
     else:
         lab = lab_of(pixels)
         window, _ = window_in(lab, find_foreground(lab))
-        views = [_told(pixels), _told(np.ascontiguousarray(pixels[window]))]
-    return bytes([len(views), len(places)]) + b"".join(views + places)
+        picture = _told(pixels)
+        views = [picture, _told(np.ascontiguousarray(pixels[window]))]
+    return bytes([len(views), len(places)]) + b"".join([picture, *views, *places])
 
 
 def _rewritten(data: bytes) -> bytes:

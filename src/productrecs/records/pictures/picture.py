@@ -1,5 +1,6 @@
 """What is kept of an item's picture, and of a store's pictures as a whole?"""
 
+import hashlib
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,6 +32,7 @@ class Due:
     etag: str | None
     modified: str | None
     embedder: str | None  # that made the descriptor there is
+    digest: int | None = None  # of the file that it was made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Outcome:
     modified: str | None = None
     descriptor: bytes | None = None
     embedder: str | None = None
+    digest: int | None = None  # of the file that the descriptor was made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,13 @@ class Shown:
     seq: int
     price: float | None
     categories: str  # JSON
+    digest: int | None = None  # of the picture's file
+
+
+def digest_of(data: bytes) -> int:
+    """Return 64 bits by which the very same file is known again, as a signed number."""
+    digest = hashlib.blake2b(data, digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def packed(descriptor: Descriptor) -> bytes:

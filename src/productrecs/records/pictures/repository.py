@@ -166,6 +166,7 @@ class PictureRepository:
                 kept.etag,
                 kept.modified,
                 kept.embedder,
+                kept.digest,
             )
             .where(kept.store_id == self._store_id, kept.due_at <= now_ms)
             .limit(limit)
@@ -202,7 +203,7 @@ class PictureRepository:
                 values |= {"etag": one.etag, "modified": one.modified}
             if one.descriptor is not None:
                 values |= {"descriptor": one.descriptor, "embedder": one.embedder}
-                values["seq"] = seq
+                values |= {"digest": one.digest, "seq": seq}
             query = pictures.update().where(
                 kept.store_id == self._store_id,
                 kept.number == one.number,
@@ -234,7 +235,13 @@ class PictureRepository:
     def shown(self, embedder: str) -> list[Shown]:
         """Return the items of the catalog that this embedder has seen, by number."""
         query = (
-            sa.select(pictures.c.number, pictures.c.seq, items.c.price, items.c.categories)
+            sa.select(
+                pictures.c.number,
+                pictures.c.seq,
+                items.c.price,
+                items.c.categories,
+                pictures.c.digest,
+            )
             .join(
                 items,
                 sa.and_(

@@ -48,6 +48,7 @@ class Region:
 class Look(NamedTuple):
     """Descriptors of a photo, a row each."""
 
+    picture: Descriptor  # one row: as if it were a product's own picture
     views: Descriptor  # it and what stands in its front, to average
     places: Descriptor  # what may be a product by itself; none by the operator's model
 
@@ -92,8 +93,8 @@ class Viewer:
         """
         told = self._ask(LOOK_OWN if own else LOOK, data)
         count, rows = told[0], told[0] + told[1]
-        seen = np.frombuffer(told, dtype=np.uint8, offset=2).reshape(rows, -1)
-        return Look(seen[:count], seen[count:])
+        seen = np.frombuffer(told, dtype=np.uint8, offset=2).reshape(1 + rows, -1)
+        return Look(seen[:1], seen[1 : 1 + count], seen[1 + count :])
 
     def regions(self, data: bytes, *, own: bool = False) -> list[Region]:
         """Return the places of a photo where something could be; at least one.

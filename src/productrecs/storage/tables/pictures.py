@@ -22,6 +22,7 @@ pictures = sa.Table(
     sa.Column("embedder", sa.String(80)),  # that made the descriptor
     sa.Column("descriptor", sa.LargeBinary),  # packed; stays until a newer one is made
     sa.Column("seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("digest", sa.BigInteger),  # of the file; null where an older release saw it
     sa.Index(None, "due_at"),
     sa.Index(None, "store_id", "state"),
 )

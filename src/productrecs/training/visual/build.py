@@ -215,16 +215,15 @@ def _model(
         _kinds(shown),
         np.array([one.price if one.price else np.nan for one in shown], dtype=np.float32),
     )
+    digests = np.array([one.digest or 0 for one in shown], dtype=np.int64)
     if before is None or not len(shown) or is_new.mean() > _ANEW:
         floor = floor_of(vectors)
-        return VisualModel(
-            pictured, neighbours_of(pictured, np.arange(len(shown)), floor), floor
-        )
+        near = neighbours_of(pictured, np.arange(len(shown)), floor)
+        return VisualModel(pictured, near, floor, digests)
     floor = float(before.arrays["floor"][0])
     known = _moved(before, pictured, is_new)
-    return VisualModel(
-        pictured, with_new(pictured, known, np.flatnonzero(is_new), floor), floor
-    )
+    near = with_new(pictured, known, np.flatnonzero(is_new), floor)
+    return VisualModel(pictured, near, floor, digests)
 
 
 def _moved(

@@ -1,20 +1,23 @@
 """What of a store's pictures is a photo like? Looked at as those were looked at."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.contract import NOTHING, Bools, Ranked
+from productrecs.engines.contract import Bools, Ranked
 from productrecs.engines.visual.nearest import best_of
 from productrecs.engines.visual.sureness import Sureness
-from productrecs.records.pictures.viewer import Region, Viewer
+from productrecs.records.pictures.picture import digest_of
+from productrecs.records.pictures.viewer import Look, Region, Viewer
 from productrecs.training.visual.embedding import Embedding, OwnEmbedding
 from productrecs.training.visual.served import ServedPictures
 
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
+
+_COPY: Final = 0.9  # a picture saved anew is as like itself; scenes are like none by .5
 
 
 class Sight(NamedTuple):
@@ -70,12 +73,21 @@ class Eye:
         self._embedding = own if self._is_own else embedding
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo, or like a place in it."""
-        vectors = self.vectors(photo)
-        if vectors is None:
-            return NOTHING
-        found = self._pictures.model.like_each(vectors, limit, visible)
-        return best_of(found, limit)
+        """Return the `limit` visible items most like a photo, or like a place in it.
+
+        Those whose picture is the very same file come first, then those whose picture it
+        is in another size or saved anew: nothing else is so like it as a whole.
+        """
+        seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
+        same = model.shown_by(digest_of(photo), visible)
+        found = [Ranked(same, np.ones(len(same), np.float32))]
+        if (vectors := self._compared(seen)) is not None:
+            whole, *others = model.like_each(vectors, limit, visible)
+            if self._is_own:  # by an operator's model other things may be as like it
+                copies = whole.scores >= _COPY
+                found.append(Ranked(whole.items[copies], whole.scores[copies]))
+            found.append(best_of(others, limit))
+        return _one_after_another(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> Sights:
         """Return the places in a photo, each with the visible items most like it."""
@@ -90,24 +102,29 @@ class Eye:
         ]
         return Sights(places, self._pictures.sureness)
 
-    def vectors(self, photo: bytes) -> Vector | None:
-        """Return what to compare: a row for the photo as a whole, then each place in it.
+    def _compared(self, seen: Look) -> Vector | None:
+        """Return a row for a photo as a product's picture, one for it, and its places'.
 
         None where the store has nothing to compare with.
-
-        Raises:
-            NotAPictureError: as `alike`.
-            PictureTooLargeError: as `alike`.
         """
-        seen = self._viewer.look(photo, own=self._is_own)
         whole = self._pictures.place(seen.views, self._embedding)
-        if whole is None or not len(seen.places):
-            return None if whole is None else whole[None]
+        picture = self._pictures.places(seen.picture, self._embedding)
+        if whole is None or picture is None:
+            return None
         places = self._pictures.places(seen.places, self._embedding)
-        return whole[None] if places is None else np.concatenate([whole[None], places])
+        around = [places] if places is not None and len(seen.places) else []
+        return np.concatenate([picture, whole[None], *around])
 
     def _placed(self, regions: Sequence[Region]) -> Vector | None:
         if not regions:
             return None
         descriptors = np.stack([one.descriptor for one in regions])
         return self._pictures.places(descriptors, self._embedding)
+
+
+def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:
+    """Return the first `limit` of several lists, each item once; scores fall."""
+    items = np.concatenate([one.items for one in found])
+    scores = np.concatenate([one.scores for one in found])
+    firsts = np.sort(np.unique(items, return_index=True)[1])[:limit]
+    return Ranked(items[firsts], np.minimum.accumulate(scores[firsts]))
