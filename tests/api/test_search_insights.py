@@ -59,3 +59,32 @@ def test_what_was_searched_for_is_reported_by_what_it_was_about(
     assert "mail" not in json.dumps(found)
     table = service.run("report", merchant.account.domain, "search", "--csv")
     assert table.splitlines()[0].startswith("query,searches,")
+
+
+def test_shoppers_behind_one_address_are_told_apart_by_their_names(
+    service: Service, merchant: Merchant
+) -> None:
+    merchant.push({"id": "t-1", "title": "Garden tent"})
+    eventually(lambda: merchant.search("garden").ids, 30)
+
+    for who in range(6):  # a shop that searches from its server: one address, one agent
+        merchant.search("tent", user_id=f"u{who}")
+        merchant.search(
+            "garden tent", **{("customer_id", "session_id")[who % 2]: f"u{who}"}
+        )
+    for who in range(2):
+        clicked = {"item_id": "t-1", "search_query": "Tent", "user_id": f"u{who}"}
+        merchant.track({"event": "search-click", **clicked})
+
+    def tent() -> Any:
+        rows = {row["query"]: row for row in report(service, merchant)["rows"]}
+        return [
+            [rows.get(text, {}).get(name) for name in ("searches", "searchers_clicked")]
+            for text in ("tent", "garden tent")
+        ]
+
+    eventually(lambda: tent() == [[6, 2], [6, 0]], 30, pause=0.5)
+    # One searcher more asked for the garden, before there were words for the tent.
+    figures = {one["name"]: one["value"] for one in report(service, merchant)["figures"]}
+    assert figures["click_through"] == 2 / 13
+    assert figures["no_click_rate"] == 11 / 13

@@ -22,9 +22,8 @@ from productrecs.features.insights.experiments.report import experiment_report
 from productrecs.features.insights.health.report import health_report
 from productrecs.features.insights.impact.attribution import (
     attribution_report,
-    items_report,
-    sales_report,
 )
+from productrecs.features.insights.impact.credited import items_report, sales_report
 from productrecs.features.insights.impact.widgets import widgets_report
 from productrecs.features.search.insights import Which
 from productrecs.features.search.reports import search_report

@@ -12,10 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
+from productrecs.engines.crowd import size_of, together
 from productrecs.features.insights.attribution import attributor
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.attribution.touches import credit
-from productrecs.features.insights.crowd import size_of, together
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order import NewLine
 from productrecs.storage.tables import (

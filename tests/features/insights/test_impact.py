@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import Asked
+from productrecs.core.report import Asked, Report
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.attribution import attribution_report
+from productrecs.features.insights.impact.attribution import (
+    attribution_report,
+)
+from productrecs.features.insights.impact.credited import items_report
 from productrecs.features.insights.impact.widgets import widgets_report
+from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewLine
-from tests.features.insights.shop import NOON, Shop, click, impression
+from tests.features.insights.shop import NOON, Shop, cart, click, impression
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,3 +68,66 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
     by_position = widgets_report(database, shop.store, Asked("2026-02-24", "2026-03-01"))
     assert "shoppers" not in {column.name for column in by_position.columns}
     assert [one.value for one in by_position.figures] == [2, 1, 0.5]
+
+
+PERIOD = Asked("2026-02-24", "2026-03-01", by=("widget",))
+
+
+def table(made: Report) -> list[dict[str, object]]:
+    """Return the rows of a report by the names of its columns."""
+    names = [column.name for column in made.columns]
+    return [dict(zip(names, row, strict=True)) for row in made.rows]
+
+
+def test_what_followed_a_click_stands_apart_from_what_was_only_seen(
+    database: Database, tmp_path: Path
+) -> None:
+    shop = Shop(database, tmp_path)
+    shop.send(*(impression("tent", who) for who in ("s_1", "s_2")), click("tent", "s_1"))
+    shop.send(cart("tent", "s_1"), cart("tent", "s_2"), cart("tent", "s_2"), at=NOON + 1)
+    shop.order("1", NewLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
+    shop.order("2", NewLine("tent", 2, 20.0), session="s_2", at=NOON + 2)
+    shop.order("3", NewLine("mug", 1, 10.0), session="s_2", at=NOON + 2)
+    Attributor(database, tmp_path).catch_up(shop.store)
+
+    made = attribution_report(database, shop.store, PERIOD)
+    told = {one.definition.name: one.value for one in made.figures}
+    parts = ("", "_clicked", "_seen")
+    assert [told[f"carts{part}"] for part in parts] == [3, 1, 2]
+    assert [told[f"orders{part}"] for part in parts] == [2, 1, 1]
+    assert [told[f"revenue{part}"] for part in parts] == [70.0, 30.0, 40.0]
+    assert [told[f"revenue_share{part}"] for part in parts] == [0.875, 0.375, 0.5]
+
+    totals = {"attribution": ("carts", "sales"), "widgets": ("carted", "bought")}
+    widgets = widgets_report(database, shop.store, PERIOD)
+    items = items_report(database, shop.store, PERIOD)
+    for report in (made, widgets, items):
+        (row,) = table(report)
+        carts, lines = totals.get(report.name, ("carts", "sales"))
+        assert [row[f"{carts}{part}"] for part in parts] == [3, 1, 2]
+        assert [row[f"{lines}{part}"] for part in parts] == [2, 1, 1]
+        assert [row[f"revenue{part}"] for part in parts] == [70.0, 30.0, 40.0]
+
+
+@pytest.mark.parametrize(
+    ("seen", "widget", "credited"),
+    [
+        (["mug", "tent"], "look", False),  # the tent's own page, and a look of it
+        (["tent", "mug"], "look", True),  # the tent in the look of another product's page
+        ([], "look", True),
+        (["tent"], "recs", True),  # the interface's rule, to the letter
+    ],
+)
+def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
+    database: Database, tmp_path: Path, seen: list[str], widget: str, *, credited: bool
+) -> None:
+    shop = Shop(database, tmp_path)
+    for item in seen:
+        shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, item, session_id="s_1"), at=NOON)
+    shop.send(impression("tent", widget=widget), at=NOON + 1)
+    shop.order("1", NewLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
+    Attributor(database, tmp_path).catch_up(shop.store)
+
+    figures = attribution_report(database, shop.store, PERIOD).figures
+    told = {one.definition.name: one.value for one in figures}
+    assert (told["shown"], told["orders"]) == (int(credited), int(credited))

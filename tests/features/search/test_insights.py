@@ -9,6 +9,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Asked
+from productrecs.core.shopper import visitor_code
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.search.insights import Which, search_insights
 from productrecs.features.search.reports import search_report
@@ -76,7 +77,7 @@ def told(database: Database, store: Store, which: Which = Which.ALL) -> SearchIn
 def test_searches_and_clicks_of_an_intent_come_together(
     database: Database, store: Store
 ) -> None:
-    searched(database, store, tent=Count("Tents", 8, 0), lamp=Count("lamp", 2, 2))
+    searched(database, store, tent=Count("Tents", 8, 0, 8), lamp=Count("lamp", 2, 2, 2))
     clicked(
         database,
         store,
@@ -91,7 +92,7 @@ def test_searches_and_clicks_of_an_intent_come_together(
 
     assert [one.text for one in insights.queries] == ["Tents", "lamp", "stove"]
     tent, lamp, stove = insights.queries
-    assert (tent.searches, tent.clicks, tent.clicked) == (8, 3, 2)
+    assert (tent.searches, tent.clicks, tent.searchers_clicked) == (8, 3, 2)
     assert (tent.click_through, tent.mean_position, tent.empty_share) == (0.25, 2.5, 0.0)
     assert (lamp.click_through, lamp.mean_position, lamp.empty_share) == (0.0, None, 1.0)
     assert (stove.click_through, stove.empty_share) == (None, None)
@@ -99,6 +100,70 @@ def test_searches_and_clicks_of_an_intent_come_together(
     assert insights.intents == 3
     assert (insights.total.searches, insights.total.clicks) == (10, 4)
     assert insights.total.mean_position == pytest.approx(8 / 3)
+
+
+def shoppers(*names: str) -> frozenset[int]:
+    return frozenset(map(visitor_code, names))
+
+
+@pytest.mark.parametrize(
+    ("searches", "clickers", "rate"),
+    [
+        # Those who are named clicked, or did not; others' clicks say nothing of them.
+        (Count("tent", 3, 0, 0, shoppers("a", "b", "c")), "ab", (3, 2)),
+        (Count("tent", 3, 0, 0, shoppers("a", "b", "c")), "xyz", (3, 0)),
+        (Count("tent", 9, 0, 0, shoppers("a")), "abcdefg", (1, 1)),
+        # A search that names nobody is one clicker's, and a clicker's is one search.
+        (Count("tent", 6, 0, 6), "ab", (6, 2)),
+        (Count("tent", 1, 0, 1), "abcdef", (1, 1)),
+        (Count("tent", 3, 0, 1, shoppers("a", "b")), "acd", (3, 2)),
+        (Count("tent", 0, 0, 0), "ab", (0, 0)),
+    ],
+)
+def test_a_rate_is_of_searchers_and_never_more_than_all_of_them(
+    database: Database, store: Store, searches: Count, clickers: str, rate: tuple[int, int]
+) -> None:
+    searched(database, store, tent=searches)
+    clicked(database, store, *(("tent", who, 1) for who in clickers))
+
+    total = told(database, store).total
+
+    assert (total.searchers, total.searchers_clicked) == rate
+    assert total.click_through == (rate[1] / rate[0] if rate[0] else None)
+
+
+def test_clicks_of_other_days_and_of_imported_history_are_in_no_rate(
+    database: Database, store: Store
+) -> None:
+    searched(database, store, "2026-02-28", tent=Count("tent", 2, 0, 2))
+    clicked(database, store, ("tent", "a", 1), ("tent", "b", 1))
+    old = [NewEvent(EventKind.SEARCH_CLICK, "tent", "lamp", session_id="c", ts_ms=NOON)]
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        receive_events(log, [old], NOON, imported=True)
+    Attributor(database, Path("not-needed")).catch_up(store)
+
+    insights = search_insights(database, store, ("2026-02-28", DAY))
+
+    assert [one.text for one in insights.queries] == ["tent"]
+    assert (insights.total.clicks, insights.total.click_through) == (2, 0.0)
+    period = Asked("2026-02-28", DAY)
+    assert (
+        "2 shoppers and days with a click"
+        in search_report(database, store, period).notes[-1]
+    )
+
+
+def test_who_searches_again_on_a_day_is_one_searcher(
+    database: Database, store: Store
+) -> None:
+    for who in ("a", "b", "a"):
+        searched(database, store, tent=Count("tent", 1, 0, 0, shoppers(who)))
+    searched(database, store, "2026-02-28", tent=Count("tent", 1, 0, 0, shoppers("a")))
+
+    insights = search_insights(database, store, ("2026-02-28", DAY))
+
+    assert (insights.total.searches, insights.total.searchers) == (4, 3)
 
 
 def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(

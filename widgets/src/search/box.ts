@@ -10,6 +10,7 @@ import { languageOf, localeOf } from "../core/money";
 import { hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
+import { sessionId } from "../core/session";
 import { pause } from "../core/turns";
 import { allOption, productOption, wordsOption } from "./options";
 import { Panel } from "./panel";
@@ -103,8 +104,10 @@ export class SearchBox {
 
   private find_(words: string, look: Look, signal: AbortSignal): Promise<Reply> {
     const most = innerWidth < NARROW ? MOST_NARROW : MOST;
+    const { consent, user } = this.core_;
     const query = {
       q: words,
+      user_id: consent.given && (user || sessionId()), // as its click names them
       num: Math.min(look.num, most),
       suggest: words && WORDS,
       highlight: !!words,

@@ -12,7 +12,7 @@ that its list would take: else refusing would leave no time for those that are a
 import random
 import re
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -37,7 +37,7 @@ from productrecs.entrypoints.http.origins import REFUSED, cors_headers
 from productrecs.entrypoints.http.paths import base_by, plain_query
 from productrecs.entrypoints.http.pressure import Pressure, TooMuchAtOnceError
 from productrecs.entrypoints.http.rates import address_of_client
-from productrecs.entrypoints.http.searches import who_asks
+from productrecs.entrypoints.http.searches import Searcher, who_asks
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.visit import whole_refusal, whole_reply
@@ -214,7 +214,7 @@ def _found(
     context: Context, came: _Came, path: str, query_string: bytes
 ) -> SearchReply | None:
     if path == _SEARCH:
-        return _searched(context, came, who_asks(came.address, came.head.lines))
+        return _searched(context, came, who_asks(came.address, came.head.lines, came.query))
     return _recommended(context, came, query_string)
 
 
@@ -234,6 +234,6 @@ def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchRe
     return None if body is None else SearchReply(body)
 
 
-def _searched(context: Context, came: _Came, who: Hashable) -> SearchReply | None:
+def _searched(context: Context, came: _Came, who: Searcher) -> SearchReply | None:
     asked = plain_search(came.query)
     return None if asked is None else search_at_once(context, came.opened, asked, who)

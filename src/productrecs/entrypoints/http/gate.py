@@ -311,7 +311,7 @@ async def _search_fast(context: Context, store: Store, visit: Visit) -> SearchRe
     asked = None if query is None or opened is None else plain_search(query)
     if opened is None or asked is None:
         return None
-    return await answer_search(context, opened, asked, who_is(visit.scope))
+    return await answer_search(context, opened, asked, who_is(visit.scope, query))
 
 
 async def _read_fast(

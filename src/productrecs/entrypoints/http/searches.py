@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Hashable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
+from productrecs.core.shopper import visitor_code
 from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
 from productrecs.records.searches.repository import OTHERS, Count, SearchCountRepository
@@ -24,7 +25,12 @@ _log = logging.getLogger(__name__)
 KEEP_SECONDS: Final = 2.0
 LAST_SECONDS: Final = 3.0  # what a stop waits for the rest to be kept
 _LONGEST_INTENT: Final = 256
+_NAMED_BY: Final = ("customer_id", "user_id", "session_id")  # the first that is given
+_LONGEST_NAME: Final = 255
 _TOLD_BY: Final = frozenset({b"x-forwarded-for", b"user-agent"})
+
+Searcher = str | tuple[object, ...]
+"""Who searches: a shopper's id, or the address and agent of somebody unnamed."""
 
 
 class Searches:
@@ -38,6 +44,11 @@ class Searches:
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchTally()
+
+    def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
+        """Note a search: one letter of what somebody types, or all of it at once."""
+        shopper = visitor_code(who) if isinstance(who, str) else None
+        self.tally.note(Searched(store_id, text, is_empty, shopper), who)
 
     @contextlib.asynccontextmanager
     async def keeping(self) -> AsyncIterator[None]:
@@ -89,7 +100,13 @@ class Searches:
             intent = intent_of(search.text, language) if is_told else OTHERS
             text = search.text if is_told and intent else ""
             intent = intent[:_LONGEST_INTENT]
-            one = Count(text, times, times if search.is_empty else 0)
+            one = Count(
+                text,
+                times,
+                times if search.is_empty else 0,
+                times if search.shopper is None else 0,
+                frozenset() if search.shopper is None else frozenset((search.shopper,)),
+            )
             known = by_intent.get(intent)
             by_intent[intent] = one if known is None else known.plus(one)
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
@@ -98,12 +115,23 @@ class Searches:
             SearchCountRepository(transaction, store.store_id).add(day, by_intent)
 
 
-def who_asks(address: str | None, headers: Iterable[tuple[bytes, bytes]]) -> Hashable:
-    """Return what tells who types from others for a few seconds; kept nowhere."""
+def who_asks(
+    address: str | None,
+    headers: Iterable[tuple[bytes, bytes]],
+    query: Mapping[str, str] | None,
+) -> Searcher:
+    """Return who searches: whom the call names, else the browser that it comes from.
+
+    An address and an agent tell who types from others for a few seconds and are kept
+    nowhere: many shoppers may share them, and a shop that searches from its server does.
+    """
+    for name in _NAMED_BY:
+        if query and 0 < len(named := query.get(name, "")) <= _LONGEST_NAME:
+            return named
     return (address or None, *(value for name, value in headers if name in _TOLD_BY))
 
 
-def who_is(scope: MutableMapping[str, Any]) -> Hashable:
+def who_is(scope: MutableMapping[str, Any], query: Mapping[str, str] | None) -> Searcher:
     """Return the same of a request's scope."""
     client = scope.get("client")
-    return who_asks(client[0] if client else None, scope["headers"])
+    return who_asks(client[0] if client else None, scope["headers"], query)

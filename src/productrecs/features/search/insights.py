@@ -2,17 +2,27 @@
 
 Searches are counted as they are answered, one an intent however many letters it took;
 clicks are the `search-click` events with their words, and what followed them is what
-attribution found in the log. What cannot be told is None, which is not 0.
+attribution found in the log. A rate is of searches and clicks that were observed together:
+live, for the same intent, on the same day, by the same shopper where the call names one.
+What cannot be told is None, which is not 0.
 """
 
+import functools
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
-from typing import Final
+from typing import Final, NamedTuple
 
-from productrecs.features.search.repository import Clicks, Credits, SearchClickRepository
+from productrecs.engines.crowd import size_of, size_of_both
+from productrecs.features.search.repository import (
+    Clicks,
+    Credits,
+    Observed,
+    SearchClickRepository,
+)
 from productrecs.records.searches.repository import (
     OTHERS,
     PICTURES,
@@ -38,8 +48,10 @@ class QueryInsight:
     text: str  # as somebody typed it; empty: all that is not told apart
     searches: int
     empty: int
+    searchers: int  # shoppers and days that searched, and searches that named nobody
+    searchers_clicked: int  # those of them that clicked on a result on the same day
     clicks: int
-    clicked: int  # distinct shoppers and days with a click
+    clickers: int  # shoppers and days with a click, whether their search was counted or not
     positions: int  # clicks that told one
     position_sum: int
     carts: int  # of products clicked on among its results before, as are the next
@@ -54,8 +66,8 @@ class QueryInsight:
 
     @property
     def click_through(self) -> float | None:
-        """The share of searches that led to a click; None where none was counted."""
-        return min(1.0, self.clicked / self.searches) if self.searches else None
+        """The share of who searched that clicked; None where nobody was observed."""
+        return self.searchers_clicked / self.searchers if self.searchers else None
 
     @property
     def mean_position(self) -> float | None:
@@ -80,9 +92,34 @@ class SearchInsights:
     behind: int  # records whose clicks and sales are not counted yet
 
 
+class Followed(NamedTuple):
+    """How many searched for something, and how many of these clicked on a result."""
+
+    searchers: int = 0
+    clicked: int = 0
+
+    def plus(self, other: "Followed") -> "Followed":
+        """Return both together."""
+        return Followed(self.searchers + other.searchers, self.clicked + other.clicked)
+
+
+def followed(day: Observed) -> Followed:
+    """Return who of a day's searchers clicked: a part of those who searched, always.
+
+    A named shopper clicked when that shopper is among those who did. A search that names
+    nobody is taken for the search of one clicker who is not among the named ones, and each
+    clicker for the searcher of one search: what clicks there are more tell of no search.
+    """
+    named = size_of(day.searched)
+    both = size_of_both(day.searched, day.clicked)
+    others = size_of(day.clicked) - both
+    return Followed(named + day.unnamed, both + min(day.unnamed, others))
+
+
 _NO_COUNT: Final = Count("", 0, 0)
 _NO_CLICKS: Final = Clicks("", 0, 0, 0, 0)
 _NO_CREDITS: Final = Credits(0, 0, 0, 0.0)
+_NOBODY: Final = Followed()
 
 
 def search_insights(
@@ -101,8 +138,12 @@ def search_insights(
         repository = SearchClickRepository(connection, store.store_id)
         clicks, behind = repository.clicks(*days), repository.behind()
         credited = repository.credits(*days, store.settings.currency)
+        observed = repository.observed(*days)
     image_clicks = clicks.pop(PICTURES, _NO_CLICKS).clicks
-    found = _Found(counts, clicks, credited)
+    through: dict[str, Followed] = defaultdict(Followed)
+    for day in observed:
+        through[day.intent] = through[day.intent].plus(followed(day))
+    found = _Found(counts, clicks, credited, through)
     listed = found.intents() - {OTHERS}
     chosen = [intent for intent in listed if found.is_wanted(intent, which)]
     return SearchInsights(
@@ -122,6 +163,7 @@ class _Found:
     counts: Mapping[str, Count]
     clicks: Mapping[str, Clicks]
     credited: Mapping[str, Credits]
+    through: Mapping[str, Followed]
 
     def intents(self) -> set[str]:
         """Return all of which anything is known."""
@@ -149,6 +191,7 @@ class _Found:
             self.counts.get(intent, _NO_COUNT),
             self._clicked(intent),
             self.credited.get(intent, _NO_CREDITS),
+            self.through.get(intent, _NOBODY),
         )
 
     def total(self) -> QueryInsight:
@@ -173,19 +216,24 @@ class _Found:
                 sum(one.units for one in credited),
                 math.fsum(one.revenue for one in credited),
             ),
+            functools.reduce(Followed.plus, self.through.values(), _NOBODY),
         )
 
     def _clicked(self, intent: str) -> Clicks:
         return self.clicks.get(intent, _NO_CLICKS)
 
 
-def _insight(intent: str, count: Count, clicks: Clicks, credited: Credits) -> QueryInsight:
+def _insight(
+    intent: str, count: Count, clicks: Clicks, credited: Credits, through: Followed
+) -> QueryInsight:
     return QueryInsight(
         text=count.text or clicks.text or intent,
         searches=count.searches,
         empty=count.empty,
+        searchers=through.searchers,
+        searchers_clicked=through.clicked,
         clicks=clicks.clicks,
-        clicked=clicks.shoppers,
+        clickers=clicks.shoppers,
         positions=clicks.positions,
         position_sum=clicks.position_sum,
         carts=credited.carts,

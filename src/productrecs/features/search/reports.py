@@ -22,11 +22,18 @@ TITLES: Final = MappingProxyType(
 )
 RULE: Final = (
     "One search is what somebody stayed with for three seconds, not each letter on the "
-    "way; spellings of one query count together. Clicks are search-click events with their "
-    "words. Further pages, empty searches and imported history make no searches. A cart or "
+    "way; spellings of one query count together. Clicks are live search-click events with "
+    "their words. Further pages, empty searches and imported history make neither searches "
+    "nor clicks. Rates are of searches and clicks of one query on one day; where a search "
+    "names its shopper (user_id), of the same one. A cart or "
     "a sale follows a search when the same shopper clicked on the same product among its "
     "results at most 30 days before; the last such click counts. It may be credited to a "
     "recommendation as well: the two do not add up. Carts and sales are on their own day."
+)
+
+_APART: Final = (
+    "{} shoppers and days with a click are in no rate, as no search of theirs was counted: "
+    "send user_id with /v1/search, the same as in events."
 )
 
 _FOLLOWED: Final = (
@@ -36,14 +43,22 @@ _FOLLOWED: Final = (
     Definition("revenue", "money", "their revenue in the store's currency, less returns"),
     Definition("revenue_per_search", "money", "revenue / searches"),
 )
+_SEARCHERS: Final = Definition(
+    "searchers",
+    "count",
+    "different shoppers of each day who searched; a search that names none is one",
+)
+_CLICKED: Final = Definition(
+    "searchers_clicked", "count", "those of them who clicked on a result that day"
+)
 COLUMNS: Final = (
     Definition("query", "text", "as somebody typed it last"),
     Definition("searches", "count", "how often it was searched for"),
     Definition("no_results", "count", "how often nothing was found"),
     Definition("clicks", "count", "clicks on its results"),
-    Definition(
-        "click_through", "share", "shoppers and days with a click / searches, at most 1"
-    ),
+    _SEARCHERS,
+    _CLICKED,
+    Definition("click_through", "share", "searchers_clicked / searchers"),
     Definition("mean_position", "number", "where in the list was clicked, from 1"),
     *_FOLLOWED,
 )
@@ -51,9 +66,11 @@ _FIGURES: Final = (
     Definition("searches", "count", "searches for words"),
     Definition("queries", "count", "different ones that are told apart"),
     Definition("no_result_rate", "share", "the part that found nothing"),
-    Definition("click_through", "share", "the part that led to a click"),
-    Definition("no_click_rate", "share", "the part that did not"),
-    Definition("clicks", "count", "clicks on results"),
+    _SEARCHERS,
+    _CLICKED,
+    Definition("click_through", "share", "searchers_clicked / searchers"),
+    Definition("no_click_rate", "share", "the other searchers / searchers"),
+    Definition("clicks", "count", "live clicks on results"),
     Definition("mean_position", "number", "where in the list was clicked, from 1"),
     Definition("image_clicks", "count", "clicks on results of image searches"),
     *_FOLLOWED,
@@ -77,6 +94,8 @@ def search_report(
     notes = [RULE]
     if found.more:
         notes.append(f"{found.more} more queries are not shown.")
+    if apart := found.total.clickers - found.total.searchers_clicked:
+        notes.append(_APART.format(apart))
     if found.behind:
         notes.append(f"The newest {found.behind} records are not counted yet.")
     return Report(
@@ -96,6 +115,8 @@ def _values(found: SearchInsights) -> tuple[Value, ...]:
         total.searches,
         found.intents,
         total.empty_share,
+        total.searchers,
+        total.searchers_clicked,
         through,
         None if through is None else 1.0 - through,
         total.clicks,
@@ -111,6 +132,8 @@ def _row(one: QueryInsight) -> tuple[Value, ...]:
         one.searches,
         one.empty,
         one.clicks,
+        one.searchers,
+        one.searchers_clicked,
         one.click_through,
         one.mean_position,
         *_followed(one),

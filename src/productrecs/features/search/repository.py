@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.crowd import NOBODY
 from productrecs.features.search.rules import Action, SearchRule, Synonym
 from productrecs.records.catalog.attributes import prose_of
 from productrecs.storage.bare import bare
@@ -34,6 +35,15 @@ _CLICKS: Final = (
     "SELECT intent, max(day || text), sum(clicks), sum(shoppers), sum(positions), "
     "sum(position_sum) FROM search_days "
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
+)
+# Every click of a day is beside the searches of that day, or in no rate at all.
+_OBSERVED: Final = (
+    "SELECT searched.intent, searched.unnamed, searched.shoppers, "
+    "clicked.who FROM search_counts AS searched "
+    "LEFT JOIN search_days AS clicked ON clicked.store_id = searched.store_id "
+    "AND clicked.day = searched.day AND clicked.intent = searched.intent "
+    "WHERE searched.store_id = ? AND searched.day >= ? AND searched.day <= ? "
+    "AND searched.intent <> ''"  # where many intents are together, nothing is told apart
 )
 _CREDITS: Final = (
     "SELECT intent, sum(carts), sum(lines), sum(units), sum(revenue) "
@@ -67,6 +77,15 @@ def read_rules(reader: HotReader, store_id: StoreId) -> dict[int, SearchRule]:
     return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
 
 
+class Observed(NamedTuple):
+    """A day's searches for one intent beside the shoppers who clicked on its results."""
+
+    intent: str
+    unnamed: int  # searches whose call named no shopper
+    searched: bytes  # the crowd of those whom calls named
+    clicked: bytes  # the crowd of those who clicked
+
+
 class Clicks(NamedTuple):
     """Clicks on the results of one intent."""
 
@@ -98,6 +117,15 @@ class SearchClickRepository:
         """Return the clicks of days by intent, those on what pictures found included."""
         rows = bare(self._transaction).all(_CLICKS, (self._store_id, first, last))
         return {row[0]: Clicks(row[1][10:], *map(int, row[2:])) for row in rows}
+
+    def observed(self, first: str, last: str) -> list[Observed]:
+        """Return the searches of days by day and intent, with who clicked on that day."""
+        asked = (self._store_id, first, last)
+        rows = bare(self._transaction).all(_OBSERVED, asked)
+        return [
+            Observed(row[0], int(row[1]), bytes(row[2] or NOBODY), bytes(row[3] or NOBODY))
+            for row in rows
+        ]
 
     def credits(self, first: str, last: str, currency: str) -> dict[str, Credits]:
         """Return what followed those clicks, by intent, in the store's own currency."""

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.crowd import NOBODY, crowd_of, together
 from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.tables import search_counts
 
@@ -24,12 +26,13 @@ PICTURES: Final = " "
 _CHUNK: Final = 400
 # One statement however many there are: each of them would keep replies waiting.
 _ADD: Final = (
-    "INSERT INTO search_counts (store_id, day, intent, text, searches, empty) "  # noqa: S608 - own words
-    "SELECT ?, ?, given.value ->> 0, given.value ->> 1, "
-    "CAST(given.value ->> 2 AS BIGINT), CAST(given.value ->> 3 AS BIGINT) "
+    "INSERT INTO search_counts (store_id, day, intent, text, searches, empty, unnamed) "  # noqa: S608 - own words
+    "SELECT ?, ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT), "
+    "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT) "
     f"FROM {GIVEN} WHERE true ON CONFLICT (store_id, day, intent) DO UPDATE SET "
     "text = excluded.text, searches = search_counts.searches + excluded.searches, "
-    "empty = search_counts.empty + excluded.empty"
+    "empty = search_counts.empty + excluded.empty, "
+    "unnamed = search_counts.unnamed + excluded.unnamed"
 )
 # Tens of thousands of rows for a report: without a library's row around each of them.
 _OF_DAYS: Final = (
@@ -44,6 +47,8 @@ class Count(NamedTuple):
     text: str  # as somebody last typed it
     searches: int
     empty: int
+    unnamed: int = 0  # of the searches, those whose call named no shopper
+    shoppers: frozenset[int] = frozenset()  # codes of those whom calls named
 
     def plus(self, other: "Count") -> "Count":
         """Return both together, in the newer one's words."""
@@ -51,6 +56,8 @@ class Count(NamedTuple):
             other.text or self.text,
             self.searches + other.searches,
             self.empty + other.empty,
+            self.unnamed + other.unnamed,
+            self.shoppers | other.shoppers,
         )
 
 
@@ -64,9 +71,41 @@ class SearchCountRepository:
 
     def add(self, day: str, counts: Mapping[str, Count]) -> None:
         """Add counts by intent to those of a day; what is too many joins the others."""
-        admitted = sorted(self._admitted(day, counts).items())
-        rows = [[intent, *count] for intent, count in admitted]
+        admitted = self._admitted(day, counts)
+        rows = [[intent, *count[:4]] for intent, count in sorted(admitted.items())]
         bare(self._transaction).run(_ADD, (self._store_id, day, rows))
+        self._add_shoppers(day, admitted)
+
+    def _add_shoppers(self, day: str, counts: Mapping[str, Count]) -> None:
+        """Put who searched among those of the day; the rows are locked by the counts."""
+        named = [intent for intent, count in counts.items() if intent and count.shoppers]
+        if not named:
+            return
+        rows: list[dict[str, object]] = []
+        for intent, crowd in self._crowds(day, named):
+            codes = np.fromiter(counts[intent].shoppers, np.int64)
+            grown = together((crowd, crowd_of(codes)))
+            if grown != crowd:
+                rows.append({"of": intent, "grown": grown})
+        if rows:
+            query = search_counts.update().where(
+                search_counts.c.store_id == self._store_id,
+                search_counts.c.day == day,
+                search_counts.c.intent == sa.bindparam("of"),
+            )
+            self._transaction.execute(query.values(shoppers=sa.bindparam("grown")), rows)
+
+    def _crowds(self, day: str, intents: Sequence[str]) -> list[tuple[str, bytes]]:
+        found: list[tuple[str, bytes]] = []
+        for start in range(0, len(intents), _CHUNK):
+            query = sa.select(search_counts.c.intent, search_counts.c.shoppers).where(
+                search_counts.c.store_id == self._store_id,
+                search_counts.c.day == day,
+                search_counts.c.intent.in_(intents[start : start + _CHUNK]),
+            )
+            rows = self._transaction.execute(query)
+            found += [(row[0], bytes(row[1] or NOBODY)) for row in rows]
+        return found
 
     def of_days(self, first: str, last: str) -> dict[str, Count]:
         """Return the counts by intent of days together, both included."""

@@ -27,6 +27,7 @@ class Searched(NamedTuple):
     store_id: StoreId
     text: str
     is_empty: bool
+    shopper: int | None = None  # `visitor_code` of whom the call named
 
 
 class _Typed(NamedTuple):

@@ -86,6 +86,8 @@ outcome_days = sa.Table(
     sa.Column("revenue", sa.Double, nullable=False),
     sa.Column("orders", sa.BigInteger, nullable=False),
     sa.Column("orders_credited", sa.BigInteger, nullable=False),  # with a credited line
+    # Of them, those with a line that followed a click.
+    sa.Column("orders_clicked", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 
@@ -101,7 +103,7 @@ touch_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Who was shown something where, and who clicked: crowds (`features/insights/crowd.py`).
+# Who was shown something where, and who clicked: crowds (`engines/crowd.py`).
 shopper_days = sa.Table(
     "shopper_days",
     metadata,

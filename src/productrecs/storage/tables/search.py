@@ -40,5 +40,8 @@ search_counts = sa.Table(
     sa.Column("text", sa.Text, nullable=False),  # as somebody typed it last
     sa.Column("searches", sa.BigInteger, nullable=False),
     sa.Column("empty", sa.BigInteger, nullable=False),  # that found nothing
+    # Searches whose call named no shopper, and the crowd (`engines/crowd`) of the others.
+    sa.Column("unnamed", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("shoppers", sa.LargeBinary, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )

@@ -28,13 +28,31 @@ _EXAMPLE: Final = {
             "unit": "money",
             "meaning": "credited revenue in EUR",
             "value": 1840.5,
-        }
+        },
+        {
+            "name": "revenue_clicked",
+            "unit": "money",
+            "meaning": "credited revenue in EUR: credited to a click",
+            "value": 1102.25,
+        },
+        {
+            "name": "revenue_seen",
+            "unit": "money",
+            "meaning": "credited revenue in EUR: credited to an impression, no click",
+            "value": 738.25,
+        },
     ],
     "columns": [
         {"name": "widget", "unit": "text", "meaning": "the widget"},
         {"name": "sales", "unit": "count", "meaning": "credited lines"},
+        {"name": "sales_clicked", "unit": "count", "meaning": "sales credited to a click"},
+        {
+            "name": "sales_seen",
+            "unit": "count",
+            "meaning": "sales credited to an impression",
+        },
     ],
-    "rows": [{"widget": "recs", "sales": 31}],
+    "rows": [{"widget": "recs", "sales": 31, "sales_clicked": 19, "sales_seen": 12}],
     "notes": ["The newest 12 records are not counted yet."],
 }
 

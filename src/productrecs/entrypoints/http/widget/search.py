@@ -1,7 +1,7 @@
 """GET /v1/search."""
 
 import contextlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,7 +13,7 @@ from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, search_reply
-from productrecs.entrypoints.http.searches import who_is
+from productrecs.entrypoints.http.searches import Searcher, who_is
 from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
@@ -38,7 +38,6 @@ from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.request import Results, SearchRequest, cut
 from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.rule import Place
-from productrecs.records.searches.tally import Searched
 
 router = APIRouter(tags=["widget"])
 
@@ -93,6 +92,20 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     offset: OffsetQuery = None,
     highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
     suggest: SuggestQuery = 0,
+    user_id: Annotated[
+        str,
+        Query(
+            description="Who searches, as in their events: the search report then knows "
+            "which searches led to a click. It changes no result.",
+            examples=["s_4fQ9xZ"],
+        ),
+    ] = "",
+    customer_id: Annotated[
+        str, Query(description="The customer, where known; counts before `user_id`.")
+    ] = "",
+    session_id: Annotated[
+        str, Query(description="The session, where there is no `user_id`.")
+    ] = "",
 ) -> Response:
     """Return the products that the words mean, best first.
 
@@ -114,7 +127,8 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         suggest=suggest,
     )
     opened = await exchange.context.shops.open(exchange.known_caller.store)
-    who = who_is(request.scope)
+    named = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
+    who = who_is(request.scope, named)
     reply = await answer_search(exchange.context, opened, listing or asked, who)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
@@ -132,7 +146,7 @@ def plain_search(query: Mapping[str, str]) -> SearchRequest | None:
 
 
 def kept_search(
-    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Hashable
+    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Searcher
 ) -> SearchReply | None:
     """Return what was found a moment ago, and count the search as `who`'s; else None."""
     kept = opened.searches.get(_moment(opened, context.clock()), asked)
@@ -144,7 +158,7 @@ def kept_search(
 
 
 async def answer_search(
-    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Hashable
+    context: Context, opened: OpenShop, asked: SearchRequest | Listing, who: Searcher
 ) -> SearchReply:
     """Return the reply to a search, and count it as `who`'s.
 
@@ -167,7 +181,7 @@ async def answer_search(
 
 
 def search_at_once(
-    context: Context, opened: OpenShop, asked: SearchRequest, who: Hashable
+    context: Context, opened: OpenShop, asked: SearchRequest, who: Searcher
 ) -> SearchReply | None:
     """Return the reply to a search that takes next to no time, and count it as `who`'s.
 
@@ -193,7 +207,7 @@ def _told(
     opened: OpenShop,
     asked: SearchRequest | Listing,
     reply: SearchReply,
-    who: Hashable,
+    who: Searcher,
     moment: Moment,
 ) -> SearchReply:
     """Count a reply, and keep it if nothing changed since the `moment` it is of."""
@@ -211,7 +225,7 @@ def _note(
     opened: OpenShop,
     asked: SearchRequest | Listing,
     reply: SearchReply,
-    who: Hashable,
+    who: Searcher,
 ) -> None:
     """Count a search for words; further pages of one are not another."""
     query = asked.query if isinstance(asked, SearchRequest) else asked.first_query
@@ -219,7 +233,7 @@ def _note(
         leads = any(name == _REDIRECT for name, _ in reply.headers)
         is_empty = reply.body.startswith(_NOTHING) and not leads
         store_id = opened.shop.catalog.store_id
-        context.searches.tally.note(Searched(store_id, query, is_empty), who)
+        context.searches.note(store_id, query, who, is_empty=is_empty)
 
 
 _NOTHING: Final = search_body((), ())[:-1]

@@ -54,7 +54,7 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of what is stored: another one begins anew."""
 
 STEP: Final = 50_000

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from productrecs.engines.crowd import NOBODY, crowd_of, together
 from productrecs.features.insights.attribution.days import QUARTER_MS, Days
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
@@ -13,7 +14,6 @@ from productrecs.features.insights.attribution.repository import (
     TouchColumns,
 )
 from productrecs.features.insights.attribution.trail import ShopperCodes
-from productrecs.features.insights.crowd import NOBODY, crowd_of, together
 from productrecs.records.events.event import EventKind
 
 _CLICK: Final = int(EventKind.REC_CLICK)

@@ -64,6 +64,7 @@ class OutcomeDay(NamedTuple):
     revenue: float
     orders: int
     orders_credited: int
+    orders_clicked: int  # of them with a line that followed a click
 
 
 class SearchCreditDay(NamedTuple):
@@ -113,6 +114,7 @@ class _Sum:
     revenues_clicked: list[float] = field(default_factory=list)
     orders: set[int] = field(default_factory=set)
     orders_credited: set[int] = field(default_factory=set)
+    orders_clicked: set[int] = field(default_factory=set)
 
     def take(self, one: Outcome) -> None:
         if one.kind == CART:
@@ -127,6 +129,8 @@ class _Sum:
             self.orders.add(order)
             if one.touch is not None:
                 self.orders_credited.add(order)
+            if one.clicked:
+                self.orders_clicked.add(order)
         self.units += one.units
         self.revenues.append(one.value)
         if one.clicked:
@@ -184,4 +188,5 @@ def _outcome_day(place: tuple[str, str], found: _Sum) -> OutcomeDay:
         math.fsum(found.revenues),
         len(found.orders),
         len(found.orders_credited),
+        len(found.orders_clicked),
     )

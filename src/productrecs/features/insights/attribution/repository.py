@@ -26,11 +26,18 @@ from productrecs.storage.tables import (
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported"
-# Clicks on results of searches (6, and 7 by a picture) are counted of imported past, too.
+# Impressions and clicks of lists (9, 10), clicks on results of searches (6, 7 by a photo).
+# A look shows the product of its page too, which is no recommendation: of a `look`, the
+# product of the shopper's last page (1) within half an hour is left out.
 _TOUCHES: Final = (
-    "SELECT seq, ts, kind, item, shopper, widget, source, position, term, imported "
-    "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
-    "AND (kind IN (9, 10) AND NOT imported OR kind IN (6, 7)) ORDER BY seq"
+    "SELECT seq, ts, kind, item, shopper, widget, source, position, term "
+    "FROM events AS touch WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
+    "AND kind IN (6, 7, 9, 10) AND NOT (kind IN (9, 10) AND widget = 'look' "
+    "AND COALESCE(item = (SELECT seen.item FROM events AS seen "
+    "WHERE seen.store_id = touch.store_id AND seen.person = touch.person "
+    "AND seen.shopper = touch.shopper AND seen.kind = 1 AND seen.seq < touch.seq "
+    "AND seen.ts >= touch.ts - 1800000 ORDER BY seen.seq DESC LIMIT 1), false)) "
+    "ORDER BY seq"
 )
 _CARTS: Final = (
     "SELECT seq, ts, item, shopper, quantity, value, currency "
@@ -140,7 +147,6 @@ class SearchColumns(NamedTuple):
     shoppers: tuple[str, ...] = ()
     positions: tuple[int | None, ...] = ()
     terms: tuple[str | None, ...] = ()
-    imported: tuple[bool, ...] = ()
 
 
 class Mark(NamedTuple):

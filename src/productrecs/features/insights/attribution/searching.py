@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from productrecs.engines.crowd import NOBODY, crowd_of, size_of, together
 from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
 from productrecs.features.insights.attribution.days import Days
@@ -15,7 +16,6 @@ from productrecs.features.insights.attribution.repository import (
     SearchKey,
 )
 from productrecs.features.insights.attribution.trail import ShopperCodes
-from productrecs.features.insights.crowd import NOBODY, crowd_of, size_of, together
 from productrecs.records.events.event import EventKind
 from productrecs.records.searches.repository import OTHERS, PICTURES
 

@@ -150,9 +150,7 @@ def _read(columns: TouchColumns, searches: SearchColumns, codes: ShopperCodes) -
     places = np.array(columns.seqs, np.int64)
     moments = np.array(columns.times, np.int64)
     clicked = np.array(columns.kinds, np.int64) == _CLICK
-    told = np.array(
-        [bool(term) and not old for term, old in zip(*searches[-2:], strict=True)], np.bool_
-    )
+    told = np.array([bool(term) for term in searches.terms], np.bool_)
     found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
     return stretch_of(
         touches_of(pairs[clicked], places[clicked], moments[clicked]),

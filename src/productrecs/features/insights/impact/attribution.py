@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from productrecs.core.clock import iso
 from productrecs.core.report import (
     Asked,
     Definition,
@@ -17,7 +16,6 @@ from productrecs.core.report import (
     share,
 )
 from productrecs.features.insights.impact.repository import (
-    CreditedSale,
     Credits,
     ImpactRepository,
     Key,
@@ -33,6 +31,20 @@ RULE: Final = (
     "else the last impression. A shopper is user_id, else session_id, letter by letter. "
     "Imported history takes no part. Credit is no proof of cause: see the experiment."
 )
+
+
+def apart(name: str, unit: str) -> tuple[Definition, Definition]:
+    """Define the two parts of a credited total."""
+    return (
+        Definition(f"{name}_clicked", unit, f"{name} credited to a click"),
+        Definition(f"{name}_seen", unit, f"{name} credited to an impression: no click"),
+    )
+
+
+def parted(whole: float, clicked: float) -> tuple[float, float, float]:
+    """Return a total with its parts: what followed a click, and what was seen only."""
+    return whole, clicked, round(whole - clicked, 6)
+
 
 GROUPS: Final = {
     "day": Definition(
@@ -50,17 +62,22 @@ MEASURES: Final = (
     Definition("clicked", "count", "clicks on them (rec-click), live"),
     Definition("click_rate", "share", "clicked / shown"),
     Definition("carts", "count", "credited add-to-carts"),
-    Definition("cart_value", "money", "their value"),
+    *apart("carts", "count"),
+    Definition("cart_value", "money", "the value of all of them"),
     Definition("sales", "count", "credited lines of orders and buy events, no returns"),
-    Definition("sales_clicked", "count", "those of them that followed a click"),
+    *apart("sales", "count"),
     Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
     Definition("revenue", "money", "their revenue, returns taken off"),
-    Definition("revenue_clicked", "money", "the part of it that followed a click"),
+    *apart("revenue", "money"),
 )
 
 
+_CREDITED: Final = ("carts", "orders", "revenue")
 _COMPARED: Final = frozenset(
-    {"shown", "click_rate", "conversion", "carts", "orders", "revenue", "revenue_share"}
+    {
+        *("shown", "click_rate", "conversion", "revenue_share"),
+        *(f"{one}{part}" for one in _CREDITED for part in ("", "_clicked", "_seen")),
+    }
 )
 
 
@@ -146,78 +163,6 @@ def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
             yield _figure(f"{named.name}_before", named.unit, one.value, meaning)
 
 
-def sales_report(database: Database, store: Store, period: Asked) -> Report:
-    """Return the newest credited sales: the orders behind the numbers."""
-    with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id)
-        sales, behind = repository.sales(period), repository.behind()
-    return Report(
-        name="credited-sales",
-        title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
-        columns=_SALE_COLUMNS,
-        rows=tuple(_sale(one, store.settings.currency) for one in sales),
-        notes=(RULE, *notes_on(0, behind)),
-    )
-
-
-_SALE_COLUMNS: Final = (
-    Definition("time", "time", "when the line was bought"),
-    Definition("order_id", "text", "the order; empty for a buy event without one"),
-    Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its title now"),
-    Definition("units", "count", "how many; unknown counts as 1"),
-    Definition("revenue", "money", "the line's revenue"),
-    CURRENCY,
-    Definition("touch", "text", "click or impression: what is credited"),
-    Definition("touched", "time", "when that was"),
-    *(GROUPS[name] for name in ("widget", "source", "position")),
-)
-
-
-def items_report(database: Database, store: Store, period: Asked) -> Report:
-    """Return which products sold after recommendations, most revenue first."""
-    own = store.settings.currency
-    with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id, own)
-        found, behind = repository.items(period), repository.behind()
-    return Report(
-        name="credited-items",
-        title=f"Products sold after recommendations, {period.first_day} to "
-        f"{period.last_day}",
-        columns=_ITEM_COLUMNS,
-        rows=tuple((*one, own) for one in found),
-        notes=(RULE, *notes_on(0, behind)),
-    )
-
-
-_ITEM_COLUMNS: Final = (
-    Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its title now"),
-    Definition("carts", "count", "credited add-to-carts of it"),
-    Definition("sales", "count", "credited lines of it, no returns"),
-    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue in the store's currency"),
-    CURRENCY,
-)
-
-
-def _sale(one: CreditedSale, currency: str) -> tuple[Value, ...]:
-    return (
-        iso(one.ts),
-        one.order_id,
-        one.item_id,
-        one.title,
-        one.units,
-        one.value,
-        one.currency or currency,
-        "click" if one.clicked else "impression",
-        iso(one.touched_at),
-        one.widget or None,
-        one.source or None,
-        one.position or None,
-    )
-
-
 def joined(
     touches: Mapping[Key, tuple[int, int]], credited: Mapping[Key, Credits], own: str
 ) -> list[Impact]:
@@ -298,13 +243,11 @@ def _row(one: Impact) -> tuple[Value, ...]:
         one.shown,
         one.clicked,
         rate,
-        credits_.carts,
+        *parted(credits_.carts, credits_.carts_clicked),
         credits_.cart_value,
-        credits_.lines,
-        credits_.lines_clicked,
+        *parted(credits_.lines, credits_.lines_clicked),
         credits_.units,
-        credits_.revenue,
-        credits_.revenue_clicked,
+        *parted(credits_.revenue, credits_.revenue_clicked),
     )
 
 
@@ -337,28 +280,29 @@ def _in_currency(
     credits_: Credits, all_of_it: Whole, currency: str, suffix: str
 ) -> Iterable[Figure]:
     carts, orders = credits_.carts, all_of_it.orders_credited
-    yield _figure(f"carts{suffix}", "count", carts, "credited add-to-carts")
+    parts = parted(carts, credits_.carts_clicked)
+    yield from _in_parts(("carts", suffix), "count", parts, "credited add-to-carts")
     yield _figure(
         f"carts_share{suffix}",
         "share",
         share(carts, all_of_it.carts),
         "credited add-to-carts / all live add-to-carts",
     )
-    yield _figure(f"orders{suffix}", "count", orders, "live orders with a credited line")
+    parts = parted(orders, all_of_it.orders_clicked)
+    told = "live orders with a credited line"
+    yield from _in_parts(("orders", suffix), "count", parts, told)
     yield _figure(
         f"orders_share{suffix}",
         "share",
         share(orders, all_of_it.orders),
         "live orders with a credited line / all live orders",
     )
-    revenue = credits_.revenue
-    yield _figure(f"revenue{suffix}", "money", revenue, f"credited revenue in {currency}")
-    yield _figure(
-        f"revenue_share{suffix}",
-        "share",
-        share(revenue, all_of_it.revenue),
-        f"credited revenue / all live revenue in {currency}",
-    )
+    parts = parted(credits_.revenue, credits_.revenue_clicked)
+    told = f"credited revenue in {currency}"
+    yield from _in_parts(("revenue", suffix), "money", parts, told)
+    shares = [share(part, all_of_it.revenue) for part in parts]
+    told = f"credited revenue / all live revenue in {currency}"
+    yield from _in_parts(("revenue_share", suffix), "share", shares, told)
     yield _figure(
         f"order_value{suffix}",
         "money",
@@ -367,11 +311,20 @@ def _in_currency(
     )
 
 
+def _in_parts(
+    name: tuple[str, str], unit: str, parts: Sequence[Value], meaning: str
+) -> Iterable[Figure]:
+    """Give a credited total, and apart from one another what it is of."""
+    of = ("", ": credited to a click", ": credited to an impression, no click")
+    for part, value, which in zip(("", "_clicked", "_seen"), parts, of, strict=True):
+        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")
+
+
 def _by_currency(whole: Sequence[Whole], own: str) -> dict[str, Whole]:
-    found = {own: Whole(own, 0, 0.0, 0, 0, 0.0, 0, 0)}
+    found = {own: _none(own)}
     for one in whole:
         currency = one.currency or own
-        before = found.get(currency, Whole(currency, 0, 0.0, 0, 0, 0.0, 0, 0))
+        before = found.get(currency, _none(currency))
         found[currency] = Whole(
             currency,
             before.carts + one.carts,
@@ -381,8 +334,13 @@ def _by_currency(whole: Sequence[Whole], own: str) -> dict[str, Whole]:
             before.revenue + one.revenue,
             before.orders + one.orders,
             before.orders_credited + one.orders_credited,
+            before.orders_clicked + one.orders_clicked,
         )
     return found
+
+
+def _none(currency: str) -> Whole:
+    return Whole(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)
 
 
 def _figure(name: str, unit: str, value: Value, meaning: str) -> Figure:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.core.report import Asked
-from productrecs.features.insights.crowd import size_of, together
+from productrecs.engines.crowd import size_of, together
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
@@ -68,6 +68,7 @@ class Whole(NamedTuple):
     revenue: float
     orders: int
     orders_credited: int
+    orders_clicked: int  # of them with a line that followed a click
 
 
 class CreditedSale(NamedTuple):
@@ -93,9 +94,12 @@ class CreditedItem(NamedTuple):
     item_id: str
     title: str
     carts: int
+    carts_clicked: int
     lines: int
+    lines_clicked: int
     units: int
     revenue: float
+    revenue_clicked: float
 
 
 class ImpactRepository:
@@ -172,17 +176,18 @@ class ImpactRepository:
     def items(self, period: Asked) -> list[CreditedItem]:
         """Return the products with most credited revenue in the store's own currency."""
         one, item = outcomes.c, items.c
-        is_sale = one.kind == _SALE
-        revenue = sa.func.sum(sa.case((is_sale, one.value), else_=0.0))
+        is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
+        revenue = _sum(is_sale, one.value)
         summed = (
             sa.select(
                 one.item,
-                sa.func.sum(sa.case((is_sale, 0), else_=1)).label("carts"),
-                sa.func.sum(sa.case((is_sale & (one.units > 0), 1), else_=0)).label(
-                    "lines"
-                ),
-                sa.func.sum(sa.case((is_sale, one.units), else_=0)).label("units"),
+                _sum(~is_sale, 1).label("carts"),
+                _sum(~is_sale & one.clicked, 1).label("carts_clicked"),
+                _sum(is_line, 1).label("lines"),
+                _sum(is_line & one.clicked, 1).label("lines_clicked"),
+                _sum(is_sale, one.units).label("units"),
                 revenue.label("revenue"),
+                _sum(is_sale & one.clicked, one.value).label("revenue_clicked"),
             )
             .where(
                 one.store_id == self._store_id,
@@ -199,10 +204,7 @@ class ImpactRepository:
             sa.select(
                 item.item_id,
                 item.title,
-                summed.c.carts,
-                summed.c.lines,
-                summed.c.units,
-                summed.c.revenue,
+                *list(summed.c)[1:],
             )
             .join(
                 summed, (item.store_id == self._store_id) & (item.number == summed.c.item)
@@ -210,9 +212,7 @@ class ImpactRepository:
             .order_by(summed.c.revenue.desc(), item.item_id)
         )
         return [
-            CreditedItem(
-                row[0], row[1], int(row[2]), int(row[3]), int(row[4]), float(row[5])
-            )
+            CreditedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
             for row in self._connection.execute(query)
         ]
 
@@ -251,6 +251,11 @@ class ImpactRepository:
         return [CreditedSale._make(row) for row in self._connection.execute(query)]
 
 
+def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
+    """Return the sum of something over the rows for which `where` holds."""
+    return sa.func.sum(sa.case((where, what), else_=0))
+
+
 def _within(table: sa.Table, period: Asked) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
 
@@ -274,7 +279,7 @@ def _credits(row: Sequence[Any]) -> Credits:
 
 
 def _whole(row: Sequence[Any]) -> Whole:
-    currency, carts, cart_value, lines, units, revenue, orders, credited = row
+    currency, carts, cart_value, lines, units, revenue, *orders = row
     return Whole(
         currency,
         int(carts),
@@ -282,6 +287,5 @@ def _whole(row: Sequence[Any]) -> Whole:
         int(lines),
         int(units),
         float(revenue),
-        int(orders),
-        int(credited),
+        *map(int, orders),
     )

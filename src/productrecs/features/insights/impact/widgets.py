@@ -16,8 +16,10 @@ from productrecs.features.insights.impact.attribution import (
     CURRENCY,
     GROUPS,
     Impact,
+    apart,
     joined,
     notes_on,
+    parted,
 )
 from productrecs.features.insights.impact.repository import ImpactRepository, Reached
 from productrecs.storage.database import Database
@@ -32,10 +34,13 @@ COLUMNS: Final = (
     Definition("clicked", "count", "clicks on them (rec-click)"),
     Definition("click_rate", "share", "clicked / shown"),
     Definition("carted", "count", "add-to-carts that are credited to them (attribution)"),
+    *apart("carted", "count"),
     Definition("cart_rate", "share", "carted / shown"),
     Definition("bought", "count", "lines bought that are credited to them, no returns"),
+    *apart("bought", "count"),
     Definition("buy_rate", "share", "bought / shown"),
     Definition("revenue", "money", "their revenue, returns taken off"),
+    *apart("revenue", "money"),
     CURRENCY,
     Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
 )
@@ -115,11 +120,11 @@ def _row(one: Impact) -> tuple[Value, ...]:
         shown,
         clicked,
         share(clicked, shown),
-        credited.carts,
+        *parted(credited.carts, credited.carts_clicked),
         share(credited.carts, shown),
-        credited.lines,
+        *parted(credited.lines, credited.lines_clicked),
         share(credited.lines, shown),
-        credited.revenue,
+        *parted(credited.revenue, credited.revenue_clicked),
         one.currency,
         share(credited.revenue * _THOUSAND, shown),
     )

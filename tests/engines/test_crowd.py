@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.features.insights.crowd import NOBODY, crowd_of, size_of, together
+from productrecs.engines.crowd import NOBODY, crowd_of, size_of, size_of_both, together
 
 
 def shoppers(count: int, seed: int = 1) -> np.ndarray:
@@ -39,3 +39,17 @@ def test_parts_that_overlap_make_the_same_bytes(count: int) -> None:
 
     assert together(map(crowd_of, parts)) == crowd_of(everyone)
     assert together(map(crowd_of, parts[::-1])) == crowd_of(everyone)
+
+
+@pytest.mark.parametrize("count", [0, 9, 700, 1_024, 5_000, 60_000])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_who_is_in_both_is_never_more_than_one_of_them(count: int, share: float) -> None:
+    everyone = shoppers(count)
+    part = everyone[: int(share * count)]
+    others = shoppers(count // 2, seed=2)
+    one, other = crowd_of(everyone), together((crowd_of(part), crowd_of(others)))
+
+    both = size_of_both(one, other)
+
+    assert 0 <= both <= min(size_of(one), size_of(other))
+    assert abs(both - len(part)) <= (0 if count <= 682 else 0.08 * count)

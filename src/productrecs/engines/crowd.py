@@ -59,6 +59,16 @@ def size_of(crowd: bytes) -> int:
     return max(round(estimate), _MOST_TOLD + 1)
 
 
+def size_of_both(one: bytes, other: bytes) -> int:
+    """Return how many shoppers are in both crowds: never more than in either of them.
+
+    Whoever is in both is counted in each and once in the two together; a crowd of two is
+    never smaller than one of them, also where their numbers are told about.
+    """
+    sizes = size_of(one), size_of(other)
+    return max(0, sum(sizes) - max(*sizes, size_of(together((one, other)))))
+
+
 def _packed(codes: Codes) -> bytes:
     if len(codes) > _PARTS:
         # So many that finding the different ones takes long; mostly there is no need to.
