@@ -101,10 +101,17 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         ),
     ] = "",
     customer_id: Annotated[
-        str, Query(description="The customer, where known; counts before `user_id`.")
+        str,
+        Query(
+            description="The customer, where known; counts before `user_id`.",
+            examples=["c-7"],
+        ),
     ] = "",
     session_id: Annotated[
-        str, Query(description="The session, where there is no `user_id`.")
+        str,
+        Query(
+            description="The session, where there is no `user_id`.", examples=["s_4fQ9xZ"]
+        ),
     ] = "",
 ) -> Response:
     """Return the products that the words mean, best first.
