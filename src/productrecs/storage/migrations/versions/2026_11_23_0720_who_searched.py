@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_23_0700"
-down_revision = "2026_11_22_0608"
+revision = "2026_11_23_0720"
+down_revision = "2026_11_23_0700"
 
 
 def upgrade() -> None:
