@@ -24,7 +24,6 @@ from benchmarks.quality.search_peers import PEERS, Catalog
 from benchmarks.report import Figure
 from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
 from productrecs.engines.text.schema import ProductText
-from productrecs.engines.text.warming import warm_up
 from productrecs.engines.text.words import is_code, words_of
 
 if TYPE_CHECKING:
@@ -100,11 +99,11 @@ class ours:  # noqa: N801 - reads as the function that it is
                 are_new=True,
             )
             writer.commit()
-        warm_up()
         index = SearchIndex(folder, "en")
         visible = np.ones(len(catalog.ids), dtype=np.bool_)
         return lambda query: [
-            catalog.ids[n] for n in index.find(Wanted(query, RECALLED, visible)).items
+            catalog.ids[n]
+            for n in index.find(Wanted(index.analyse(query), RECALLED, visible)).items
         ]
 
     def __exit__(self, *_: object) -> None:

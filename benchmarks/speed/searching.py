@@ -28,7 +28,6 @@ from benchmarks.report import Figure
 from benchmarks.speed.servers import ROOT, Server, ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from productrecs.engines.text.index import SearchIndex, Wanted
-from productrecs.engines.text.warming import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -145,8 +144,6 @@ import json, re, sys
 from pathlib import Path
 import numpy as np
 from productrecs.engines.text.index import SearchIndex, Wanted
-from productrecs.engines.text.warming import warm_up
-warm_up()
 def held():
     told = Path("/proc/self/smaps_rollup").read_text()
     return int(re.search(r"^Pss:\\s+(\\d+) kB", told, re.M)[1]) / 1000
@@ -154,7 +151,7 @@ queries = json.loads(Path(sys.argv[2]).read_text())
 visible, before = np.ones(200_000, dtype=np.bool_), held()
 index = SearchIndex(Path(sys.argv[1]), "en")
 for query in queries:
-    index.find(Wanted(query, 36, visible))
+    index.find(Wanted(index.analyse(query), 36, visible))
 print(json.dumps([before, held()]))
 """
 
@@ -326,10 +323,11 @@ def _beside(
     queries: Sequence[str],
 ) -> None:
     """Report searches per second through HTTP, beside searches without a service."""
-    warm_up()
     ours, visible = SearchIndex(index, "en"), np.ones(2 * PRODUCTS, dtype=np.bool_)
     peers: dict[str, Callable[[str], object]] = {
-        "our index in process": lambda query: ours.find(Wanted(query, 36, visible)),
+        "our index in process": lambda query: ours.find(
+            Wanted(ours.analyse(query), 36, visible)
+        ),
         "tantivy's own parsed query in process": bare(catalog),
         "SQLite FTS5 in process": fts5(catalog),
     }

@@ -51,6 +51,8 @@ def test_what_is_searched_for_comes_before_what_goes_with_it(tmp_path: Path) -> 
         writer.commit()
     index, visible = SearchIndex(tmp_path, "en"), np.ones(len(titles), dtype=np.bool_)
 
-    assert index.find(Wanted("gold dress", 5, visible)).items[:2] == [2, 0]
-    assert index.find(Wanted("portable hard drive", 5, visible)).items[:2] == [3, 1]
-    assert index.find(Wanted("case", 5, visible)).items == [1]
+    assert index.find(Wanted(index.analyse("gold dress"), 5, visible)).items[:2] == [2, 0]
+    assert index.find(Wanted(index.analyse("portable hard drive"), 5, visible)).items[
+        :2
+    ] == [3, 1]
+    assert index.find(Wanted(index.analyse("case"), 5, visible)).items == [1]

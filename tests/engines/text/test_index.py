@@ -10,7 +10,9 @@ import pytest
 from productrecs.engines.text import reading
 from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex, Wanted
+from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import Limits
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.schema import ProductText
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
 
 
 def found(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
-    return index.find(Wanted(query, limit, ALL)).items
+    return index.find(Wanted(index.analyse(query), limit, ALL)).items
 
 
 @pytest.mark.parametrize(
@@ -147,21 +149,26 @@ def test_control_without_limits_something_wrong_is_found(
 
 @pytest.mark.parametrize("code", ["id-3", "ID-3", "sku 377", "SKU377", "sku-377"])
 def test_an_exact_id_or_sku_comes_first(index: SearchIndex, code: str) -> None:
-    result = index.find(Wanted(code, 5, ALL))
+    result = index.find(Wanted(index.analyse(code), 5, ALL))
 
     assert (result.items[0], result.exact) == (3, 1)
     assert result.scores == sorted(result.scores, reverse=True)
 
 
 def test_what_was_given_up_is_told(index: SearchIndex) -> None:
-    assert index.find(Wanted("laptop", 1, ALL)).relaxed is Relaxed.NOTHING
-    assert index.find(Wanted("labtop", 1, ALL)).relaxed is Relaxed.SPELLING
-    assert index.find(Wanted("garden xylophone", 5, ALL)).relaxed is Relaxed.WORDS
-    assert index.find(Wanted("garden laptop", 5, ALL)).relaxed is Relaxed.WORDS
+    assert index.find(Wanted(index.analyse("laptop"), 1, ALL)).relaxed is Relaxed.NOTHING
+    assert index.find(Wanted(index.analyse("labtop"), 1, ALL)).relaxed is Relaxed.SPELLING
+    assert (
+        index.find(Wanted(index.analyse("garden xylophone"), 5, ALL)).relaxed
+        is Relaxed.WORDS
+    )
+    assert (
+        index.find(Wanted(index.analyse("garden laptop"), 5, ALL)).relaxed is Relaxed.WORDS
+    )
 
 
 def test_every_word_comes_before_some_words_and_scores_fall(index: SearchIndex) -> None:
-    result = index.find(Wanted("red shoes women", 10, ALL))
+    result = index.find(Wanted(index.analyse("red shoes women"), 10, ALL))
 
     assert result.items[0] == 6
     assert result.scores == sorted(result.scores, reverse=True)
@@ -172,16 +179,16 @@ def test_only_the_visible_is_found_however_far_down(index: SearchIndex) -> None:
     one = np.zeros(13, dtype=np.bool_)
     one[12] = True
 
-    assert index.find(Wanted("laptop", 1, one)).items == [12]
-    assert index.find(Wanted("laptop", 1, ALL[:1])).items == [0]
-    assert index.find(Wanted("laptop", 5, ALL[:0])).items == []
+    assert index.find(Wanted(index.analyse("laptop"), 1, one)).items == [12]
+    assert index.find(Wanted(index.analyse("laptop"), 1, ALL[:1])).items == [0]
+    assert index.find(Wanted(index.analyse("laptop"), 5, ALL[:0])).items == []
 
 
 @pytest.mark.parametrize("known", [0, 4])
 def test_what_came_after_the_catalog_was_read_is_not_shown(
     index: SearchIndex, known: int
 ) -> None:
-    items = index.find(Wanted("red shoe tent garden", 20, ALL[:known])).items
+    items = index.find(Wanted(index.analyse("red shoe tent garden"), 20, ALL[:known])).items
     assert items == ([2, 3] if known else [])
 
 
@@ -233,7 +240,7 @@ def test_two_words_written_as_one_are_read_apart_where_products_are_both(
         writer.commit()
     index = SearchIndex(tmp_path, "en")
 
-    apart = index.find(Wanted("tanktop", 20, ALL))
+    apart = index.find(Wanted(index.analyse("tanktop"), 20, ALL))
     assert (set(apart.items), apart.relaxed) == ({*range(6)}, Relaxed.SPELLING)
     assert found(index, "kettletop") == []  # nothing is both
 
@@ -248,7 +255,9 @@ def test_what_is_no_index_is_refused_in_our_words(tmp_path: Path) -> None:
         file.write_bytes(b"")
 
     with pytest.raises(BrokenIndexError):
-        SearchIndex(tmp_path, "en").find(Wanted("kite", 1, ALL))
+        SearchIndex(tmp_path, "en").find(
+            Wanted(AnalysedQuery.of("kite", Language("en")), 1, ALL)
+        )
 
 
 def test_there_is_one_writer_at_a_time(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def indexed(folder: Path, code: str, titles: list[str]) -> SearchIndex:
 def test_forms_accents_and_compounds_find_what_is_meant(
     shops: dict[str, SearchIndex], code: str, query: str, wanted: int
 ) -> None:
-    found = shops[code].find(Wanted(query, 5, np.ones(9, dtype=np.bool_)))
+    found = shops[code].find(
+        Wanted(shops[code].analyse(query), 5, np.ones(9, dtype=np.bool_))
+    )
 
     assert found.items[:1] == [wanted]
 

@@ -44,7 +44,7 @@ def _lamps() -> Iterator[ProductText]:
 def test_what_is_like_the_best_comes_before_what_only_has_the_word(
     index: SearchIndex,
 ) -> None:
-    found = index.find(Wanted("lamp ", 80, VISIBLE))
+    found = index.find(Wanted(index.analyse("lamp "), 80, VISIBLE))
     assert set(found.items[: len(DESK)]) == set(DESK)
     assert found.scores == sorted(found.scores, reverse=True)
 
@@ -53,26 +53,26 @@ def test_control_without_likeness_the_words_alone_decide(
     index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(likeness, "_SHARE", 0.0)
-    found = index.find(Wanted("lamp ", 80, VISIBLE))
+    found = index.find(Wanted(index.analyse("lamp "), 80, VISIBLE))
     assert set(found.items[: len(DESK)]) != set(DESK)
 
 
 def test_without_likeness_where_a_caller_has_other_reasons(index: SearchIndex) -> None:
-    found = index.find(Wanted("lamp ", 80, VISIBLE, by_likeness=False))
+    found = index.find(Wanted(index.analyse("lamp "), 80, VISIBLE, by_likeness=False))
     assert set(found.items[: len(DESK)]) != set(DESK)
 
 
 def test_the_first_page_and_short_lists_stay_as_they_are(index: SearchIndex) -> None:
     short, long = (
-        index.find(Wanted("lamp ", 36, VISIBLE)),
-        index.find(Wanted("lamp ", 80, VISIBLE)),
+        index.find(Wanted(index.analyse("lamp "), 36, VISIBLE)),
+        index.find(Wanted(index.analyse("lamp "), 80, VISIBLE)),
     )
     assert long.items[: likeness.KEPT] == short.items[: likeness.KEPT]
     assert len(short.items) == 36
 
 
 def test_what_holds_only_some_of_the_words_stays_behind(index: SearchIndex) -> None:
-    found = index.find(Wanted("arm lamp ", 95, VISIBLE))
+    found = index.find(Wanted(index.analyse("arm lamp "), 95, VISIBLE))
     assert found.whole == len(DESK) + 10
     some = found.items[found.whole :]
     assert not set(some) & set(DESK)

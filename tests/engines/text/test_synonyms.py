@@ -55,19 +55,22 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
 def test_a_word_finds_its_synonyms_after_itself(
     index: SearchIndex, query: str, found: list[int]
 ) -> None:
-    items = index.find(Wanted(query, 6, VISIBLE, SAID)).items
+    items = index.find(Wanted(index.analyse(query), 6, VISIBLE, SAID)).items
 
     assert items[0] == found[0]
     assert set(items) == set(found)
 
 
 def test_control_nobody_said_so(index: SearchIndex) -> None:
-    assert index.find(Wanted("sofa ", 6, VISIBLE)).items == [1]
-    assert index.find(Wanted("davenport", 6, VISIBLE)).items == []
+    assert index.find(Wanted(index.analyse("sofa "), 6, VISIBLE)).items == [1]
+    assert index.find(Wanted(index.analyse("davenport"), 6, VISIBLE)).items == []
 
 
 def test_a_synonym_is_no_guess(index: SearchIndex) -> None:
-    assert index.find(Wanted("davenport", 6, VISIBLE, SAID)).relaxed is Relaxed.NOTHING
+    assert (
+        index.find(Wanted(index.analyse("davenport"), 6, VISIBLE, SAID)).relaxed
+        is Relaxed.NOTHING
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def test_the_operators_model_is_tried_and_asked(services: Services) -> None:
         def found() -> list[int]:
             opened.index.refresh()
             visible = opened.shop.catalog.visible(system_ms(), hide_sold_out=False)
-            return opened.index.find(Wanted("fridge", 10, visible)).items
+            return opened.index.find(
+                Wanted(opened.index.analyse("fridge"), 10, visible)
+            ).items
 
         eventually(lambda: set(found()) == {0, 1, 2}, 20)
     finally:

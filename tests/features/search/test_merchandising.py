@@ -9,6 +9,7 @@ import pytest
 
 from productrecs.core.clock import frozen_at, parse_moment
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.features.search.change import SearchRules
 from productrecs.features.search.merchandising import Merchandising, address_of, items_of
 from productrecs.features.search.rules import (
@@ -106,10 +107,10 @@ def test_a_rule_is_for_its_query_in_every_form_and_for_no_other() -> None:
     said = Merchandising(1, {}, {1: rule})
 
     for query in ("winter coat", "WINTER coats ", "coats for the winter"):
-        found = said.rules_for(query, ENGLISH, NOW, UTC)
+        found = said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC)
         assert bool(found) is (query != "coats for the winter"), query
     for query in ("winter", "winter coat red", ""):
-        assert said.rules_for(query, ENGLISH, NOW, UTC) == []
+        assert said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC) == []
     assert address_of([rule]) == "/coats"
     assert address_of([]) is None
 
@@ -124,5 +125,5 @@ def test_a_rule_is_in_force_on_its_days() -> None:
         ("2026-05-05T23:59:59Z", True),
         ("2026-05-06T00:00:00Z", False),
     ):
-        found = said.rules_for("tent", ENGLISH, parse_moment(moment), UTC)
+        found = said.rules_for(AnalysedQuery.of("tent", ENGLISH), parse_moment(moment), UTC)
         assert items_of(found, Action.HIDE) == (["t"] if is_on else [])

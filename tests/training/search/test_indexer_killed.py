@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import frozen_at
-from productrecs.engines.text import warming
 from productrecs.engines.text.index import Wanted
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import push
@@ -80,7 +79,12 @@ class Bench:
         """Return what is found now; nothing may be there twice."""
         self.served.refresh()
         found = self.served.find(
-            Wanted(word, len(VISIBLE), VISIBLE, by_likeness=False)
+            Wanted(
+                self.served.analyse(word),
+                len(VISIBLE),
+                VISIBLE,
+                by_likeness=False,
+            )
         ).items
         assert len(found) == len(set(found)), "a product is there twice"
         return found
@@ -104,7 +108,6 @@ class Bench:
 
 
 def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    warming.warm_up()
     rng = random.Random(9)  # noqa: S311 - a test's dice
     bench = Bench(tmp_path)
 

@@ -65,11 +65,15 @@ def test_words_that_the_catalog_lacks_find_what_they_mean(
 ) -> None:
     served = related(folder, model(tmp_path))
 
-    found = served.find(Wanted("fridge", 10, VISIBLE))
+    found = served.find(Wanted(served.analyse("fridge"), 10, VISIBLE))
     assert (set(found.items), found.relaxed) == ({0, 1, 2}, Relaxed.SPELLING)
-    assert set(served.find(Wanted("small settee", 2, VISIBLE)).items) <= {3, 4, 5}
-    assert served.find(Wanted("gramophone", 10, VISIBLE)).items == []
-    assert served.find(Wanted("sofa", 10, VISIBLE)).items[0] in {
+    assert set(served.find(Wanted(served.analyse("small settee"), 2, VISIBLE)).items) <= {
+        3,
+        4,
+        5,
+    }
+    assert served.find(Wanted(served.analyse("gramophone"), 10, VISIBLE)).items == []
+    assert served.find(Wanted(served.analyse("sofa"), 10, VISIBLE)).items[0] in {
         3,
         5,
     }  # words come as before
@@ -81,7 +85,7 @@ def test_control_a_model_that_knows_nothing_of_this_catalog_is_not_asked(
     served = related(folder, model(tmp_path, knows=False))
 
     for _, _, typed in ALIKE:
-        assert served.find(Wanted(typed, 10, VISIBLE)).items == []
+        assert served.find(Wanted(served.analyse(typed), 10, VISIBLE)).items == []
 
 
 def test_a_model_comes_into_force_while_the_index_is_open(
@@ -92,17 +96,17 @@ def test_a_model_comes_into_force_while_the_index_is_open(
     embedder = TextEmbedder(TextModel.read(path))
     served = ServedIndex(folder, ServedKin(folder, embedder))
     served.refresh()
-    assert served.find(Wanted("fridge", 10, VISIBLE)).items == []
+    assert served.find(Wanted(served.analyse("fridge"), 10, VISIBLE)).items == []
     before = served.version
 
     related(folder, path)
     served.refresh()
 
-    assert served.find(Wanted("fridge", 10, VISIBLE)).items
+    assert served.find(Wanted(served.analyse("fridge"), 10, VISIBLE)).items
     assert served.version is not before
     (folder.folder / "kin.npz").write_bytes(b"not what was written")
     served.refresh()
-    assert served.find(Wanted("fridge", 10, VISIBLE)).items == []
+    assert served.find(Wanted(served.analyse("fridge"), 10, VISIBLE)).items == []
 
 
 def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(

@@ -15,11 +15,8 @@ from productrecs.engines.text.interpret import (
 )
 from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
-from productrecs.engines.text.lexicon import Lexicon, LexiconWriter
-from productrecs.engines.text.matching import (
-    holding_query,
-)
-from productrecs.engines.text.postings import Postings, PostingsWriter
+from productrecs.engines.text.matching import holding_query
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.reading import Related, WordReader
 from productrecs.engines.text.schema import (
     BACKWARDS,
@@ -39,14 +36,11 @@ from productrecs.engines.text.vocabulary import Vocabulary
 __all__ = ["Found", "IndexWriter", "Relaxed", "SearchIndex", "Wanted"]
 
 PRODUCTS, WORDS = "products", "words"
-ARRAYS, LEXICON = "arrays", "lexicon"
-"""The folders of an index: the library's two, and the same words as arrays."""
+"""The folders of an index: its products, and the words that they hold."""
 
 _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 80_000_000
 """What is not written yet may take so much: an index of few parts is fast."""
-_SHORT: Final = 60
-"""Letters of a query that is read at once: in a longer one many words may be unknown."""
 
 
 class SearchIndex:
@@ -68,11 +62,7 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = Language(language)
-            postings = Postings.read(folder / ARRAYS)
-            self._folder = folder
-            lexicon = Lexicon.read(folder / LEXICON)
-            vocabulary = Vocabulary(words, self._words.schema, lexicon)
-            self._reader = self._state(vocabulary, postings)
+            self._reader = self._state(Vocabulary(words, self._words.schema))
 
     def __len__(self) -> int:
         """Return how many products can be found."""
@@ -88,10 +78,11 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
             words = self._words.searcher()
-            before = self._reader
-            postings = Postings.read(self._folder / ARRAYS, before.postings)
-            lexicon = Lexicon.read(self._folder / LEXICON, before.vocabulary.lexicon)
-            self._reader = self._state(before.vocabulary.read_on(words, lexicon), postings)
+            self._reader = self._state(self._reader.vocabulary.read_on(words))
+
+    def analyse(self, text: str) -> AnalysedQuery:
+        """Return the analysis of a query in the language of this index."""
+        return AnalysedQuery.of(text, self.language)
 
     def find(self, wanted: Wanted) -> Found:
         """Return what is found.
@@ -106,29 +97,23 @@ class SearchIndex:
         with translated("the index cannot be searched"):
             return Search(self._interpreter(wanted.synonyms), wanted).run()
 
-    def find_at_once(self, wanted: Wanted) -> Found | None:
-        """Return what `find` returns if that takes next to no time, else None.
-
-        Raises:
-            BrokenIndexError: when the files turn out to be damaged.
-        """
-        if len(wanted.query) > _SHORT or wanted.is_deep:
-            return None
-        with translated("the index cannot be searched"):
-            return Search(self._interpreter(wanted.synonyms), wanted).run_at_once()
-
-    def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
+    def understand(
+        self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
+    ) -> list[Slot]:
         """Return the words of a query that say something, with what each may mean here.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged.
         """
         with translated("the index cannot be searched"):
-            interpreter = self._interpreter(synonyms)
-            return interpreter.slots(query, is_typing=not query.endswith(" "))
+            return self._interpreter(synonyms).slots(query)
 
     def suggest(
-        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+        self,
+        query: AnalysedQuery,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
     ) -> Suggested:
         """Return what the query may become, and what it was meant to be.
 
@@ -140,7 +125,7 @@ class SearchIndex:
 
     def memory_bytes(self) -> int:
         """Return about how much is held and remembered, without mapped files."""
-        return self._reader.memory_bytes() + self._reader.postings.memory_bytes()
+        return self._reader.memory_bytes()
 
     @property
     def vocabulary_size(self) -> int:
@@ -183,12 +168,10 @@ class SearchIndex:
     def _interpreter(self, synonyms: Synonyms) -> Interpreter:
         return Interpreter(self._reader, synonyms)
 
-    def _state(self, vocabulary: Vocabulary, postings: Postings) -> WordReader:
+    def _state(self, vocabulary: Vocabulary) -> WordReader:
         schema = self._products.schema
         searcher = self._products.searcher()
-        return WordReader(
-            searcher, schema, vocabulary, self.language, self._related, postings
-        )
+        return WordReader(searcher, schema, vocabulary, self.language, self._related)
 
 
 class IndexWriter:
@@ -209,8 +192,6 @@ class IndexWriter:
             self._products = register(products).writer(heap, 1)
             self._words = self._words_index.writer(_WORDS_HEAP, 1)
             self._words_index.config_reader("manual")
-            self._postings = PostingsWriter(folder / ARRAYS)
-            self._lexicon = LexiconWriter(folder / LEXICON)
         self._fresh: dict[str, int] = {}
 
     def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
@@ -221,7 +202,6 @@ class IndexWriter:
                     self._products.delete_documents_by_term(NUMBER, product.number)
                 kept = document(product, self._language)
                 self._products.add_document(kept.document)
-                self._postings.put(product.number, kept.stems)
                 for word in dict.fromkeys(kept.words):
                     self._fresh[word] = self._fresh.get(word, 0) + 1
 
@@ -230,7 +210,6 @@ class IndexWriter:
         with translated("the index cannot be written"):
             for number in numbers:
                 self._products.delete_documents_by_term(NUMBER, number)
-                self._postings.remove(number)
 
     def commit(self, *, with_words: bool = True) -> None:
         """Let readers find what was put and no longer find what was removed.
@@ -243,7 +222,6 @@ class IndexWriter:
                 self._add_words()
                 self._words.commit()
             self._products.commit()
-            self._postings.commit()
 
     def close(self) -> None:
         """Wait for what the library still tidies up, and let the index go."""
@@ -274,6 +252,4 @@ class IndexWriter:
             one.add_text(BACKWARDS, word[::-1])
             one.add_integer(COUNT, count)
             self._words.add_document(one)
-        # Before the index of words: what a kill leaves here alone is added once more.
-        self._lexicon.add(new)
         self._fresh.clear()

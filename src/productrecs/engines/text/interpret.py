@@ -10,10 +10,10 @@ import tantivy
 from productrecs.engines.text.compounds import LANGUAGES as COMPOUNDING
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.options import LIMITS, WEIGHTS
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.reading import Reading, WordReader
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Vocabulary, is_meant
-from productrecs.engines.text.words import words_of
 
 Words = tuple[str, ...]
 Synonyms = Mapping[Words, tuple[Words, ...]]
@@ -76,12 +76,10 @@ class Interpreter:
         """The language that words are stemmed in."""
         return self.reader.language
 
-    def slots(self, query: str, *, is_typing: bool) -> list[Slot]:
-        """Return the words of a query that say something, in order, each once.
-
-        With `is_typing` the last word may be unfinished.
-        """
-        words = self.language.without_fillers(words_of(query))
+    def slots(self, query: AnalysedQuery) -> list[Slot]:
+        """Return the keywords of a query with their readings, in order, each once."""
+        is_typing = query.is_typing
+        words: Sequence[str] = query.in_language(self.language).keywords
         if self.language.code in COMPOUNDING:
             words = [part for word in words for part in self.reader.parts(word)]
         words = list(dict.fromkeys(words))[: LIMITS.words]

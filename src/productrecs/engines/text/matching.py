@@ -8,6 +8,7 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
+from productrecs.engines.text.heads import plain_colours_of
 from productrecs.engines.text.interpret import Interpreter, Slot
 from productrecs.engines.text.options import WEIGHTS
 from productrecs.engines.text.reading import Reading
@@ -19,7 +20,6 @@ from productrecs.engines.text.schema import (
     HEAD,
     TITLE,
 )
-from productrecs.engines.text.scoring import last_told
 
 _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
@@ -148,7 +148,7 @@ class _Builder:
 
     def heads(self, slots: Sequence[Slot], share: float) -> list[Query]:
         """Return what counts where a word says what the product is, the last one most."""
-        last = last_told(self.interpreter, slots)
+        last = _head_slot(self.interpreter, slots)
         found = []
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
@@ -178,6 +178,13 @@ class _Builder:
             for one in slot.readings
         ]
         return _best(readings)
+
+
+def _head_slot(interpreter: Interpreter, slots: Sequence[Slot]) -> int:
+    """Return which word names the kind of product: the last one that is no colour."""
+    colours = plain_colours_of(interpreter.language.code)
+    candidates = [index for index, slot in enumerate(slots) if slot.typed not in colours]
+    return candidates[-1] if candidates else len(slots) - 1
 
 
 def _term(schema: tantivy.Schema, name: str, term: str) -> Query:

@@ -16,11 +16,9 @@ from productrecs.engines.text.kin import LEAST_LETTERS
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.options import LIMITS, WEIGHTS
-from productrecs.engines.text.postings import Postings
 from productrecs.engines.text.schema import CATEGORIES, TITLE
 from productrecs.engines.text.terms import Terms
 from productrecs.engines.text.vocabulary import Near, Vocabulary
-from productrecs.engines.text.warming import loops
 from productrecs.engines.text.words import is_code
 
 Related = Callable[[str], Sequence[str]]
@@ -61,15 +59,13 @@ class WordReader:
         vocabulary: Vocabulary,
         language: Language,
         related: Related | None = None,
-        postings: Postings | None = None,
     ) -> None:
         """Remember nothing yet; `related` is asked for words that mean nothing else."""
-        self.postings = Postings({}) if postings is None else postings
         self.searcher = searcher
         self.schema = schema
         self.vocabulary = vocabulary
         self.language = language
-        self.terms = Terms(searcher, self.postings)
+        self.terms = Terms(searcher)
         self.products: int = searcher.num_docs
         self._related = related
         self._kept: Memory[tuple[str, bool], Meaning] = Memory(_MOST_KEPT, _MEANING_BYTES)
@@ -298,9 +294,6 @@ class WordReader:
         ]
 
     def _stand_together(self, stems: tuple[str, str]) -> bool:
-        ready = loops()
-        if ready is not None:
-            return self.postings.stand_together(*stems, ready)
         if not all(self.terms.holding(stem).title for stem in stems):
             return False
         phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))

@@ -11,7 +11,7 @@ from productrecs.engines.text.heads import heads_of
 from productrecs.engines.text.language import Language
 from productrecs.engines.text.words import indexed_words
 
-FORMAT: Final = f"9 tantivy-{version('tantivy')}"
+FORMAT: Final = f"10 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"
@@ -19,7 +19,6 @@ TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "descrip
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
 BACKWARDS, GIST = "backwards", "gist"
 FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
-"""In the order of `layout`."""
 
 MOST_DESCRIPTION: Final = 12_000
 """Characters of a description that count; what stands further down sells nothing."""
@@ -81,7 +80,6 @@ class Kept(NamedTuple):
 
     document: tantivy.Document
     words: list[str]  # as its texts write them
-    stems: tuple[list[str], ...]  # by field: title, categories, description, codes, head
 
 
 def document(product: ProductText, language: Language) -> Kept:
@@ -113,4 +111,4 @@ def document(product: ProductText, language: Language) -> Kept:
     if len(product.description) > _LEAD:
         lead = language.stems(indexed_words(product.description[:_LEAD]))
     one.add_bytes(GIST, written(stems[0], lead))
-    return Kept(one, title + categories + description + codes, stems)
+    return Kept(one, title + categories + description + codes)

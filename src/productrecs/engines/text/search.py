@@ -19,15 +19,12 @@ from productrecs.engines.text.interpret import (
 )
 from productrecs.engines.text.likeness import KEPT, REACH, with_likeness
 from productrecs.engines.text.matching import every_word, exact_query, some_words
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.schema import EXACT, GIST, NUMBER, exact_key
-from productrecs.engines.text.scoring import Scoring, is_plain
-from productrecs.engines.text.warming import loops
 
 Mask = npt.NDArray[np.bool_]
 
 _PAGES: Final = (1, 4, 30, 1000)
-_LITTLE: Final = 30_000
-"""Places in the arrays that are gone through at once, in some .3 ms."""
 
 
 class Relaxed(StrEnum):
@@ -46,7 +43,7 @@ class Wanted(NamedTuple):
     the first 36, in its tier.
     """
 
-    query: str
+    query: AnalysedQuery
     limit: int
     visible: Mask
     synonyms: Synonyms = NO_SYNONYMS
@@ -57,11 +54,6 @@ class Wanted(NamedTuple):
     def is_deep(self) -> bool:
         """Whether it goes so far down that words alone no longer decide."""
         return self.by_likeness and self.limit > KEPT
-
-    @property
-    def is_typing(self) -> bool:
-        """Whether the last word may be unfinished."""
-        return not self.query.endswith(" ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,47 +86,25 @@ class Search:
         """Return what is found."""
         slots, meant, exact = self._begin()
         is_deep = self._wanted.is_deep
-        scoring = None if is_deep or not meant else self._scoring(meant)
-        if scoring is not None:
-            relaxed = self._by_arrays(scoring, slots)
-        else:
-            reach = max(self._limit, REACH) if is_deep else self._limit
-            relaxed = self._by_words(slots, meant, reach)
+        reach = max(self._limit, REACH) if is_deep else self._limit
+        relaxed = self._by_words(slots, meant, reach)
         return self._found(slots, exact, relaxed, is_deep=is_deep)
-
-    def run_at_once(self) -> Found | None:
-        """Return what is found where there is little to go through; else None."""
-        slots, meant, exact = self._begin()
-        relaxed = Relaxed.NOTHING
-        if meant:
-            scoring = self._scoring(meant)
-            if scoring is None or scoring.work > _LITTLE:
-                return None
-            relaxed = self._by_arrays(scoring, slots)
-        return self._found(slots, exact, relaxed, is_deep=False)
-
-    def _scoring(self, meant: Sequence[Slot]) -> Scoring | None:
-        """Return what asks the arrays; None where the library is to be asked."""
-        ready = loops()
-        if ready is None or not is_plain(self._interpreter, meant):
-            return None
-        return Scoring(self._interpreter.reader.postings, self._interpreter, meant, ready)
 
     def _begin(self) -> tuple[list[Slot], list[Slot], int]:
         """Return the words, those that mean something, and how many it names."""
         query = self._wanted.query
-        key = exact_key(query)
+        key = exact_key(query.text)
         if key and self._interpreter.searcher.doc_freq(EXACT, key):
             self._take(exact_query(self._interpreter.schema, key), self._limit)
         exact = self._whole = len(self._items)
-        slots = self._interpreter.slots(query, is_typing=self._wanted.is_typing)
+        slots = self._interpreter.slots(query)
         return slots, [slot for slot in slots if slot.readings], exact
 
     def _found(
         self, slots: Sequence[Slot], exact: int, relaxed: Relaxed, *, is_deep: bool
     ) -> Found:
         limit = self._limit
-        is_typing = self._wanted.is_typing
+        is_typing = self._wanted.query.is_typing
         if relaxed is Relaxed.NOTHING and is_misread(slots, is_typing=is_typing):
             relaxed = Relaxed.SPELLING
         if is_deep:
@@ -142,37 +112,6 @@ class Search:
         self._put_exact_first(exact)
         items, scores = self._items[:limit], self._scores[:limit]
         return Found(items, scores, relaxed, exact, min(self._whole, limit))
-
-    def _by_arrays(self, scoring: Scoring, slots: Sequence[Slot]) -> Relaxed:
-        """Find what `_by_words` finds, without the library."""
-        relaxed = Relaxed.WORDS if scoring.words < len(slots) else Relaxed.NOTHING
-        visible, known, limit = self._visible, len(self._items), self._limit
-        self._put(*scoring.every_word(visible, limit + known))
-        self._whole = len(self._items)
-        if self._whole >= self._enough or scoring.words == 1:
-            return relaxed
-        for anywhere in (False, True):
-            before = len(self._items)
-            found = scoring.some_words(visible, limit + before, anywhere=anywhere)
-            self._put(*found)
-            self._let_fall(before)
-            if len(self._items) >= self._enough:
-                break
-        return Relaxed.WORDS if len(self._items) > self._whole else relaxed
-
-    def _put(self, items: Sequence[int], scores: Sequence[float]) -> None:
-        """Add what was found and is not there yet, up to the limit."""
-        known, limit = self._items, self._limit
-        if not known:
-            self._items, self._scores = list(items[:limit]), list(scores[:limit])
-            return
-        seen = set(known)
-        for item, score in zip(items, scores, strict=True):
-            if len(known) >= limit:
-                return
-            if item not in seen:
-                known.append(item)
-                self._scores.append(score)
 
     def _by_words(
         self, slots: Sequence[Slot], meant: Sequence[Slot], limit: int

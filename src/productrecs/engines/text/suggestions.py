@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from productrecs.engines.text.interpret import Interpreter, Slot, is_misread
 from productrecs.engines.text.matching import every_word
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.reading import Reading
 from productrecs.engines.text.schema import NUMBER
-from productrecs.engines.text.words import words_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -35,15 +35,17 @@ class Suggested:
     meant: Suggestion | None
 
 
-def suggested(interpreter: Interpreter, query: str, limit: int, visible: Mask) -> Suggested:
+def suggested(
+    interpreter: Interpreter, query: AnalysedQuery, limit: int, visible: Mask
+) -> Suggested:
     """Return up to `limit` suggestions and, where a word was mistyped, the right spelling.
 
     Each has at least one product that holds all its words and is `visible` (by item
     number). Words that mean nothing here are left out of both.
     """
-    is_typing = not query.endswith(" ")
-    typed = interpreter.slots(query, is_typing=is_typing)
-    search = _Suggesting(interpreter, visible, words_of(query))
+    is_typing = query.is_typing
+    typed = interpreter.slots(query)
+    search = _Suggesting(interpreter, visible, query.words)
     found: dict[tuple[str, ...], Suggestion] = {}
     known = [slot for slot in typed if slot.readings]
     for option in search.options(known, limit, is_typing=is_typing) if known else ():

@@ -4,11 +4,8 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.layout import HEAD_AT
 from productrecs.engines.text.memory import Memory
-from productrecs.engines.text.postings import Postings
 from productrecs.engines.text.schema import CATEGORIES, CODES, DESCRIPTION, HEAD, TITLE
-from productrecs.engines.text.warming import loops
 
 _MOST_KEPT: Final = 10_000
 _HOLDING_BYTES: Final = 300
@@ -27,10 +24,9 @@ class Holding(NamedTuple):
 class Terms:
     """The words of products in one state of an index; any number of threads may ask."""
 
-    def __init__(self, searcher: tantivy.Searcher, postings: Postings) -> None:
-        """Ask `searcher` and the same as arrays, which both stay as they are."""
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        """Count in `searcher`, which stays as it is."""
         self._count = searcher.doc_freq
-        self._postings = postings
         self._words: Memory[str, int] = Memory(_MOST_KEPT, _CODE_BYTES)
         self._stems: Memory[str, Holding] = Memory(_MOST_KEPT, _HOLDING_BYTES)
         self._codes: Memory[str, int] = Memory(_MOST_KEPT, _CODE_BYTES)
@@ -64,9 +60,6 @@ class Terms:
         return kept
 
     def _frequency(self, word: str, stem: str) -> int:
-        ready = loops()
-        if ready is not None:
-            return max(self._postings.held(stem, word, ready)[:HEAD_AT])
         held = self.holding(stem)
         return max(held.title, held.categories, held.description, self.codes(word))
 

@@ -9,10 +9,8 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.lexicon import Lexicon
 from productrecs.engines.text.memory import Memory
 from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
-from productrecs.engines.text.warming import loops
 from productrecs.engines.text.words import is_code
 
 ONE_FROM: Final = 5
@@ -58,32 +56,30 @@ def distance(one: str, other: str) -> int:
 class Vocabulary:
     """The words of one index, as they are written; any number of threads may ask."""
 
-    def __init__(
-        self, searcher: tantivy.Searcher, schema: tantivy.Schema, known: Lexicon
-    ) -> None:
-        """Look words up in the lexicon, and what it does not tell in the index of words."""
+    def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
+        """Look words up in the index of words, which stays as it is."""
         self.size: int = searcher.num_docs
-        self.lexicon = known
         self._searcher = searcher
         self._schema = schema
         self._near: Memory[tuple[str, int], list[Near]] = Memory(_MOST_NEAR, _NEAR_BYTES)
 
-    def read_on(self, searcher: tantivy.Searcher, known: Lexicon) -> "Vocabulary":
+    def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
         """Return the words that `searcher` reads: these, where none was added.
 
         Words are never taken out of an index, so that as many are the same.
         """
-        if searcher.num_docs == self.size and known is self.lexicon:
+        if searcher.num_docs == self.size:
             return self
-        return Vocabulary(searcher, self._schema, known)
+        return Vocabulary(searcher, self._schema)
 
     def has(self, word: str) -> bool:
         """Return whether a text of the catalog ever held this very word."""
-        return self.lexicon.has(word)
+        return bool(word) and self._searcher.doc_freq(WORD, word) > 0
 
     def cut(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
         """Return the two parts of a word at each of `cuts` where both are words here."""
-        return self.lexicon.cut(word, cuts)
+        begun = [at for at in cuts if self.has(word[:at])]
+        return [(word[:at], word[at:]) for at in begun if self.has(word[at:])]
 
     def near(self, word: str, distance: int) -> list[Near]:
         """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
@@ -100,7 +96,7 @@ class Vocabulary:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:
             return []
-        found = self.lexicon.beginning(start, limit + 1)
+        found = self._found(self._query(start, 0, prefix=True), limit + 1)
         return [one for one in found if one != start][:limit]
 
     def ending(self, end: str, limit: int) -> list[str]:
@@ -128,11 +124,7 @@ class Vocabulary:
         nearer = {word}
         if distance > 1:
             nearer.update(one.word for one in self.near(word, distance - 1))
-        ready = loops()
-        if distance == 1 and ready is not None:
-            found = self.lexicon.near(word, _MOST_FOUND, ready)
-        else:
-            found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
+        found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
         return [
             Near(one, distance, one[0] == word[0])
             for one in found
@@ -151,4 +143,4 @@ class Vocabulary:
 
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
-        return self.lexicon.memory_bytes() + self._near.memory_bytes()
+        return self._near.memory_bytes()

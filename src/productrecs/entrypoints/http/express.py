@@ -47,8 +47,8 @@ from productrecs.entrypoints.http.widget.recommendations import (
 )
 from productrecs.entrypoints.http.widget.search import (
     SearchReply,
+    kept_search,
     plain_search,
-    search_at_once,
 )
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.tenancy.accounts.keys import PUBLISHABLE_PREFIX
@@ -236,4 +236,4 @@ def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchRe
 
 def _searched(context: Context, came: _Came, who: Searcher) -> SearchReply | None:
     asked = plain_search(came.query)
-    return None if asked is None else search_at_once(context, came.opened, asked, who)
+    return None if asked is None else kept_search(context, came.opened, asked, who)

@@ -12,8 +12,8 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.core.shopper import visitor_code
-from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.records.searches.repository import OTHERS, Count, SearchCountRepository
 from productrecs.records.searches.tally import Searched, SearchTally
 from productrecs.storage.database import Database
@@ -97,7 +97,7 @@ class Searches:
         for search, times in counts.items():
             # Whoever searches for an address of mail is not to be read in a report.
             is_told = "@" not in search.text
-            intent = intent_of(search.text, language) if is_told else OTHERS
+            intent = AnalysedQuery.of(search.text, language).intent if is_told else OTHERS
             text = search.text if is_told and intent else ""
             intent = intent[:_LONGEST_INTENT]
             one = Count(

@@ -8,8 +8,8 @@ import numpy as np
 
 from productrecs.engines.contract import Ranked
 from productrecs.engines.fusion import fuse
-from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.features.recommendations.shelf import Shelf
 from productrecs.records.events.event import EventKind, sign_key
 
@@ -44,7 +44,7 @@ def _told_by(look: Look, shelf: Shelf, language: str) -> list[int]:
         choices = shelf.models.choices
         if not len(choices):
             return []
-        return list(choices.lifts_of(intent_of(term, _language(language))))
+        return list(choices.lifts_of(AnalysedQuery.of(term, _language(language)).intent))
     learned = list(shelf.models.signs.lifts_of(sign_key(kind, term)))
     if kind != EventKind.CATEGORY_VIEW:
         return learned

@@ -1,18 +1,15 @@
 """What may a process get ready while it answers already? Its compiled inner loops."""
 
 from productrecs.engines import browse, copurchase, fusion, ranking
-from productrecs.engines.text import warming as text
 
 
 def warm_up() -> None:
     """Let the engines answer by their compiled kernels from now on.
 
     The first time on a machine this compiles for about 10 s; until it is done, the same
-    answers come from numpy, and those of searches from the library that keeps their index.
-    `tools/setup` does it beforehand.
+    answers come from numpy. `tools/setup` does it beforehand.
     """
     browse.warm_up()
     copurchase.warm_up()
     fusion.warm_up()
     ranking.warm_up()
-    text.warm_up()

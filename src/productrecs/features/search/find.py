@@ -10,9 +10,9 @@ from typing import Final, Literal, NamedTuple
 from productrecs.engines.choices import ChoiceModel
 from productrecs.engines.contract import Floats
 from productrecs.engines.text.index import Found, Wanted
-from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.interpret import Synonyms
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.features.search.merchandising import Merchandising, address_of, items_of
 from productrecs.features.search.request import Hit, Results, SearchRequest
 from productrecs.features.search.rules import Action, SearchRule
@@ -55,11 +55,12 @@ class Searchable:
         visible = self.catalog.visible(now_ms, hide_sold_out=hide)
         return visible if self.rules is None else self.rules.shown(visible)
 
-    def lifts_of(self, query: str) -> Mapping[int, float]:
+    def lifts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
         """Return by item how far others' choices after this search lift it."""
         if not len(self.choices):
             return {}
-        return self.choices.lifts_of(intent_of(query, _language(self.told_language)))
+        named = query.in_language(_language(self.told_language))
+        return self.choices.lifts_of(named.intent)
 
     def popularity(self, item: int) -> float:
         """Return how well an item sells, from 0 for not at all to 1 for the best."""
@@ -75,7 +76,7 @@ class Searchable:
 class Asked:
     """One query in one store at one moment: what may be shown, and what was said of it."""
 
-    query: str
+    query: AnalysedQuery
     visible: Mask
     synonyms: Synonyms
     pinned: list[int]
@@ -108,7 +109,7 @@ class Asked:
     @property
     def has_words(self) -> bool:
         """Whether anything is looked for, or only asked what trends."""
-        return bool(self.query.strip())
+        return bool(self.query.text.strip())
 
 
 class Pages(NamedTuple):
@@ -120,16 +121,16 @@ class Pages(NamedTuple):
 
 def asked_of(shop: Searchable, request: SearchRequest, now_ms: int) -> Asked:
     """Return what holds for a request at `now_ms`."""
-    language = shop.index.language
-    rules = shop.said.rules_for(request.query, language, now_ms, shop.catalog.zone)
+    query = shop.index.analyse(request.query)
+    rules = shop.said.rules_for(query, now_ms, shop.catalog.zone)
     visible = _shown(shop, request, rules, now_ms)
     return Asked(
-        query=request.query,
+        query=query,
         visible=visible,
-        synonyms=shop.said.synonyms_in(language),
+        synonyms=shop.said.synonyms_in(query.language),
         pinned=_pinned(shop, rules, visible),
         address=address_of(rules),
-        lifts=shop.lifts_of(request.query),
+        lifts=shop.lifts_of(query),
         factors=shop.factors,
         buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
     )
@@ -148,17 +149,6 @@ def find(shop: Searchable, request: SearchRequest, now_ms: int) -> Results:
     """
     asked = asked_of(shop, request, now_ms)
     return _ranked(shop, asked, request.num, shop.index.find(_wanted(asked, request)))
-
-
-def find_at_once(shop: Searchable, request: SearchRequest, now_ms: int) -> Results | None:
-    """Return what `find` does where that takes next to no time; else None.
-
-    Raises:
-        BrokenIndexError: when the index turns out to be damaged.
-    """
-    asked = asked_of(shop, request, now_ms)
-    found = shop.index.find_at_once(_wanted(asked, request))
-    return None if found is None else _ranked(shop, asked, request.num, found)
 
 
 def _wanted(asked: Asked, request: SearchRequest) -> Wanted:

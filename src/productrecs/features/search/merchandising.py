@@ -7,6 +7,7 @@ from datetime import tzinfo
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.interpret import NO_SYNONYMS, Synonyms, Words
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.words import words_of
 from productrecs.features.search.repository import read_rules, read_synonyms
 from productrecs.features.search.rules import Action, SearchRule, Synonym
@@ -36,12 +37,12 @@ class Merchandising:
         return self._in(language)[0]
 
     def rules_for(
-        self, query: str, language: Language, now_ms: int, zone: tzinfo
+        self, query: AnalysedQuery, now_ms: int, zone: tzinfo
     ) -> list[SearchRule]:
         """Return the rules in force for a query, whatever form its words have."""
         if not self.rules:
             return []
-        found = self._in(language)[1].get(key_of(query, language), [])
+        found = self._in(query.language)[1].get(query.stems, [])
         return [rule for rule in found if rule.is_on(now_ms, zone)]
 
     def _in(self, language: Language) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
@@ -49,7 +50,8 @@ class Merchandising:
         if known is None:
             by_query: dict[Words, list[SearchRule]] = {}
             for rule in self.rules.values():
-                by_query.setdefault(key_of(rule.query, language), []).append(rule)
+                key = AnalysedQuery.of(rule.query, language).stems
+                by_query.setdefault(key, []).append(rule)
             known = self._read[language.code] = (self._synonyms(language), by_query)
         return known
 
@@ -65,11 +67,6 @@ class Merchandising:
                 if key:
                     found.setdefault(key, []).extend(others)
         return {key: tuple(dict.fromkeys(others)) for key, others in found.items()}
-
-
-def key_of(query: str, language: Language) -> Words:
-    """Return what two spellings of one query have in common: the stems of its words."""
-    return tuple(language.stems(language.without_fillers(words_of(query))))
 
 
 def items_of(rules: list[SearchRule], action: Action) -> list[str]:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.shopper import visitor_code
 from productrecs.engines.choices import CART, CLICK, PURCHASE, Choices
-from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.records.events.event import EventKind
 from productrecs.training.choices.repository import SearchRepository
 
@@ -75,7 +75,9 @@ class SearchInputs:
         code, known = self._intents
         if code != language.code:
             known = []
-        known += [intent_of(term, language) for term in self.terms[len(known) :]]
+        known += [
+            AnalysedQuery.of(term, language).intent for term in self.terms[len(known) :]
+        ]
         self._intents = (language.code, known)
         return known
 

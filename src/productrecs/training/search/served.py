@@ -11,6 +11,7 @@ from productrecs.engines.text.failures import BrokenIndexError
 from productrecs.engines.text.index import Found, SearchIndex, Wanted
 from productrecs.engines.text.interpret import NO_SYNONYMS, Slot, Synonyms
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.engines.text.schema import FORMAT
 from productrecs.engines.text.suggestions import Mask, Suggested
 from productrecs.storage.index_copies import IndexCopy
@@ -72,6 +73,10 @@ class ServedIndex:
             _log.exception("a damaged search index was refused; the last good one serves")
         self._stamp, self._version = stamp, object()
 
+    def analyse(self, text: str) -> AnalysedQuery:
+        """Return the analysis of a query in the language of the index that serves."""
+        return AnalysedQuery.of(text, self.language)
+
     def find(self, wanted: Wanted) -> Found:
         """Return what is found, see `SearchIndex.find`; nothing without an index.
 
@@ -81,16 +86,9 @@ class ServedIndex:
         with self._read() as index:
             return _NOTHING if index is None else index.find(wanted)
 
-    def find_at_once(self, wanted: Wanted) -> Found | None:
-        """Return what `find` does where that takes next to no time; else None.
-
-        Raises:
-            BrokenIndexError: when the files turn out to be damaged; another is begun.
-        """
-        with self._read() as index:
-            return None if index is None else index.find_at_once(wanted)
-
-    def understand(self, query: str, synonyms: Synonyms = NO_SYNONYMS) -> list[Slot]:
+    def understand(
+        self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
+    ) -> list[Slot]:
         """Return what the words of `query` may mean, see `SearchIndex.understand`.
 
         Raises:
@@ -100,7 +98,11 @@ class ServedIndex:
             return index.understand(query, synonyms) if index is not None else []
 
     def suggest(
-        self, query: str, limit: int, visible: Mask, synonyms: Synonyms = NO_SYNONYMS
+        self,
+        query: AnalysedQuery,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
     ) -> Suggested:
         """Return what `query` may become, see `SearchIndex.suggest`.
 

@@ -32,10 +32,10 @@ from productrecs.entrypoints.http.widget.search_pages import (
 )
 from productrecs.features.recommendations.trending import trend_of
 from productrecs.features.search.browse import MOST_COUNTED, Page, browse
-from productrecs.features.search.find import Searchable, find, find_at_once
+from productrecs.features.search.find import Searchable, find
 from productrecs.features.search.listing import Listing
 from productrecs.features.search.repository import read_descriptions
-from productrecs.features.search.request import Results, SearchRequest, cut
+from productrecs.features.search.request import SearchRequest, cut
 from productrecs.records.catalog.view import Mask
 from productrecs.records.merchandising.rule import Place
 
@@ -187,28 +187,6 @@ async def answer_search(
     return _told(context, opened, asked, reply, who, moment)
 
 
-def search_at_once(
-    context: Context, opened: OpenShop, asked: SearchRequest, who: Searcher
-) -> SearchReply | None:
-    """Return the reply to a search that takes next to no time, and count it as `who`'s.
-
-    None leaves it to `answer_search`: it would hold up others' replies.
-
-    Raises:
-        BrokenIndexError: when the index turns out to be damaged.
-    """
-    kept = kept_search(context, opened, asked, who)
-    if kept is not None or not asked.query.strip():
-        return kept
-    now_ms = context.clock()
-    moment = _moment(opened, now_ms)
-    found = find_at_once(_searchable(opened), asked, now_ms)
-    if found is None:
-        return None
-    reply = _written_of(opened, found)
-    return _told(context, opened, asked, reply, who, moment)
-
-
 def _told(
     context: Context,
     opened: OpenShop,
@@ -273,7 +251,7 @@ def _written(
     if not listing.highlight:
         return body_of(shop, listing, page, None)
     synonyms = shop.said.synonyms_in(shop.index.language)
-    slots = shop.index.understand(listing.request.query, synonyms)
+    slots = shop.index.understand(shop.index.analyse(listing.request.query), synonyms)
     marker = Marker.of(slots, shop.index.language)
     return body_of(shop, listing, page, marks_of(shop, page, marker, descriptions))
 
@@ -290,10 +268,7 @@ def _unpacked(kept: bytes) -> SearchReply:
 
 
 def _found(opened: OpenShop, asked: SearchRequest, now_ms: int) -> SearchReply:
-    return _written_of(opened, find(_searchable(opened), asked, now_ms))
-
-
-def _written_of(opened: OpenShop, found: Results) -> SearchReply:
+    found = find(_searchable(opened), asked, now_ms)
     body = search_body(found.hits, opened.shop.catalog.cards)
     return SearchReply(body, _headers(found.relaxed, found.address))
 

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.crowd import NOBODY, crowd_of, size_of, together
-from productrecs.engines.text.intent import intent_of
 from productrecs.engines.text.language import Language
+from productrecs.engines.text.query import AnalysedQuery
 from productrecs.features.insights.attribution.days import Days
 from productrecs.features.insights.attribution.outcome import SearchDay
 from productrecs.features.insights.attribution.repository import (
@@ -35,7 +35,7 @@ class Intents(dict[str, str]):
         """Work out what a query is about; texts with an address are not told apart."""
         if len(self) >= _KEPT:
             self.clear()
-        told = intent_of(term, self._language) if "@" not in term else OTHERS
+        told = AnalysedQuery.of(term, self._language).intent if "@" not in term else OTHERS
         self[term] = told
         return told
 
