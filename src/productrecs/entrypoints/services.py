@@ -8,6 +8,7 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import JobQueue
+from productrecs.storage.private import make_private
 from productrecs.storage.store_log import ItemNumbers
 
 
@@ -63,7 +64,7 @@ def build_services(settings: Settings) -> Services:
     Raises:
         UnsafeStorageError: when the database must not be opened.
     """
-    settings.data.mkdir(parents=True, exist_ok=True)
+    make_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
     chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
     return Services(

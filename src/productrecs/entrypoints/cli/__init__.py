@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -9,6 +10,9 @@ from typing import Final
 import click
 
 from productrecs.core.errors import ProductRecsError
+
+UMASK: Final = 0o077
+"""Every file that a command makes is its user's alone: most tell of shoppers or keys."""
 
 # verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
 VERBS: Final = {
@@ -87,6 +91,7 @@ def productrecs() -> None:
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command in this process; return the status that it would have ended with."""
     sys.argv[1:] = arguments
+    os.umask(UMASK)
     try:
         productrecs(arguments)
     except SystemExit as ended:
@@ -96,4 +101,5 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Run the command line; an expected failure is one line on stderr and exit status 1."""
+    os.umask(UMASK)
     productrecs()

@@ -18,6 +18,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.settings import KNOBS, Settings
+from productrecs.storage.private import is_open, is_shared
 
 LEAST_FREE_BYTES: Final = 512 * 1024 * 1024
 LEAST_FREE_SHARE: Final = 0.05
@@ -55,6 +56,12 @@ def check_folder(folder: Path) -> Iterator[Finding]:
     except OSError as error:
         remedy = f"let this user (id {os.getuid()}) write to {folder}"
         yield wrong("disk", f"the data folder cannot be written to: {error}", remedy)
+    if is_open(folder):
+        remedy = f"chmod 700 {folder}"
+        if is_shared(folder):
+            remedy = "give the service a folder of its own, and name it with --data"
+        message = "other users of this machine may look into the data folder"
+        yield wrong("disk", message, remedy)
     usage = shutil.disk_usage(folder)
     free = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
     if usage.free < LEAST_FREE_BYTES:
