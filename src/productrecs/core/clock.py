@@ -93,6 +93,8 @@ def has_day_first(text: str) -> bool | None:
     if found is None:
         return None
     one, two = int(found.group(1)), int(found.group(3))
+    if found.group(2) == ".":
+        return None  # nobody writes months first with points
     if (one > _MONTHS) == (two > _MONTHS):
         return None
     return one > _MONTHS

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from productrecs.core.clock import DAY_MS
+from productrecs.core.clock import DAY_MS, parse_moment
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import chunks
@@ -121,11 +121,52 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
 ) -> None:
     store = new_store(database)
 
-    content = "order_id,item_id,timestamp\nB,a,\nB,b,12/31/2025\n"
+    content = "order_id,item_id,timestamp\nB,a,\nB,b,soon\nB,c,03/10/2025\n"
     report = import_text(database, store, content, zone=zone)
 
-    assert report.rows_undated == 2
+    assert report.rows_undated == 3
+    assert report.undated == [
+        RowError(3, "'soon' is no date or time that can be read"),
+        RowError(
+            4,
+            "'03/10/2025' may have the day or the month first, and no other row of the "
+            "file tells",
+        ),
+    ]
     assert {line.ts for line in standing(database, store)} == {day}
+
+
+@pytest.mark.parametrize(
+    ("other", "day"),
+    [
+        ("25/10/2025", "2025-10-03"),
+        ("10/25/2025 4:52 PM", "2025-03-10"),
+        ("25.10.2025", None),  # with points the day is first, with slashes it may not be
+        ("2025-10-25", None),
+    ],
+)
+def test_another_row_decides_whether_the_day_or_the_month_is_first(
+    database: Database, other: str, day: str | None
+) -> None:
+    store = new_store(database)
+
+    content = f"order_id,item_id,timestamp\nB,a,03/10/2025\nB,b,{other}\n"
+    report = import_text(database, store, content)
+
+    assert report.rows_undated == (day is None)
+    (found,) = (line.ts for line in standing(database, store) if line.item_id == "a")
+    assert found == (MIDNIGHT if day is None else parse_moment(day))
+
+
+def test_only_lines_that_change_count_as_updated(database: Database) -> None:
+    store = new_store(database)
+    import_text(database, store, HEADER + "B,a,c-1,2026-02-01,2,5\nB,b,,,1,\n")
+
+    report = import_text(
+        database, store, HEADER + "B,a,c-1,2026-02-01,2,5\nB,b,,,3,\nB,c,,,1,\n"
+    )
+
+    assert (report.rows, report.lines_imported, report.lines_updated) == (3, 1, 1)
 
 
 def test_a_file_that_comes_again_changes_nothing(database: Database) -> None:
@@ -136,7 +177,7 @@ def test_a_file_that_comes_again_changes_nothing(database: Database) -> None:
 
     report = import_text(database, store, content, at=NOON + DAY_MS)
 
-    assert (report.lines_imported, report.lines_updated) == (0, 3)
+    assert (report.rows, report.lines_imported, report.lines_updated) == (3, 0, 0)
     assert rows_of(database, store, purchase_lines) == before
     assert rows_of(database, store, imports) == []
 

@@ -1,28 +1,33 @@
 """Which lines of orders does a file hold? Of our own layout, a shop's, or a mapped one."""
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.cli.feeds import shopify_orders
+from productrecs.entrypoints.cli.feeds import shopify_orders, woocommerce_orders
 from productrecs.entrypoints.cli.feeds.mapping import ColumnMapping
-from productrecs.entrypoints.cli.feeds.shopify_orders import ItemNames, ShopifyOrders
+from productrecs.entrypoints.cli.feeds.order_export import ItemNames, OrderExport
+from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
+from productrecs.entrypoints.cli.feeds.woocommerce_orders import WooCommerceOrders
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_file import time_form
 from productrecs.records.orders.csv_format import (
     HEAD,
     HISTORY,
     CsvFormat,
+    Layout,
     MissingColumnsError,
     inspect,
     read_header,
 )
-from productrecs.records.orders.csv_line import HistoryLine, LineReader
+from productrecs.records.orders.csv_line import HistoryLine, LineReader, TimeForm
 from productrecs.records.orders.order_history import RowReader
 from productrecs.tenancy.accounts.store import Store
 
@@ -38,6 +43,20 @@ class OrderKind(StrEnum):
 
     CSV = "csv"
     SHOPIFY = "shopify"
+    WOOCOMMERCE = "woocommerce"
+
+
+_LAYOUTS: Final[Mapping[OrderKind, Layout]] = MappingProxyType(
+    {
+        OrderKind.CSV: HISTORY,
+        OrderKind.SHOPIFY: shopify_orders.LAYOUT,
+        OrderKind.WOOCOMMERCE: woocommerce_orders.LAYOUT,
+    }
+)
+_EXPORTS: Final[Mapping[OrderKind | None, type[OrderExport]]] = MappingProxyType(
+    {OrderKind.SHOPIFY: ShopifyOrders, OrderKind.WOOCOMMERCE: WooCommerceOrders}
+)
+_LINE_COLUMNS: Final = frozenset({"title", "quantity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +73,62 @@ def open_orders(
     file: BinaryIO,
     kind: OrderKind | None = None,
     mapping: ColumnMapping | None = None,
+    pattern: str | None = None,
 ) -> OrderFile:
     """Return how a file is to be read; without a `kind` its header tells.
+
+    `pattern` is how its times are written, where it is not found out.
 
     Raises:
         MissingColumnsError: when the header lacks a required column.
         MappingError: when the mapping names a column that the table lacks.
-        EmptyCatalogError: for a Shopify export, before the store has products.
+        EmptyCatalogError: for an export that names products by SKU and title, before the
+            store has products.
     """
     zone = store.settings.zone
+    chosen = None if mapping is not None else kind or _recognise(file)
+    layout = HISTORY if chosen is None else _LAYOUTS[chosen]
     if mapping is not None:
         mapping.check(file)
-        written = _apart(inspect(file, mapping.layout), repr(mapping))
-        return OrderFile(written, lambda: MappedReader(written, mapping, store))
-    if (kind or _recognise(file)) is OrderKind.SHOPIFY:
-        written = inspect(file, shopify_orders.LAYOUT)
-        names = ItemNames(_known(services, store.store_id))
-        if names.is_empty:
-            message = (
-                "this export names products by SKU and title, and the catalog is empty; "
-                f"first: productrecs import-items {store.domain} PRODUCTS"
-            )
-            raise EmptyCatalogError(message)
-        return OrderFile(written, lambda: ShopifyOrders(written, zone, names))
-    written = inspect(file)
-    return OrderFile(written, lambda: LineReader(written.columns, written.separator, zone))
+        layout = mapping.layout
+    written = inspect(file, layout)
+    if mapping is not None or pattern is not None:
+        written = _apart(written, f"{mapping!r}{pattern or ''}")
+    pattern = pattern or (None if mapping is None else mapping.moment)
+    column = "created" if chosen in _EXPORTS else "timestamp"
+    times = time_form(file, written, column) if pattern is None else TimeForm(pattern)
+    if mapping is not None:
+        return OrderFile(written, lambda: MappedReader(written, mapping, store, times))
+    export = _EXPORTS.get(chosen) if chosen is not None else None
+    if export is None:
+        return OrderFile(
+            written, lambda: LineReader(written.columns, written.separator, zone, times)
+        )
+    names = ItemNames(_known(services, store.store_id))
+    if names.is_empty and "item" not in written.columns:
+        message = (
+            "this export names products by SKU and title, and the catalog is empty; "
+            f"first: productrecs import-items {store.domain} PRODUCTS"
+        )
+        raise EmptyCatalogError(message)
+    return OrderFile(written, lambda: export(written, zone, names, times))
 
 
 class MappedReader:
     """Reads the rows of a table whose columns and words somebody else chose."""
 
-    def __init__(self, written: CsvFormat, mapping: ColumnMapping, store: Store) -> None:
+    sums = False
+
+    def __init__(
+        self, written: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeForm
+    ) -> None:
         """Read by `mapping`; times without an offset are in the store's zone."""
         self._mapping = mapping
         self._places = written.columns
         here = {name: place for place, name in enumerate(written.columns)}
-        self._reader = LineReader(here, written.separator, store.settings.zone)
+        self._reader = LineReader(here, written.separator, store.settings.zone, times)
 
-    def read(self, cells: list[str]) -> HistoryLine:
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
         """Return what a row says.
 
         Raises:
@@ -102,26 +139,33 @@ class MappedReader:
             for name, place in self._places.items()
         }
         told = self._mapping.translated(told)
-        if self._mapping.moment is not None:
-            told["timestamp"] = _iso(told.get("timestamp", ""), self._mapping.moment)
-        return self._reader.read(list(told.values()))
+        return self._reader.lines(list(told.values()))
 
 
 def _recognise(file: BinaryIO) -> OrderKind:
     file.seek(0)
     head = file.read(HEAD)
+    found: dict[OrderKind, Mapping[str, int]] = {}
+    for kind, layout in _LAYOUTS.items():
+        with contextlib.suppress(MissingColumnsError):
+            found[kind] = read_header(head, layout).columns
+    columns = found.get(OrderKind.WOOCOMMERCE, {})
+    is_woocommerce = woocommerce_orders.is_export(columns)
+    # One of its exports has an item_id, too: the number of the line.
+    if OrderKind.CSV in found and not (is_woocommerce and columns.keys() >= _LINE_COLUMNS):
+        return OrderKind.CSV
+    if OrderKind.SHOPIFY in found:
+        return OrderKind.SHOPIFY
+    if is_woocommerce:
+        return OrderKind.WOOCOMMERCE
     try:
         read_header(head, HISTORY)
     except MissingColumnsError as error:
-        try:
-            read_header(head, shopify_orders.LAYOUT)
-        except MissingColumnsError:
-            message = (
-                f"{error}; an orders export of Shopify is known by its columns, and for "
-                "any other table --mapping says which column is what"
-            )
-            raise MissingColumnsError(message) from None
-        return OrderKind.SHOPIFY
+        message = (
+            f"{error}; exports of orders of Shopify and WooCommerce are known by their "
+            "columns, and for any other table --mapping says which column is what"
+        )
+        raise MissingColumnsError(message) from None
     return OrderKind.CSV
 
 
@@ -141,11 +185,3 @@ def _known(services: Services, store_id: StoreId) -> Iterator[tuple[str, str | N
             yield one.item.item_id, one.item.sku, one.item.title
         if len(page) < _PAGE:
             return
-
-
-def _iso(text: str, form: str) -> str:
-    """Return a time that is written in `form` as ISO; as it is where it is not."""
-    try:
-        return datetime.strptime(text.strip(), form).isoformat()  # noqa: DTZ007 - a zone's
-    except ValueError:
-        return text

@@ -9,16 +9,21 @@ import click
 
 from productrecs.core.clock import iso
 from productrecs.entrypoints.cli.feeds.mapping import read_mapping
-from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
+from productrecs.entrypoints.cli.feeds.order_export import OrderExport
 from productrecs.entrypoints.cli.import_report import counted, show
 from productrecs.entrypoints.cli.order_files import OrderFile, OrderKind, open_orders
 from productrecs.entrypoints.cli.session import data_option, json_option, opened
 from productrecs.entrypoints.cli.source import opened_source, progress, table_options
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_file import BrokenRow, read_rows
-from productrecs.records.orders.csv_line import HistoryLine, UnreadableRowError
-from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.csv_file import Row, read_rows
+from productrecs.records.orders.csv_line import HistoryLine
+from productrecs.records.orders.order_history import (
+    OrderHistory,
+    RowReader,
+    moment_place,
+    read_lines,
+)
 from productrecs.records.orders.row_report import HistoryReport
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
@@ -34,6 +39,7 @@ class Rehearsal(HistoryReport):
     does not hold; `first` and `last` are times of its lines, and `would` the first lines.
     """
 
+    lines: int = 0
     orders: int = 0
     items: int = 0
     unknown_items: int = 0
@@ -47,6 +53,11 @@ class Rehearsal(HistoryReport):
 @click.argument("file")
 @table_options(OrderKind, "orders")
 @click.option("--dry-run", is_flag=True, help="Tell what the file holds; change nothing.")
+@click.option(
+    "--timestamp-format",
+    "pattern",
+    help="How times are written, where it is not found out, such as %d/%m/%Y.",
+)
 @json_option
 @data_option
 def import_orders(  # noqa: PLR0913 - one argument for each option
@@ -56,14 +67,15 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     kind: str | None,
     mapping: Path | None,
     dry_run: bool,
+    pattern: str | None,
     as_json: bool,
     data: Path | None,
 ) -> None:
     """Import the order history FILE (a CSV, or - for standard input).
 
     Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an orders
-    export of Shopify. A line that was imported before is overwritten with what the file
-    carries.
+    export of Shopify or WooCommerce. A line that was imported before is overwritten with
+    what the file carries.
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
@@ -72,16 +84,16 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
         store = find_store(services.database, domain)
         with opened_source(file, services.settings.data) as source:
             chosen = OrderKind(kind) if kind else None
-            orders = open_orders(services, store, source.file, chosen, told)
+            orders = open_orders(services, store, source.file, chosen, told, pattern)
             with progress("orders", orders.written.size) as on_bytes:
                 take = _rehearse if dry_run else _import
                 report = take(services, store, source.file, orders, on_bytes)
     if orders.written.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
-    if report.rows_undated:
-        undated = counted(report.rows_undated, "row")
-        placed = "would be placed" if dry_run else "placed"
-        click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
+    _tell_times(report, dry_run=dry_run)
+    if report.not_bought:
+        left_out = ", ".join(f"{n:,} {why}" for why, n in report.not_bought.items())
+        click.echo(f"Rows of orders that were not bought, left out: {left_out}.", err=True)
     show(report, _summary(report), as_json=as_json)
 
 
@@ -98,13 +110,30 @@ def _import(
     )
     reader = orders.reader()
     report = history.run(file, orders.written, on_bytes, reader)
-    if isinstance(reader, ShopifyOrders) and reader.strange:
+    _tell_notes(reader)
+    return report
+
+
+def _tell_notes(reader: RowReader) -> None:
+    for note in reader.notes() if isinstance(reader, OrderExport) else ():
+        click.echo(note, err=True)
+
+
+def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
+    """Say which rows have no time that can be read, and how to say what is meant."""
+    if not report.rows_undated:
+        return
+    undated = counted(report.rows_undated, "row")
+    placed = "would be placed" if dry_run else "placed"
+    click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
+    for one in report.undated:
+        click.echo(f"row {one.row}: {one.message}", err=True)
+    if report.undated:
         click.echo(
-            f"{counted(reader.strange, 'line')} of products that the catalog does not "
-            "hold: they go by their SKU.",
+            "Say how times are written: --timestamp-format %d/%m/%Y for days first, "
+            "%m/%d/%Y for months first, with %H:%M:%S for the hour.",
             err=True,
         )
-    return report
 
 
 def _rehearse(
@@ -116,10 +145,15 @@ def _rehearse(
 ) -> Rehearsal:
     report = Rehearsal()
     seen, items, moments = set[int](), set[str](), set[int]()
-    for number, line in _lines(file, orders, report, on_bytes):
+    reader, moment = orders.reader(), moment_place(orders.written)
+    for number, line in (
+        (row[0], line)
+        for row in _counted_rows(file, orders, report, on_bytes)
+        for line in read_lines(reader, row, moment, report)
+    ):
+        report.lines += 1
         seen.add(hash(line.order_id))  # a file may hold millions
         items.add(line.item_id)
-        report.rows_undated += line.ts_ms is None
         if line.ts_ms is not None:
             moments = {min((*moments, line.ts_ms)), max((*moments, line.ts_ms))}
         if len(report.would) < _MOST_SAMPLES:
@@ -131,25 +165,19 @@ def _rehearse(
     held = sum(one.present for one in stored.values())
     report.orders, report.items = len(seen), len(items)
     report.unknown_items = report.items - held
+    _tell_notes(reader)
     return report
 
 
-def _lines(
+def _counted_rows(
     file: BinaryIO,
     orders: OrderFile,
     report: HistoryReport,
     on_bytes: Callable[[int], None],
-) -> Iterator[tuple[int, HistoryLine]]:
-    reader = orders.reader()
-    for number, cells in read_rows(file, orders.written, on_bytes):
+) -> Iterator[Row]:
+    for row in read_rows(file, orders.written, on_bytes):
         report.rows += 1
-        if isinstance(cells, BrokenRow):
-            report.skipped(number, cells.message)
-            continue
-        try:
-            yield number, reader.read(cells)
-        except UnreadableRowError as error:
-            report.skipped(number, str(error))
+        yield row
 
 
 def _shown(line: HistoryLine) -> dict[str, object]:
@@ -161,7 +189,7 @@ def _shown(line: HistoryLine) -> dict[str, object]:
 
 def _summary(report: HistoryReport) -> str:
     if isinstance(report, Rehearsal):
-        lines = counted(report.rows - report.rows_skipped, "line")
+        lines = counted(report.lines, "line")
         between = f", {report.first} to {report.last}," if report.first else ""
         return (
             f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
@@ -171,5 +199,5 @@ def _summary(report: HistoryReport) -> str:
         )
     return (
         f"{counted(report.rows, 'row')}: {report.lines_imported:,} lines imported, "
-        f"{report.lines_updated:,} updated, {report.rows_skipped:,} rows skipped."
+        f"{report.lines_updated:,} changed, {report.rows_skipped:,} rows skipped."
     )

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, TypeAlias
 
+from productrecs.core.clock import has_day_first, iso_of_written
 from productrecs.core.csv_cells import plain_cell
 from productrecs.records.orders.csv_format import BLOCK, CsvFormat
+from productrecs.records.orders.csv_line import TimeForm
 
+_ENOUGH: Final = 1_000  # times that can be read, after which no others are looked for
 _STEP: Final = 500  # lines after which progress is told
 LONGEST_LINE: Final = 100_000
 """Characters of one row; the csv module itself refuses a cell of 131,072."""
@@ -58,6 +61,26 @@ def read_rows(
 def _plain(cells: list[str]) -> list[str]:
     """Return the cells as they were before an export guarded them."""
     return [plain_cell(cell) for cell in cells]
+
+
+def time_form(file: BinaryIO, csv_format: CsvFormat, column: str) -> TimeForm:
+    """Return whether the times of a column have the day first, if any of them tells.
+
+    Of a file that begins with a thousand other times no more is read.
+    """
+    place = csv_format.columns.get(column)
+    others = 0
+    for _, cells in read_rows(file, csv_format) if place is not None else ():
+        if isinstance(cells, BrokenRow) or place is None or place >= len(cells):
+            continue
+        text = cells[place]
+        day_first = has_day_first(text)
+        if day_first is not None:
+            return TimeForm(day_first=day_first)
+        others += bool(text.strip()) and iso_of_written(text) is not None
+        if others >= _ENOUGH:
+            break
+    return TimeForm()
 
 
 def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | BrokenRow:

@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from datetime import tzinfo
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import Final, NamedTuple, TypeVar
 
-from productrecs.core.clock import parse_moment
+from productrecs.core.clock import iso_of_written, parse_moment
 from productrecs.core.errors import ProductRecsError
 
 LONGEST_ID: Final = 255
@@ -29,6 +29,10 @@ class UnreadableRowError(ProductRecsError):
     """The row cannot be taken for a line of an order; the message says why."""
 
 
+class NotBoughtError(ProductRecsError):
+    """The row is of an order that is none; the message is its status, such as refunded."""
+
+
 class HistoryLine(NamedTuple):
     """One row: None is what it does not carry, so that what is stored stays.
 
@@ -43,21 +47,50 @@ class HistoryLine(NamedTuple):
     price: float | None
 
 
+class TimeForm(NamedTuple):
+    """How the times of a file are written, where that is not ISO.
+
+    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, what people write is read;
+    `day_first` decides where day and month cannot be told apart.
+    """
+
+    pattern: str | None = None
+    day_first: bool | None = None
+
+    def iso(self, text: str) -> str:
+        """Return a time as ISO; as it is where it cannot be read."""
+        if self.pattern is not None:
+            try:
+                return datetime.strptime(text, self.pattern).isoformat()  # noqa: DTZ007
+            except ValueError:
+                return text
+        return iso_of_written(text, day_first=self.day_first) or text
+
+
 class LineReader:
     """Reads the rows of one file."""
 
-    def __init__(self, columns: Mapping[str, int], separator: str, zone: tzinfo) -> None:
+    sums = False
+
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        separator: str,
+        zone: tzinfo,
+        times: TimeForm | None = None,
+    ) -> None:
         """Read cells by `columns`; times without an offset are in `zone`.
 
         `separator` is the file's: in one with commas, `1,234` is no decimal comma.
         """
+        form = times or TimeForm()
         self._order, self._item = columns["order_id"], columns["item_id"]
         self._optional = tuple(
             columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
         )
         self._width = 1 + max(columns.values())
         self._read_id = _remembering(_identifier)
-        self._read_moment = _remembering(lambda text: _moment(text, zone))
+        self._read_moment = _remembering(lambda text: _moment(text, zone, form))
         self._read_quantity = _remembering(lambda text: _count(text, separator))
         self._read_price = _remembering(lambda text: _number(text, separator, "price"))
 
@@ -86,6 +119,14 @@ class LineReader:
             None if quantity is None else self._read_quantity(cells[quantity]),
             None if price is None else self._read_price(cells[price]),
         )
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return the one line that a row is.
+
+        Raises:
+            UnreadableRowError: when it is none.
+        """
+        return (self.read(cells),)
 
 
 def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
@@ -125,8 +166,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _moment(text: str, zone: tzinfo) -> int | None:
-    """Return UTC milliseconds; None for a text that is no ISO date or time of an order.
+def _moment(text: str, zone: tzinfo, form: TimeForm) -> int | None:
+    """Return UTC milliseconds; None for a text that is no date or time of an order.
 
     A count of seconds is none, though some would pass for a day of the year 1304; nor is
     what programs write for "never", such as 0001-01-01.
@@ -135,7 +176,7 @@ def _moment(text: str, zone: tzinfo) -> int | None:
     if not bare or (bare.isdigit() and len(bare) != _COMPACT_DATE):
         return None
     try:
-        moment = parse_moment(bare, zone)
+        moment = parse_moment(form.iso(bare), zone)
     except ValueError:
         return None
     return moment if moment >= 0 else None

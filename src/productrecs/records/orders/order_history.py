@@ -6,6 +6,7 @@ stopped, and ends as one that ran through.
 """
 
 import time as watch
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
@@ -15,15 +16,16 @@ from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_among
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.chunks import ChunkSize
-from productrecs.records.orders.csv_file import BrokenRow, Row, read_rows
+from productrecs.records.orders.csv_file import BrokenRow, Row, read_rows, time_form
 from productrecs.records.orders.csv_format import CsvFormat, inspect
 from productrecs.records.orders.csv_line import (
     HistoryLine,
     LineReader,
+    NotBoughtError,
     UnreadableRowError,
 )
 from productrecs.records.orders.journal import FileJournal, Journal
-from productrecs.records.orders.overwriting import Overwriter
+from productrecs.records.orders.overwriting import Outcome, Overwriter
 from productrecs.records.orders.purchases import Ledger
 from productrecs.records.orders.repository import HistoryMark, PurchaseRepository
 from productrecs.records.orders.row_report import HistoryReport
@@ -32,13 +34,19 @@ from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 
 class RowReader(Protocol):
-    """What makes lines of the rows of one file, which come to it in their order."""
+    """What makes lines of the rows of one file, which come to it in their order.
 
-    def read(self, cells: list[str]) -> HistoryLine:
-        """Return what a row says.
+    Where it `sums`, a later line of an order and item tells of the earlier ones too.
+    """
+
+    sums: bool
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return what a row says; of the lines of one order and item the last counts.
 
         Raises:
-            UnreadableRowError: when it cannot be taken for a line of an order.
+            UnreadableRowError: when it cannot be taken for lines of an order.
+            NotBoughtError: when its order is none.
         """
 
 
@@ -80,23 +88,27 @@ class OrderHistory:
         )
         mark, report = journal.begun(), HistoryReport()
         if reader is None:
-            reader = LineReader(written.columns, written.separator, self.zone)
+            times = time_form(file, written, "timestamp")
+            reader = LineReader(written.columns, written.separator, self.zone, times)
         chunk: list[HistoryLine] = []
+        moment = moment_place(written)
         size, reached = ChunkSize(), mark.rows_done
         for row in read_rows(file, written, on_bytes):
             report.rows += 1
-            line = _read(reader, row, report)
-            if line is None or row[0] <= mark.rows_done:
+            lines = read_lines(reader, row, moment, report)
+            if not lines or row[0] <= mark.rows_done:
                 continue
-            chunk.append(line)
+            chunk += lines
             reached = row[0]
             if len(chunk) >= size.lines:
                 mark = replace(mark, rows_done=reached)
-                mark = self._store(journal, chunk, mark, report, size)
+                whole = _last_of_each(chunk) if reader.sums else chunk
+                mark = self._store(journal, whole, mark, report, size)
                 chunk = []
         if chunk:
             mark = replace(mark, rows_done=reached)
-            mark = self._store(journal, chunk, mark, report, size)
+            whole = _last_of_each(chunk) if reader.sums else chunk
+            mark = self._store(journal, whole, mark, report, size)
         _count(report, mark)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
@@ -130,11 +142,15 @@ class OrderHistory:
                 EventRepository(transaction, self.store_id).customers_of(customers),
                 _midnight(mark.submitted_at, self.zone),
             )
-            added = sum(
+            outcomes = Counter(
                 overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
             )
             ledger.write(self.database, {})
-            mark = replace(mark, lines_added=mark.lines_added + added)
+            mark = replace(
+                mark,
+                lines_added=mark.lines_added + outcomes[Outcome.ADDED],
+                lines_changed=mark.lines_changed + outcomes[Outcome.CHANGED],
+            )
             _count(report, mark)
             journal.note(log, mark, report)
         size.took(len(chunk), watch.monotonic() - locked)
@@ -157,23 +173,41 @@ def _without_customers(
     ]
 
 
+def _last_of_each(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
+    return list({(line.order_id, line.item_id): line for line in chunk}.values())
+
+
 def _count(report: HistoryReport, mark: HistoryMark) -> None:
     report.lines_imported = mark.lines_added
-    report.lines_updated = report.rows - report.rows_skipped - mark.lines_added
+    report.lines_updated = mark.lines_changed
 
 
-def _read(reader: RowReader, row: Row, report: HistoryReport) -> HistoryLine | None:
+def moment_place(written: CsvFormat) -> int | None:
+    """Return in which cell of a row its time stands."""
+    columns = written.columns
+    return columns.get("timestamp", columns.get("created"))
+
+
+def read_lines(
+    reader: RowReader, row: Row, moment: int | None, report: HistoryReport
+) -> Sequence[HistoryLine]:
+    """Return the lines of a row, its time in the cell `moment`; tell the report of it."""
     number, cells = row
     if isinstance(cells, BrokenRow):
         report.skipped(number, cells.message)
-        return None
+        return ()
     try:
-        line = reader.read(cells)
+        lines = reader.lines(cells)
     except UnreadableRowError as error:
         report.skipped(number, str(error))
-        return None
-    report.rows_undated += line.ts_ms is None
-    return line
+        return ()
+    except NotBoughtError as error:
+        report.was_not_bought(str(error))
+        return ()
+    if lines and lines[0].ts_ms is None:
+        there = moment is not None and moment < len(cells)
+        report.has_no_time(number, cells[moment or 0].strip() if there else "")
+    return lines
 
 
 def _midnight(moment_ms: int, zone: tzinfo) -> int:

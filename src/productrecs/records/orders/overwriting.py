@@ -5,6 +5,7 @@ order sync and `buy` events too, becomes this one line.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
 from productrecs.records.orders.csv_line import HistoryLine
 from productrecs.records.orders.order import line_total
@@ -12,6 +13,14 @@ from productrecs.records.orders.purchases import Channel, Ledger
 from productrecs.records.orders.repository import PurchaseLine
 
 _RECEIPT = 0  # a receipt after seven days is another order than the one in the history
+
+
+class Outcome(Enum):
+    """What a line of a file did to what was stored."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    KNOWN = "known"
 
 
 class Overwriter:
@@ -34,20 +43,21 @@ class Overwriter:
         self._people = people
         self._undated_ms = undated_ms
 
-    def put(self, line: HistoryLine, seq: int) -> bool:
-        """Store what a line says, numbered `seq` if new; return whether it was new."""
+    def put(self, line: HistoryLine, seq: int) -> Outcome:
+        """Store what a line says, numbered `seq` if new; return what that did."""
         item = self._items[line.item_id]
         standing = self._ledger.standing(line.order_id, _RECEIPT, item)
         if not standing:
             self._ledger.put(self._new(line, item, seq))
-            return True
+            return Outcome.ADDED
         before = standing[0] if len(standing) == 1 else folded(standing)
         after = self._changed(before, line)
-        if after != standing[0]:
-            after = after._replace(seq=seq)
-            self._ledger.put(after)
-            self._ledger.void_others(after, kept=1)
-        return False
+        if after == standing[0]:
+            return Outcome.KNOWN
+        after = after._replace(seq=seq)
+        self._ledger.put(after)
+        self._ledger.void_others(after, kept=1)
+        return Outcome.CHANGED
 
     def _new(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
         customer = line.customer_id

@@ -54,12 +54,13 @@ class PurchaseLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryMark:
-    """How far a file of past orders was imported, and how many lines were new."""
+    """How far a file of past orders was imported: how many lines were new, or changed."""
 
     digest: str
     submitted_at: int
     rows_done: int = 0
     lines_added: int = 0
+    lines_changed: int = 0
 
 
 _NAMES: Final = PurchaseLine._fields
@@ -231,14 +232,21 @@ class PurchaseRepository:
     def history_mark(self, digest: str) -> HistoryMark | None:
         """Return how far a file of past orders was imported; None when it was not begun."""
         query = sa.select(
-            imports.c.submitted_at, imports.c.lines_done, imports.c.lines_added
+            imports.c.submitted_at,
+            imports.c.lines_done,
+            imports.c.lines_added,
+            imports.c.lines_changed,
         ).where(*self._history(digest))
         row = self._transaction.execute(query).first()
         return None if row is None else HistoryMark(digest, *map(int, row))
 
     def set_history_mark(self, mark: HistoryMark) -> None:
         """Remember how far a file was imported, in the transaction of its lines."""
-        values = {"lines_done": mark.rows_done, "lines_added": mark.lines_added}
+        values = {
+            "lines_done": mark.rows_done,
+            "lines_added": mark.lines_added,
+            "lines_changed": mark.lines_changed,
+        }
         query = upsert(self._transaction, imports).values(
             store_id=self._store_id,
             kind=_HISTORY,

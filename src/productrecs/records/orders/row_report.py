@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from productrecs.core.clock import iso_of_written
+
 MOST_ERRORS: Final = 100
 """So many errors are told; all are counted."""
 
@@ -30,13 +32,37 @@ class RowReport:
             self.errors.append(RowError(row, message))
 
 
+MOST_UNDATED: Final = 10
+"""So many rows are named whose time could not be read."""
+
+
 @dataclass(slots=True)
 class HistoryReport(RowReport):
-    """What became of a file; `rows` is `lines_imported` + `lines_updated` + `rows_skipped`.
+    """What became of a file: `lines_imported` are new, `lines_updated` were changed.
 
-    `rows_undated` of them had no time that could be read.
+    `rows_undated` had no time that could be read; `undated` names the first of those that
+    had one. `not_bought` counts the rows of orders that are none, such as cancelled ones,
+    by what became of the order. All other rows told what was stored already.
     """
 
     lines_imported: int = 0
     lines_updated: int = 0
     rows_undated: int = 0
+    undated: list[RowError] = field(default_factory=list)
+    not_bought: dict[str, int] = field(default_factory=dict)
+
+    def has_no_time(self, row: int, text: str) -> None:
+        """Count a row whose time, written as `text`, could not be read."""
+        self.rows_undated += 1
+        if text and len(self.undated) < MOST_UNDATED:
+            self.undated.append(RowError(row, f"{text[:40]!r} {_time_words(text)}"))
+
+    def was_not_bought(self, status: str) -> None:
+        """Count a row of an order that is none."""
+        self.not_bought[status] = self.not_bought.get(status, 0) + 1
+
+
+def _time_words(text: str) -> str:
+    if iso_of_written(text, day_first=True) is None:
+        return "is no date or time that can be read"
+    return "may have the day or the month first, and no other row of the file tells"

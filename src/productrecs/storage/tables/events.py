@@ -60,6 +60,7 @@ imports = sa.Table(
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("lines_done", sa.BigInteger, nullable=False),
     sa.Column("lines_added", sa.BigInteger, nullable=False, server_default="0"),  # new ones
+    sa.Column("lines_changed", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("submitted_at", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -17,6 +17,9 @@ uploads = sa.Table(
     sa.Column("rows", sa.BigInteger, nullable=False),
     sa.Column("rows_done", sa.BigInteger, nullable=False),  # the last row that is stored
     sa.Column("lines_imported", sa.BigInteger, nullable=False),
+    sa.Column("lines_updated", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("rows_undated", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("undated", sa.Text, nullable=False, server_default="[]"),  # JSON: the first
     sa.Column("rows_skipped", sa.BigInteger, nullable=False),
     sa.Column("errors", sa.Text, nullable=False),  # JSON: the first of them
     sa.Column("attempts", sa.Integer, nullable=False),  # since it last got further

@@ -64,8 +64,11 @@ _ACCEPTED: Final = reply(
     status=202,
 )
 _TOLD: Final = reply(
-    "How far it is. `errors` tells the first hundred skipped rows, counted as a "
-    "spreadsheet does; row 0 is the file itself, when it failed.",
+    "How far it is. `lines_imported` are new, `lines_updated` were changed; rows that tell "
+    "what is stored already change nothing. `errors` tells the first hundred skipped rows, "
+    "counted as a spreadsheet does; row 0 is the file itself, when it failed. "
+    "`rows_undated` have no time that can be read, and get the day of the upload; "
+    "`undated` tells the first ten of those that have one.",
     answers(
         upload_id={"type": "string"},
         status=_STATUS,
@@ -74,6 +77,8 @@ _TOLD: Final = reply(
         lines_updated=_COUNT,
         rows_skipped=_COUNT,
         errors=_ERRORS,
+        rows_undated=_COUNT,
+        undated=_ERRORS,
     ),
     {
         "upload_id": _EXAMPLE_ID,
@@ -83,6 +88,8 @@ _TOLD: Final = reply(
         "lines_updated": 499,
         "rows_skipped": 1,
         "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
+        "rows_undated": 1,
+        "undated": [{"row": 9, "message": "'soon' is no date or time that can be read"}],
     },
 )
 _REFUSALS: Final = errors(
@@ -178,7 +185,7 @@ async def get_upload(
         Path(description="What the upload was answered with.", examples=[_EXAMPLE_ID]),
     ],
 ) -> Response:
-    """Tell what became of an upload so far: each row is imported, updates or is skipped."""
+    """Tell what became of an upload so far."""
     exchange: Exchange = request.scope["productrecs"]
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id
     upload = await asyncio.to_thread(_find, services, store_id, upload_id)
@@ -193,6 +200,8 @@ async def get_upload(
         "lines_updated": upload.lines_updated,
         "rows_skipped": upload.rows_skipped,
         "errors": [{"row": one.row, "message": one.message} for one in upload.errors],
+        "rows_undated": upload.rows_undated,
+        "undated": [{"row": one.row, "message": one.message} for one in upload.undated],
     }
     return Response(_encode(content), media_type="application/json")
 

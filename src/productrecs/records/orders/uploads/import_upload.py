@@ -59,7 +59,11 @@ class UploadJournal:
         """Return how far the upload came."""
         upload = self.upload
         self._before = HistoryMark(
-            upload.upload_id, upload.submitted_ms, upload.rows_done, upload.lines_imported
+            upload.upload_id,
+            upload.submitted_ms,
+            upload.rows_done,
+            upload.lines_imported,
+            upload.lines_updated,
         )
         return self._before
 

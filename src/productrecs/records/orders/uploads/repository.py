@@ -41,7 +41,10 @@ class UploadRepository:
             rows=0,
             rows_done=0,
             lines_imported=0,
+            lines_updated=0,
             rows_skipped=0,
+            rows_undated=0,
+            undated="[]",
             errors="[]",
             attempts=0,
         )
@@ -137,8 +140,11 @@ def _counts(report: HistoryReport) -> dict[str, Any]:
     return {
         "rows": report.rows,
         "lines_imported": report.lines_imported,
+        "lines_updated": report.lines_updated,
         "rows_skipped": report.rows_skipped,
         "errors": _told(report.errors),
+        "rows_undated": report.rows_undated,
+        "undated": _told(report.undated),
     }
 
 
@@ -155,8 +161,11 @@ def _read(row: sa.RowMapping) -> Upload:
         rows=row["rows"],
         rows_done=row["rows_done"],
         lines_imported=row["lines_imported"],
+        lines_updated=row["lines_updated"],
         rows_skipped=row["rows_skipped"],
         errors=tuple(RowError(*one) for one in json.loads(row["errors"])),
+        rows_undated=row["rows_undated"],
+        undated=tuple(RowError(*one) for one in json.loads(row["undated"])),
         attempts=row["attempts"],
     )
 

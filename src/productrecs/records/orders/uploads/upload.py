@@ -54,14 +54,12 @@ class Upload:
     rows: int
     rows_done: int
     lines_imported: int
+    lines_updated: int
     rows_skipped: int
     errors: tuple[RowError, ...]
+    rows_undated: int
+    undated: tuple[RowError, ...]
     attempts: int
-
-    @property
-    def lines_updated(self) -> int:
-        """How many of the rows overwrote a line that was stored before."""
-        return self.rows - self.rows_skipped - self.lines_imported
 
 
 def new_upload_id() -> str:

@@ -1,0 +1,252 @@
+"""What do orders of a WooCommerce shop say? Exported by WooCommerce itself, or a plugin.
+
+WooCommerce Analytics writes an order a row, with the names of its products. Advanced Order
+Export writes a row for each line. Order/Customer CSV Export and WebToffee's Order Export do
+either: one order a row has its lines in one cell (`line_items`), or in a cell each
+(`line_item_1`), or in several (`Product Item 1 Name`).
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.entrypoints.cli.feeds.order_export import Order, OrderExport, Sold
+from productrecs.records.orders.csv_format import Layout
+from productrecs.records.orders.csv_line import NotBoughtError, UnreadableRowError
+
+_MOST_LINES: Final = 200  # of an order that has its lines in columns of their own
+_APART: Final = MappingProxyType(
+    {"id": "id", "sku": "SKU", "title": "Name", "quantity": "Quantity", "total": "Total"}
+)
+
+LAYOUT: Final = Layout(
+    columns=MappingProxyType(
+        {  # without blanks and _, as `order_id` and `Order ID`
+            "order": ("order_id", "order_number", "Order #"),
+            "status": ("status", "order_status"),
+            "created": ("order_date", "date", "date_created"),
+            "customer": ("customer_id", "customer_user", "Customer User ID", "user_id"),
+            "item": ("item_product_id", "product_id"),
+            "sku": ("item_sku", "SKU", "product_sku"),
+            "title": ("item_name", "product_name", "Name"),
+            "net": ("Quantity (- Refund)",),
+            "quantity": ("item_quantity", "quantity", "Qty", "Line Item Quantity"),
+            "refunded": ("item_refunded_qty",),
+            "price": ("item_price", "Item Cost"),
+            "total": ("item_total", "Order Line (w/o tax)", "Order Line Total"),
+            "lines": ("line_items",),
+            "products": ("Product(s)",),
+        }
+        | {f"line{n}": (f"line_item_{n}",) for n in range(1, _MOST_LINES + 1)}
+        | {
+            f"{part}{n}": (f"Product Item {n} {name}",)
+            for n in range(1, _MOST_LINES + 1)
+            for part, name in _APART.items()
+        }
+    ),
+    required=("order",),
+    example="Order Number,Order Status,Order Date,SKU,Item Name,Quantity,Item Cost",
+    prose=True,
+)
+
+# By what WooCommerce calls them, in the languages whose exports it translates.
+_NOT_BOUGHT: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "cancelled": frozenset(
+            {
+                *("cancelled", "canceled", "storniert", "annulée", "annulé", "cancelado"),
+                *("annullato", "geannuleerd"),
+            }
+        ),
+        "refunded": frozenset(
+            {
+                *("refunded", "rückerstattet", "erstattet", "remboursée", "remboursé"),
+                *("reembolsado", "rimborsato", "terugbetaald"),
+            }
+        ),
+        "failed": frozenset(
+            {
+                *("failed", "fehlgeschlagen", "échouée", "échoué", "fallido", "fallito"),
+                *("mislukt", "malsucedido", "falhado"),
+            }
+        ),
+        "pending": frozenset(
+            {
+                *(
+                    "pending",
+                    "pending payment",
+                    "zahlung ausstehend",
+                    "ausstehende zahlung",
+                ),
+                *("attente paiement", "en attente de paiement", "pendiente de pago"),
+                *("in attesa di pagamento", "wachtend op betaling", "pagamento pendente"),
+            }
+        ),
+        "draft": frozenset({"draft", "checkout-draft", "auto-draft", "entwurf", "trash"}),
+    }
+)
+_ITEMS: Final = re.compile(r";(?=(?:id|name):)")
+_FACTS: Final = re.compile(r"\|(?=[\w ]+:)")
+_NAMED: Final = re.compile(r"(\d+)\s*[\u00d7x]\s*(.*\S)", re.DOTALL)
+_NEXT: Final = re.compile(r",\s+(?=\d+\s*[\u00d7x]\s)")
+
+
+def is_export(columns: Mapping[str, int]) -> bool:
+    """Return whether these columns are those of an export of orders."""
+    if "order" not in columns:
+        return False
+    if columns.keys() & {"lines", "products", "line1", "title1"}:
+        return True
+    names_product = columns.keys() & {"item", "sku", "title"}
+    counts = columns.keys() & {"net", "quantity"}
+    return bool(names_product and counts and columns.keys() & {"status", "created"})
+
+
+class WooCommerceOrders(OrderExport):
+    """Reads any of these exports; customers go by their user id, guests by nothing."""
+
+    def order_of(self, cells: list[str]) -> Order:
+        """Return the order of a row."""
+        customer = self.cell(cells, "customer")
+        status = self.cell(cells, "status")
+        plain = status.casefold().removeprefix("wc-")
+        return Order(
+            order_id=self.cell(cells, "order"),
+            created=self.cell(cells, "created"),
+            customer="" if customer == "0" or "@" in customer else customer,
+            not_bought=next(
+                (why for why, words in _NOT_BOUGHT.items() if plain in words), ""
+            ),
+            status=status.removeprefix("wc-"),
+        )
+
+    def sold(self, cells: list[str]) -> Sequence[Sold]:
+        """Return the lines that a row tells.
+
+        Raises:
+            NotBoughtError: when all that it tells was sent back.
+            UnreadableRowError: when its lines cannot be read.
+        """
+        told = list(self._told(cells))
+        kept = [one for one in told if one.get("quantity", "1") not in {"0", "0.0"}]
+        if told and not kept:
+            reason = "refunded"
+            raise NotBoughtError(reason)
+        return [_sold(one) for one in kept]
+
+    def _told(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+        """Yield what is told of each line, by names of our own."""
+        if "lines" in self._places:
+            yield from _listed(self.cell(cells, "lines"))
+        elif "products" in self._places:
+            yield from _named(self.cell(cells, "products"))
+        elif self._places.keys() & {"line1", "title1"}:
+            yield from self._in_columns(cells)
+        else:
+            yield from self._in_this_row(cells)
+
+    def _in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+        for number in range(1, _MOST_LINES + 1):
+            if text := self.cell(cells, f"line{number}"):
+                yield from _listed(text)
+            elif self.cell(cells, f"title{number}"):
+                yield {part: self.cell(cells, f"{part}{number}") for part in _APART}
+
+    def _in_this_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+        names = ("sku", "title", "price", "total", "refunded")
+        told = {name: self.cell(cells, name) for name in names}
+        told["id"] = self.cell(cells, "item")
+        told["quantity"] = self.cell(cells, "net") or self.cell(cells, "quantity")
+        if self.cell(cells, "net"):
+            told["refunded"] = ""  # they are taken off already
+        if told["id"] or told["sku"] or told["title"]:
+            yield _net(told)
+
+
+def _sold(told: Mapping[str, str]) -> Sold:
+    price = told.get("price", "")
+    if not price:
+        price = _each(told.get("total", ""), told.get("quantity", ""))
+    item_id = told.get("id", "")
+    return Sold(
+        item_id="" if item_id == "0" else item_id,
+        sku=told.get("sku", ""),
+        title=told.get("title", ""),
+        quantity=told.get("quantity", ""),
+        price=price,
+    )
+
+
+def _each(total: str, quantity: str) -> str:
+    """Return the price of one unit, of the total of a line; empty where it is not known."""
+    try:
+        return f"{float(total) / float(quantity):.6g}"
+    except (ValueError, ZeroDivisionError):
+        return ""
+
+
+def _net(told: dict[str, str]) -> dict[str, str]:
+    """Return a line without the units that were sent back; the price of one stays."""
+    try:
+        back, units = abs(float(told.get("refunded") or 0)), float(told["quantity"])
+    except (KeyError, ValueError):
+        return told
+    if back:
+        price = told.get("price") or _each(told.get("total", ""), told["quantity"])
+        return told | {"quantity": f"{units - back:g}", "price": price}
+    return told
+
+
+def _listed(text: str) -> Iterator[Mapping[str, str]]:
+    """Yield the lines of a cell: JSON, or `name:Tent|sku:T-1|quantity:1;name:...`."""
+    if text.startswith("["):
+        yield from _from_json(text)
+        return
+    for item in _ITEMS.split(text) if text else ():
+        facts = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (fact.partition(":") for fact in _FACTS.split(item))
+        }
+        yield _by_our_names(facts)
+
+
+def _from_json(text: str) -> Iterator[Mapping[str, str]]:
+    try:
+        rows = json.loads(text)
+    except ValueError:
+        message = "its line items are no JSON that can be read"
+        raise UnreadableRowError(message) from None
+    for row in rows:
+        if isinstance(row, dict):
+            yield _by_our_names({name: _text(value) for name, value in row.items()})
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _by_our_names(facts: Mapping[str, str]) -> Mapping[str, str]:
+    return _net(
+        {
+            "id": facts.get("product_id", ""),
+            "sku": facts.get("sku", ""),
+            "title": html.unescape(facts.get("name", "")),
+            "quantity": facts.get("quantity", facts.get("qty", "")),
+            "price": facts.get("price", ""),
+            "total": facts.get("total", ""),
+            "refunded": facts.get("refunded_qty", ""),
+        }
+    )
+
+
+def _named(text: str) -> Iterator[Mapping[str, str]]:
+    """Yield the lines of a cell such as `2\u00d7 Tent, 1\u00d7 Rope - Red`."""
+    for part in _NEXT.split(html.unescape(text)) if text else ():
+        found = _NAMED.fullmatch(part.strip())
+        if found is None:
+            message = f"products {part[:40]!r} are not written as 2\u00d7 Name"
+            raise UnreadableRowError(message)
+        yield {"quantity": found.group(1), "title": found.group(2)}
