@@ -118,7 +118,7 @@ def test_who_stood_in_both_arms_is_left_out_and_said(shop: Shop) -> None:
 
     assert told["crossed"] == 1
     assert told["visitors_shown"] + told["visitors_held_out"] == 4
-    assert "1 visitors stood in both arms" in " ".join(report(shop).notes)
+    assert "1 visitors seen in both arms are excluded" in " ".join(report(shop).notes)
 
 
 def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:

@@ -145,7 +145,7 @@ def add(  # noqa: PLR0913 - one an option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
-    """Let a look say what FILE says: JSON, as `import` reads it.
+    """Replace a look's contents from FILE: JSON, as `import` reads it.
 
     Without image_url and image it keeps the picture that it has.
     """
@@ -205,7 +205,7 @@ def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
 @click.argument("look_id", type=int)
 @data_option
 def archive(domain: str, look_id: int, *, data: Path | None) -> None:
-    """Put a look away: it is shown no more and kept."""
+    """Archive a look: hidden, not deleted."""
     _change(data, domain, lambda looks_of: looks_of.archive(look_id))
 
 

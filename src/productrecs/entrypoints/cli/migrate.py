@@ -24,8 +24,8 @@ from productrecs.storage import migrations
 def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
     """Bring the database to this program's schema, forward only.
 
-    Nobody needs this: every command and `serve` do it at their start. It is for deployments
-    that migrate before they start, and that look whether a start would.
+    Usually unnecessary: every command and `serve` migrate when they start. It is for
+    deployments that migrate, or check, before they start.
 
     Example: productrecs migrate --check
     """

@@ -33,7 +33,7 @@ _STEPS = 100
 def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None:
     """Train a store's models now; a running server serves them within a second.
 
-    Nobody needs this: the background trains by itself, at most a minute behind.
+    Usually unnecessary: the worker trains by itself, at most a minute behind.
 
     Example: productrecs train shop.example.com --engine buy
     """

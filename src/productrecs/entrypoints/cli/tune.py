@@ -36,8 +36,8 @@ _TITLES: Final = {"companions": "what is bought together", "visits": "what comes
 def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | None) -> None:
     """Choose on a store's own past by which constants its engines learn.
 
-    Nobody needs this: the background does it once a week where there is enough past. A
-    constant leaves its default only where earlier weeks show that to be clearly better.
+    Usually unnecessary: the worker does it once a week in stores with enough history. A
+    hyperparameter leaves its default only where past weeks show a clear gain.
 
     Example: productrecs tune shop.example.com
     """

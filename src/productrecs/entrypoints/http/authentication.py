@@ -183,7 +183,7 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
     """
     if token is None:
         message = (
-            "this installation tells its figures to nobody; set PRODUCTRECS_METRICS_TOKEN "
+            "metrics are disabled; set PRODUCTRECS_METRICS_TOKEN "
             "(openssl rand -hex 32), and send it as a bearer token"
         )
         raise MetricsTokenError(message)

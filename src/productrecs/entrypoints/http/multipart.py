@@ -180,7 +180,7 @@ async def body_chunks(
             async with asyncio.timeout(window_seconds - waited):
                 message = await receive()
         except TimeoutError:
-            reason = "the file came to a halt on its way; send it again"
+            reason = "the upload stalled; send it again"
             raise UploadStalledError(reason) from None
         if message["type"] == "http.disconnect":
             gone = "the client closed the connection before its body was complete"

@@ -44,7 +44,7 @@ SHOWN: Final[Mapping[str, Shown]] = MappingProxyType(
         ),
         "upload_stalled": Shown(
             "Too slow",
-            "the file came to a halt on its way; send it again",
+            "the upload stalled; send it again",
         ),
         "client_closed": Shown(
             "Broken off",

@@ -124,7 +124,7 @@ class Together:
         try:
             self._second.run()
         except Exception:
-            _log.exception("what works beside the imports ended")
+            _log.exception("forecast scheduler crashed")
         finally:
             self._first.stop()
 

@@ -23,7 +23,7 @@ from productrecs.tenancy.accounts.store import Store
 
 
 class Looks:
-    """One store's looks: to make, edit, publish, take back, put away and remove."""
+    """One store's looks: to make, edit, publish, unpublish, archive and remove."""
 
     def __init__(self, database: Database, store: Store, clock: Clock) -> None:
         """Work on `store` in `database`."""
@@ -158,7 +158,7 @@ class Looks:
         return self._changed(look_id, State.DRAFT)
 
     def archive(self, look_id: int) -> Look:
-        """Put a look away.
+        """Archive a look.
 
         Raises:
             UnknownLookError: when there is none of this id.

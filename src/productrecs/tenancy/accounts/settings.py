@@ -225,7 +225,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         "overstock_days",
         _whole(29, 730),
-        "stock for more days than these is told as too much",
+        "stock cover above this many days is reported as overstock",
     ),
 )
 _BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

@@ -109,7 +109,8 @@ def check_background(services: Services) -> Iterator[Finding]:
         turn = next_turn(connection, HEARTBEAT)
     for job in dead:
         message = f"{job.count} {job.kind} jobs were given up: {job.error or 'no reason'}"
-        yield wrong("background", message, "mend the reason; the next one starts afresh")
+        remedy = "fix the cause; the next job starts from scratch"
+        yield wrong("background", message, remedy)
     if waiting:
         message = f"{waiting} jobs wait for over 5 minutes: no worker runs"
         yield wrong("background", message, "start productrecs serve or productrecs worker")

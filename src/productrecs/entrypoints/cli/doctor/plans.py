@@ -20,7 +20,7 @@ def check_plan(services: Services, store: Store, items: int) -> Iterator[Finding
     found = allowance(services.database, store, services.settings.plans, now_ms)
     larger = f"productrecs store set-plan {store.domain} PLAN"
     if found.plan is None:
-        message = f"its plan {store.subscription.plan!r} is none of this installation's"
+        message = f"plan {store.subscription.plan!r} is not configured"
         remedy = f"name the file of plans in PRODUCTRECS_PLANS, or {larger}"
         yield wrong(store.domain, f"{message}: nothing is limited", remedy)
         return

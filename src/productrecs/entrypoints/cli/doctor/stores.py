@@ -116,7 +116,7 @@ def _named(store: Store, sample: EventSample, services: Services) -> Iterator[Fi
         yield wrong(store.domain, message, remedy)
     now_ms = services.clock()
     if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
-        message = f"its newest event is of {iso(sample.newest_ts)}, which is still to come"
+        message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
         remedy = "set this machine's clock right (or unset PRODUCTRECS_NOW)"
         yield wrong(store.domain, message, remedy)
 

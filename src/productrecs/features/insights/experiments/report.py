@@ -144,7 +144,7 @@ def _notes(store: Store, found: Stored) -> Iterator[str]:
         )
     if told["crossed"]:
         yield (
-            f"{told['crossed']} visitors stood in both arms and are left out: "
+            f"{told['crossed']} visitors seen in both arms are excluded: "
             "holdout_percent was changed within the test. Give the next one another name."
         )
     fewest = min(told["conversions_shown"], told["conversions_held_out"])
