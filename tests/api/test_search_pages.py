@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from productrecs.records.catalog.attributes import described
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -179,6 +180,21 @@ def test_what_answers_the_query_is_marked_and_all_else_escaped(shop: Merchant) -
     assert lamp["highlight"]["title"] == "L\u00e4mp <mark>65 W</mark>"
     poles = ask(shop, "tent 10mm", highlight="1").json["results"][0]
     assert "<mark>10 mm</mark> poles" in poles["highlight"]["description"]
+
+
+def test_imported_attributes_are_found_and_not_shown(service: Service) -> None:
+    shop = service.register()
+    text = described("Keeps feet dry.", {"Brand": ["Zephyrion"], "Color": ["Cobalt"]}, 999)
+    shop.push({"id": "boot", "title": "Hiking boot", "description": text})
+    eventually(lambda: shop.search("zephyrion ").ids == ["boot"], 30)
+
+    for q in ("zephyrion", "cobalt boot"):
+        (found,) = ask(shop, q, highlight="true").json["results"]
+        assert found["id"] == "boot"
+        assert found["highlight"]["description"] is None
+        assert "Zephyrion" not in json.dumps(found)
+    (found,) = ask(shop, "feet", highlight="true").json["results"]
+    assert found["highlight"]["description"] == "Keeps <mark>feet</mark> dry."
 
 
 def test_every_suggestion_has_results(shop: Merchant) -> None:
