@@ -21,8 +21,8 @@ def orders(count: int) -> str:
 def test_the_engines_stand_beside_popularity(shell: CommandLine, shop: str) -> None:
     shell("import-orders", shop, "-", stdin=orders(600))
 
-    told = shell.told("evaluate", shop, "--num", "2")
-    words = shell("evaluate", shop, "--num", "2")
+    told = shell.told("evaluate", shop)
+    words = shell("evaluate", shop)
 
     visit, order, cart = told["tasks"]
     assert visit["scores"] == []
@@ -31,6 +31,9 @@ def test_the_engines_stand_beside_popularity(shell: CommandLine, shop: str) -> N
     assert verdicts["buy"] == verdicts["mix"] == "better"
     assert "too little data to tell: 0 visits to ask about, 50 are needed" in words
     assert "]: better" in words
+    assert "recall@20  MRR@20  nDCG@10  coverage" in words
+    kept = {"recall_at_20", "mrr_at_20", "ndcg_at_10", "coverage"}
+    assert all(kept <= one.keys() for one in order["scores"])
 
 
 def test_a_store_without_a_past_has_too_little_data(shell: CommandLine, shop: str) -> None:

@@ -67,7 +67,7 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
 
 
 def told(inputs: TrainingInputs) -> dict[Task, Outcome]:
-    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), num=4, most=2_000)
+    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), most=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
 
@@ -83,8 +83,8 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
         scores = of(outcomes[task])
         for name in (engine, "mix"):
             assert scores[name].verdict is Verdict.BETTER
-            assert scores[name].hit_rate > scores["popularity"].hit_rate + 0.4
-            assert scores[name].catalog_shown > scores["popularity"].catalog_shown
+            assert scores[name].recall_at_20 > scores["popularity"].recall_at_20 + 0.4
+            assert scores[name].coverage > scores["popularity"].coverage
     assert list(of(outcomes[Task.VISIT])) == [
         "popularity",
         "browse",
@@ -121,8 +121,8 @@ def test_nothing_is_learned_of_what_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(TrainingInputs, "before", lambda self, _: self)
     leaking = of(told(inputs)[Task.ORDER])["buy"]  # the control
 
-    assert honest.hit_rate == 0.0
-    assert leaking.hit_rate == 1.0
+    assert honest.recall_at_20 == 0.0
+    assert leaking.recall_at_20 == 1.0
 
 
 def test_the_same_past_gives_the_same_figures() -> None:
@@ -132,22 +132,41 @@ def test_the_same_past_gives_the_same_figures() -> None:
 
 
 def test_a_score_is_what_its_definition_says() -> None:
-    asked = [Question(n, (0,), frozenset(right)) for n, right in enumerate([{3}, {4}, {9}])]
+    asked = [
+        Question(n, (0,), frozenset(right)) for n, right in enumerate([{3, 8}, {4}, {9}])
+    ]
     answers = Answers.of(asked, [[1, 3], [4, 2], [1, 2]])
     known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
     found = score("ours", answers, known)
 
-    assert found.hit_rate == pytest.approx(2 / 3)
-    assert found.first_places == pytest.approx((1 / 2 + 1) / 3)
-    assert found.catalog_shown == 4 / 5
+    assert found.recall_at_20 == pytest.approx((1 / 2 + 1) / 3)
+    assert found.mrr_at_20 == pytest.approx((1 / 2 + 1) / 3)
+    second, best = 1 / np.log2(3), 1 + 1 / np.log2(3)
+    assert found.ndcg_at_10 == pytest.approx((second / best + 1) / 3)
+    assert found.coverage == 4 / 5
     shares = (known + 1) / 20
     assert found.novelty == pytest.approx(-np.log2(shares[[1, 3, 4, 2, 1, 2]]).mean())
 
 
+def test_twenty_places_count_and_ten_for_their_order() -> None:
+    wanted = (10, 19, 20)  # each in the place of its number, from 0
+    lists = [list(range(30))] * len(wanted)
+    asked = [Question(n, (), frozenset({item})) for n, item in enumerate(wanted)]
+
+    answers = Answers.of(asked, lists)
+
+    assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
+    assert answers.firsts.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
+    assert answers.gains.tolist() == [0.0, 0.0, 0.0]
+    many = Answers.of([Question(0, (), frozenset(range(40)))], lists[:1])
+    assert many.gains.tolist() == [pytest.approx(1.0)]  # no order of ten is better
+
+
 def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
-    ours = Answers(np.repeat([1, 0, 1, 1], 50), np.zeros(0, np.int64))
-    theirs = Answers(np.zeros(200, np.int64), np.zeros(0, np.int64))
+    nothing = np.zeros(200), np.zeros(200), np.zeros(0, np.int64)
+    ours = Answers(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
+    theirs = Answers(np.zeros(200), *nothing)
 
     by_step = difference(ours, theirs, np.arange(200))
     by_visit = difference(ours, theirs, np.repeat(np.arange(4), 50))

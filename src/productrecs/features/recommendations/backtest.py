@@ -18,6 +18,7 @@ from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.complements import Companions
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.features.recommendations.scoring import (
+    LENGTH,
     Answers,
     Question,
     Score,
@@ -82,9 +83,9 @@ def first_asked(groups: Groups) -> int:
 
 
 def backtest(
-    inputs: TrainingInputs, n_items: int, settings: StoreSettings, num: int, most: int
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
 ) -> Iterator[Outcome]:
-    """Give each task's outcome, of lists of `num`; at most `most` questions are asked."""
+    """Give each task's outcome; at most `most` questions are asked."""
     for groups, tasks in (
         (visits_of(inputs.behaviour), (Task.VISIT,)),
         (orders_of(inputs.purchases), (Task.ORDER, Task.CART)),
@@ -102,7 +103,7 @@ def backtest(
         for task, questions in asked.items():
             scores: tuple[Score, ...] = ()
             if _is_enough(questions):
-                lists = _methods(models, settings, _PLACES[task], num, since_ms)
+                lists = _methods(models, settings, _PLACES[task], since_ms)
                 scores = _scores(questions, lists, known)
             yield _outcome(task, groups, first, questions, scores)
 
@@ -177,7 +178,6 @@ def _methods(
     models: TrainedModels,
     settings: StoreSettings,
     place: Placement,
-    num: int,
     now_ms: int,
 ) -> dict[str, Lists]:
     """Return who makes lists: popularity, each engine by itself, and their blend."""
@@ -199,30 +199,30 @@ def _methods(
         return set(given if place is Placement.CART else given[-1:])
 
     def popularity(given: tuple[int, ...]) -> list[int]:
-        return _first(models.trending[: num + LARGEST], about(given), num)
+        return _first(models.trending[: LENGTH + LARGEST], about(given))
 
     def alone(engine: Engine) -> Lists:
-        return lambda given: _first(
-            proposed(engine, given, is_alone=True), about(given), num
-        )
+        return lambda given: _first(proposed(engine, given, is_alone=True), about(given))
 
     recipe = recipe_of(Source.MIX, settings)
 
     def mix(given: tuple[int, ...]) -> list[int]:
         found = {engine: proposed(engine, given) for engine in _ASKED}
+        basket = given if place is Placement.CART else given[-1:]
+        found[Engine.BUY] = companions.goes_with(basket).items
         completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
         weights = (completing or recipe.blend)[place]
         proposals = [found[engine] for engine in weights]
         blended = fuse(proposals, tuple(weights.values())).items
-        listed = _first(blended, about(given), num)
+        listed = _first(blended, about(given))
         taken = about(given).union(listed)
-        rest = _first(models.trending[: num + LARGEST], taken, num - len(listed))
-        return listed + rest
+        rest = _first(models.trending[: LENGTH + LARGEST], taken)
+        return (listed + rest)[:LENGTH]
 
     by_engine = {engine.value: alone(engine) for engine in _ASKED}
     return {POPULARITY: popularity, **by_engine, MIX: mix}
 
 
-def _first(items: Items, without: set[int], num: int) -> list[int]:
+def _first(items: Items, without: set[int]) -> list[int]:
     found = [item for item in items.tolist() if item not in without]
-    return found[:num]
+    return found[:LENGTH]

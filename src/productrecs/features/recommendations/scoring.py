@@ -1,4 +1,4 @@
-"""How good were lists that should have told something? Shares, and how sure they are."""
+"""How good were lists that should have told something? Recall, MRR, nDCG and coverage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ import numpy as np
 
 from productrecs.engines.contract import Floats, Ints
 
+LENGTH: Final = 20  # of the lists that are judged: recall@20, MRR@20, coverage
+HEAD: Final = 10  # of nDCG@10
 SAID: Final = 50  # lists with something in them, below which nothing is told of a method
 _DRAWS: Final = 1_000
+_DISCOUNTS: Final = 1.0 / np.log2(np.arange(2.0, HEAD + 2.0))
 _SEED: Final = 17  # the same data give the same intervals
 
 
@@ -33,7 +36,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A difference of hit rates with its 95 % interval."""
+    """A difference of recall@20 with its 95 % interval."""
 
     mean: float
     low: float
@@ -49,18 +52,20 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How one method did: shares, but for `novelty`, in bits.
+    """How one method did: means over all questions, but for coverage and novelty.
 
-    `hit_rate` is the share of questions with an answer in the list, `first_places` the mean
-    of 1/place of the first one. `catalog_shown` is the share of the learned products that
-    stood in some list; `novelty` the mean surprise of what was shown, higher for what few
-    buy or look at. `beside` is the difference of hit rates to popularity.
+    `recall_at_20` is the share of a question's answers among the first 20, `mrr_at_20`
+    1/place of the first of them, `ndcg_at_10` the discounted gain of the first 10 beside
+    the best order's. `coverage` is the share of the learned products that stood in some
+    list; `novelty` the mean surprise of what was shown, in bits, higher for what few buy or
+    look at. `beside` is the difference of recall@20 to popularity.
     """
 
     method: str
-    hit_rate: float
-    first_places: float
-    catalog_shown: float
+    recall_at_20: float
+    mrr_at_20: float
+    ndcg_at_10: float
+    coverage: float
     novelty: float
     beside: Interval | None = None
     verdict: Verdict | None = None
@@ -68,27 +73,32 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where the first right product stood in each list (0: nowhere), and what was shown."""
+    """What each list was worth, question by question, and what was shown."""
 
-    places: Ints
+    recalls: Floats  # shares of the answers among the first 20
+    firsts: Floats  # 1/place of the first answer among them, 0 without any
+    gains: Floats  # nDCG of the first 10
     shown: Ints  # of all lists, one after the other
     said: int = 0  # how many lists had anything in them
 
     @classmethod
     def of(cls, questions: Sequence[Question], lists: Sequence[Sequence[int]]) -> "Answers":
-        """Return where the answers stood."""
-        places = [
-            next((at for at, item in enumerate(one, 1) if item in asked.answers), 0)
-            for asked, one in zip(questions, lists, strict=True)
-        ]
+        """Return what lists are worth; of each the first 20 products count."""
+        lists = [one[:LENGTH] for one in lists]
+        worth = np.zeros((3, len(lists)))
+        for number, (asked, one) in enumerate(zip(questions, lists, strict=True)):
+            places = [at for at, item in enumerate(one) if item in asked.answers]
+            if places:
+                best = _DISCOUNTS[: len(asked.answers)].sum()
+                head = [at for at in places if at < HEAD]
+                worth[:, number] = (
+                    len(places) / len(asked.answers),
+                    1.0 / (places[0] + 1),
+                    _DISCOUNTS[head].sum() / best,
+                )
         shown = [item for one in lists for item in one]
         said = sum(bool(one) for one in lists)
-        return cls(np.array(places, np.int64), np.array(shown, np.int64), said)
-
-    @property
-    def hits(self) -> Floats:
-        """1 where an answer stood in the list, else 0."""
-        return (self.places > 0).astype(np.float64)
+        return cls(worth[0], worth[1], worth[2], np.array(shown, np.int64), said)
 
 
 def score(
@@ -99,14 +109,14 @@ def score(
     Of a method that had something to say less than `SAID` times nothing is told beside
     others: what it knows nothing of it does neither well nor badly.
     """
-    said = answers.said >= min(SAID, len(answers.places))
+    said = answers.said >= min(SAID, len(answers.recalls))
     surprise = -np.log2((known + 1.0) / (known.sum() + len(known)))
-    places = answers.places
     return Score(
         method=method,
-        hit_rate=float(answers.hits.mean()),
-        first_places=float((answers.hits / np.maximum(places, 1)).mean()),
-        catalog_shown=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
+        recall_at_20=float(answers.recalls.mean()),
+        mrr_at_20=float(answers.firsts.mean()),
+        ndcg_at_10=float(answers.gains.mean()),
+        coverage=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
         novelty=float(surprise[answers.shown].mean()) if len(answers.shown) else 0.0,
         beside=beside if said else None,
         verdict=(beside.verdict if said else Verdict.UNTOLD) if beside else None,
@@ -114,12 +124,12 @@ def score(
 
 
 def difference(ours: Answers, theirs: Answers, groups: Ints) -> Interval:
-    """Return the difference of hit rates, paired by question; whole groups are drawn.
+    """Return the difference of recall@20, paired by question; whole groups are drawn.
 
     The questions of one visit or order stand or fall together. The draws are the same in
     every run.
     """
-    return interval_of(ours.hits - theirs.hits, groups)
+    return interval_of(ours.recalls - theirs.recalls, groups)
 
 
 def interval_of(values: Floats, groups: Ints, sureness: float = 0.95) -> Interval:
