@@ -52,10 +52,12 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
     assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
     assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
     assert told["holdout"] in {"shown", "held_out"}
-    assert "mix, placement product, about tent" in words
-    assert "1. lamp  category: pinned by rule 2; of the category Camping" in words
-    assert "peg  buy: no. 1 of buy; in 2 baskets with tent" in words
-    assert "sold  sold out; no. 2 of buy" in words
+    assert "mix, placement product, about tent (Tent)" in words
+    assert "1. lamp (Lamp)  category: pinned by rule 2; of the category Camping" in words
+    assert "peg (Peg)  buy: no. 1 of buy; in 2 baskets with tent (Tent)" in words
+    assert "sold (Sold)  sold out; no. 2 of buy" in words
+    assert told["titles"]["peg"] == "Peg"
+    assert "UNKNOWN" not in words
 
 
 @BOTH
@@ -71,7 +73,21 @@ def test_trending_and_a_cart_are_explained_too(shell: CommandLine, furnished: st
     trending = shell("explain", furnished, "--source", "trending", "--num", "2")
 
     assert (cart["placement"], cart["anchors"]) == ("cart", ["tent", "rope"])
-    assert "1. tent  trending: no. 1 of what trends" in trending
+    assert "1. tent (Tent)  trending: no. 1 of what trends" in trending
+
+
+def test_ids_that_nobody_knows_are_named(shell: CommandLine, furnished: str) -> None:
+    call = ("explain", furnished, "--item", "tnet", "--cart", "tent", "--cart", "lamb")
+
+    words = shell(*call, "--shopper", "anna", "--customer", "nobody")
+    told = shell.told(*call, "--shopper", "anna", "--customer", "nobody")
+
+    assert "UNKNOWN: the catalog does not hold tnet;" in words
+    assert "UNKNOWN: the catalog does not hold lamb;" in words
+    assert "UNKNOWN: no event and no order named the shopper nobody" in words
+    assert words.count("UNKNOWN") == 3  # the tent is known, and so is anna
+    assert told["unknown_items"] == ["tnet", "lamb"]
+    assert told["unknown_shoppers"] == ["nobody"]
 
 
 def test_who_is_held_out_is_said(shell: CommandLine, furnished: str) -> None:

@@ -1,8 +1,8 @@
 """Why would this shopper see this list here? The reply of a call, with its reasons."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import click
 import msgspec
@@ -26,12 +26,15 @@ from productrecs.features.recommendations.explain import (
     explain_trending,
 )
 from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
 from productrecs.records.experiments.repository import read_met
 from productrecs.tenancy.accounts.registration import find_store
 from productrecs.tenancy.accounts.store import Store
 
 _TRENDING = "trending"
+
+Named = Callable[[str], str]
 
 
 class _Call(TypedDict):
@@ -43,6 +46,21 @@ class _Call(TypedDict):
     customer: str | None
     source: str
     num: int | None
+
+
+class _Told(NamedTuple):
+    """A list with its reasons, and what they are told in."""
+
+    explanation: Explanation
+    arm: Arm | None
+    titles: dict[str, str]  # of every product that is named
+    unknown_items: list[str]  # that the call names and the catalog does not hold
+    unknown_shoppers: list[str]  # of whom nothing was told
+
+    def named(self, item_id: str) -> str:
+        """Return an id with its title, where that says more."""
+        title = self.titles.get(item_id, "")
+        return f"{item_id} ({title})" if title and title != item_id else item_id
 
 
 @click.command()
@@ -79,18 +97,23 @@ def explain(
         raise click.UsageError(message)
     with opened(data) as services:
         store = find_store(services.database, domain)
-        explanation, arm = _explained(services, store, call)
+        told = _explained(services, store, call)
     if as_json:
-        told = msgspec.to_builtins(explanation)
-        print_json({**told, "holdout": None if arm is None else arm.value})
+        print_json(
+            {
+                **msgspec.to_builtins(told.explanation),
+                "holdout": None if told.arm is None else told.arm.value,
+                "titles": told.titles,
+                "unknown_items": told.unknown_items,
+                "unknown_shoppers": told.unknown_shoppers,
+            }
+        )
         return
-    for line in _lines(explanation, arm):
+    for line in _lines(told):
         click.echo(line)
 
 
-def _explained(
-    services: Services, store: Store, call: _Call
-) -> tuple[Explanation, Arm | None]:
+def _explained(services: Services, store: Store, call: _Call) -> _Told:
     """Return the list and its reasons, and in which arm of a test the shopper stands."""
     shop_in_memory, now_ms = read_shop(services, store), services.clock()
     shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
@@ -106,35 +129,71 @@ def _explained(
             arm = arm_of(store.store_id, test, unit)
     finally:
         reader.close()
-    if call["source"] == _TRENDING:
-        return explain_trending(shop, num, now_ms), arm
     asked = RecommendationRequest(
-        Source(call["source"]), num, call["item"] or None, call["cart"], identities
+        Source.MIX if call["source"] == _TRENDING else Source(call["source"]),
+        num,
+        call["item"] or None,
+        call["cart"],
+        identities,
     )
-    return explain_recommendations(shop, asked, histories, now_ms), arm
+    if call["source"] == _TRENDING:
+        explanation = explain_trending(shop, num, now_ms)
+    else:
+        explanation = explain_recommendations(shop, asked, histories, now_ms)
+    items = dict.fromkeys([*filter(None, [asked.item_id]), *asked.basket])
+    with services.database.reading() as connection:
+        catalog = CatalogRepository(connection, store.store_id)
+        stored = catalog.find([*items, *_ids_in(explanation)])
+    strangers = [
+        name
+        for name, one in zip(identities, histories, strict=True)
+        if not (one.recent or one.bought or one.signs)
+    ]
+    return _Told(
+        explanation,
+        arm,
+        {item_id: one.item.title for item_id, one in stored.items()},
+        [one for one in items if one not in stored or not stored[one].present],
+        strangers,
+    )
 
 
-def _lines(explanation: Explanation, arm: Arm | None) -> Iterator[str]:
-    yield from _beginning(explanation)
-    if arm is Arm.HELD_OUT:
+def _ids_in(explanation: Explanation) -> Iterator[str]:
+    """Give the ids of all products that the reasons name."""
+    yield from (*explanation.anchors, *explanation.recent)
+    yield from (one.item_id for one in explanation.struck if one.item_id is not None)
+    for product in explanation.products:
+        yield product.item_id
+        for one in (*product.bought_with, *product.completes):
+            yield one.item_id
+
+
+def _lines(told: _Told) -> Iterator[str]:
+    explanation, named = told.explanation, told.named
+    for item_id in told.unknown_items:
+        yield f"UNKNOWN: the catalog does not hold {item_id}; such an id is passed over"
+    for shopper in told.unknown_shoppers:
+        yield f"UNKNOWN: no event and no order named the shopper {shopper}"
+    yield from _beginning(explanation, named)
+    if told.arm is Arm.HELD_OUT:
         yield "HELD OUT: this shopper is answered with an empty list; otherwise with"
     if not explanation.products:
         yield "the list is empty"
     for place, product in enumerate(explanation.products, 1):
-        reasons = "; ".join(_reasons(product)) or "newest"
-        yield f"{place:>3}. {product.item_id}  {product.source}: {reasons}"
+        reasons = "; ".join(_reasons(product, named)) or "newest"
+        yield f"{place:>3}. {named(product.item_id)}  {product.source}: {reasons}"
     if explanation.below:
         yield f"     {explanation.below} more could be shown and stand below"
     for one in explanation.struck:
         reasons = "; ".join([_why(one), *map(_voice, one.voices)])
-        yield f"  -  {one.item_id or '(deleted)'}  {reasons}"
+        yield f"  -  {named(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
 
 
-def _beginning(explanation: Explanation) -> Iterator[str]:
-    about = ", ".join(explanation.anchors) or "no product"
+def _beginning(explanation: Explanation, named: Named) -> Iterator[str]:
+    about = ", ".join(map(named, explanation.anchors)) or "no product"
     yield f"{explanation.source}, placement {explanation.placement}, about {about}"
     if explanation.recent:
-        yield f"the shopper's newest: {', '.join(explanation.recent[:9])}"
+        yield f"the shopper's newest: {', '.join(map(named, explanation.recent[:9]))}"
     for engine, count in explanation.proposals.items():
         weight = explanation.weights[engine]
         yield f"{engine} proposed {count} products (weight {weight:g})"
@@ -142,11 +201,11 @@ def _beginning(explanation: Explanation) -> Iterator[str]:
         yield "ordered by what the store's shoppers click (the learned order)"
 
 
-def _reasons(product: Product) -> Iterator[str]:
+def _reasons(product: Product, named: Named) -> Iterator[str]:
     if product.pinned_by is not None:
         yield f"pinned by rule {product.pinned_by}"
     yield from map(_voice, product.voices)
-    yield from _evidence(product)
+    yield from _evidence(product, named)
     if product.tried is not None:
         yield f"new: tried here by {product.tried:.2%} of such lists"
     if product.tired is not None:
@@ -156,11 +215,12 @@ def _reasons(product: Product) -> Iterator[str]:
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 
-def _evidence(product: Product) -> Iterator[str]:
+def _evidence(product: Product, named: Named) -> Iterator[str]:
     for one in product.bought_with[:3]:
-        yield f"in {one.baskets} baskets with {one.item_id}"
+        yield f"in {one.baskets} baskets with {named(one.item_id)}"
     for one in product.completes[:3]:
-        yield f"completes {one.item_id}: in {one.baskets} baskets or carts with it"
+        together = f"in {one.baskets} baskets or carts with it"
+        yield f"completes {named(one.item_id)}: {together}"
     if product.goes_with is not None:
         yield _kinds(product.goes_with)
     yield from _seen(product)
