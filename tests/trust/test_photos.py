@@ -37,6 +37,9 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
 MOST_MS: Final = 1_000.0
 """Of processor time; 300 are asked for where nobody else takes the caches away."""
 
+LARGEST_MS: Final = 2_500.0
+"""Of a whole picture of nearly 25 megapixels, which is read (docs/decisions/0074)."""
+
 
 def chunk(kind: bytes, content: bytes) -> bytes:
     check = struct.pack(">I", zlib.crc32(kind + content))
@@ -266,7 +269,9 @@ def test_forty_bombs_are_answered_in_bounded_time_and_memory(
     sys.stdout.write(watch.said())
 
     assert wrong == {}
-    assert [one for one in watch.costs if one[0] > 2.5 * MOST_MS] == []
+    bounds = {True: 2.5 * LARGEST_MS, False: 2.5 * MOST_MS}
+    slow = [one for one in watch.costs if one[0] > bounds["of 24 megapixels" in one[1]]]
+    assert slow == []
     assert answering(service) == before
     assert show(shop, PATHS[0], encoded(RED_BALL)).ids == ["red-ball"]
 
@@ -277,7 +282,7 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
     (tmp_path / "trusting_child.py").write_text(
         "import resource\n"
         "from productrecs.records.pictures import child, decoding\n"
-        "decoding._check_size = lambda width, height, most: None\n"
+        "decoding._check_size = lambda picture, data: None\n"
         "child._limit = lambda: None\n"
         "child.main()\n"
     )

@@ -104,46 +104,47 @@ def header_of_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + content
 
 
-@pytest.mark.parametrize(
-    ("kind", "how", "most"),
-    [
-        ("WEBP", {}, 25_600),
-        ("AVIF", {}, 25_600),
-        ("PNG", {}, 3 * 25_600),
-        ("JPEG", {"progressive": True}, 10 * 25_600),
-    ],
-)
-def test_a_shoppers_photo_may_be_smaller_where_its_kind_is_slow_to_read(
-    kind: str, how: dict[str, bool], most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = encoded(drawn("red", "ball"), kind, **how)  # 25,600 pixels
-    limits = ("MOST_WHOLE_PIXELS", "MOST_UNPACKED_BYTES", "MOST_PASSED_PIXELS")
-    for limit in limits:
-        monkeypatch.setattr(decoding, limit, most)
-    assert decode(data, 64, is_photo=True).shape[0] == 64
-
-    for limit in limits:
-        monkeypatch.setattr(decoding, limit, most - 10)
-    with pytest.raises(PictureTooLargeError, match="a plain JPEG may have 25"):
-        decode(data, 64, is_photo=True)
+def test_a_jpeg_is_refused_for_too_many_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encoded(drawn("red", "ball"), progressive=True)  # 25,600 pixels, ten passes
+    monkeypatch.setattr(decoding, "MOST_PASSED_PIXELS", 10 * 25_600)
     assert decode(data, 64).shape[0] == 64
-    assert decode(encoded(drawn("red", "ball")), 64, is_photo=True).shape[0] == 64
+
+    monkeypatch.setattr(decoding, "MOST_PASSED_PIXELS", 10 * 25_600 - 1)
+    with pytest.raises(PictureTooLargeError, match="drawn in 10 passes"):
+        decode(data, 64)
+    assert decode(encoded(drawn("red", "ball")), 64).shape[0] == 64
 
 
-def test_a_deep_png_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    grey = np.full((100, 100), 30_000, np.uint16)
-    data = encoded(Image.fromarray(grey), "PNG")
-    monkeypatch.setattr(decoding, "MOST_UNPACKED_BYTES", 2 * grey.size)
-    assert decode(data, 64, is_photo=True).shape[0] == 64
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "I;16"])
+def test_a_large_picture_is_made_smaller_in_bands_and_stays_what_it_is(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, columns = np.mgrid[0:300, 0:450]
+    level = ((rows + columns) * 0.3).astype(np.uint8)
+    if mode == "I;16":
+        picture = Image.fromarray(level.astype(np.uint16) * 257)
+    else:
+        picture = Image.fromarray(np.stack([level, level // 2, 255 - level], -1))
+        picture = picture.convert(mode)
+    if mode.endswith("A"):
+        picture.putalpha(Image.fromarray(255 - level // 4))
+    upright = Image.Exif()
+    upright[0x0112] = 6  # a quarter turn
+    data = encoded(picture, "PNG", exif=upright)
 
-    monkeypatch.setattr(decoding, "MOST_UNPACKED_BYTES", 2 * grey.size - 2)
-    with pytest.raises(PictureTooLargeError):
-        decode(data, 64, is_photo=True)
+    whole = decode(data, 200)
+    monkeypatch.setattr(decoding, "_LARGE", 1)
+    monkeypatch.setattr(decoding, "_BAND", 64)
+    banded = decode(data, 200)
+
+    assert banded.shape == whole.shape == (200, 133, 3)
+    off = np.abs(banded.astype(int) - whole)  # a palette's dots are what differs most
+    assert off.mean() < (3 if mode == "P" else 1)
 
 
 @pytest.mark.parametrize("size", [(65_535, 65_535), (10_001, 10), (5_001, 5_000)])
 def test_too_many_pixels_are_refused_by_the_header_alone(size: tuple[int, int]) -> None:
-    with pytest.raises(PictureTooLargeError, match="25 megapixels"):
+    with pytest.raises(PictureTooLargeError, match="25 megapixels are the most"):
         decode(header_of_png(*size), 100)
 
 

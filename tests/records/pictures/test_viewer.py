@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from productrecs.engines.visual import describe
 from productrecs.engines.visual.descriptor import LENGTH
@@ -52,6 +53,54 @@ def test_what_is_no_picture_is_refused_and_the_child_lives_on(viewer: Viewer) ->
 
     assert viewer.pid == child
     assert len(viewer.describe(GOOD)) == LENGTH
+
+
+def largest(kind: str) -> bytes:
+    """Return a picture of 25 megapixels that has to be turned, of a kind and its mode."""
+    name, _, mode = kind.partition(" ")
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    how: dict[str, dict[str, object]] = {
+        "JPEG": {"progressive": True, "subsampling": 0},
+        "PNG": {"compress_level": 1},
+        "WEBP": {"lossless": True, "method": 0, "quality": 0},
+        "AVIF": {"speed": 10, "subsampling": "4:4:4"},
+    }
+    picture = Image.new(mode, (5_000, 5_000), 40_000 if mode == "I;16" else "green")
+    if mode == "RGBA":
+        picture.paste((0, 0, 0, 0), (0, 0, 5_000, 2_500))
+    return encoded(picture, name, exif=turned, **how[name])
+
+
+@pytest.mark.parametrize(
+    "kind", ["JPEG RGB", "PNG RGBA", "PNG I;16", "WEBP RGBA", "AVIF RGBA"]
+)
+def test_25_megapixels_of_every_kind_are_read_within_the_childs_memory(
+    kind: str, viewer: Viewer
+) -> None:
+    photo = largest(kind)
+    viewer.describe(GOOD)
+    child = viewer.pid
+
+    assert viewer.look(photo).views.shape[1] == LENGTH
+    _, width, height = viewer.rewrite(photo)
+
+    assert (width, height) == (1_600, 1_600)
+    assert viewer.pid == child
+
+
+def test_control_without_bands_a_large_picture_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whole_child.py").write_text(
+        "from productrecs.records.pictures import child, decoding\n"
+        "decoding._LARGE = 10**9\n"
+        "child.main()\n"
+    )
+    monkeypatch.setattr(module, "child_module", lambda: "whole_child")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Viewer(60) as viewer, pytest.raises(NotAPictureError):
+        viewer.rewrite(largest("PNG I;16"))
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
     First that of a product's picture, as if it were one; then of it and its front. For
     places an operator's model would take too long.
     """
-    pixels, places = decode(data, _VIEW_SIDE, is_photo=True), list[bytes]()
+    pixels, places = decode(data, _VIEW_SIDE), list[bytes]()
     if own or not _EMBEDDERS:
         picture = describe(_shrunk(pixels)).tobytes()
         seen, around = look_at(pixels)
@@ -142,7 +142,7 @@ def _side() -> int:
 def _regions(data: bytes, *, own: bool = False) -> bytes:
     """Return the places of a photo where something could be, each with its descriptor."""
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
-    pixels = decode(data, side, is_photo=True)
+    pixels = decode(data, side)
     if _DETECTORS:
         found = _DETECTORS[0].detect(pixels)
     else:

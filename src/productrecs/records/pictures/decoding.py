@@ -12,21 +12,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
-from PIL.PngImagePlugin import PngImageFile
 
 from productrecs.core.errors import ProductRecsError
 
 MOST_BYTES: Final = 10 << 20
 MOST_PIXELS: Final = 25_000_000
 
-MOST_WHOLE_PIXELS: Final = 8_000_000
-"""Of a shopper's WebP or AVIF, which are only read whole."""
-
-MOST_UNPACKED_BYTES: Final = 24 << 20
-"""Of a shopper's PNG: the dearest of its filters takes ten nanoseconds a byte."""
-
-MOST_PASSED_PIXELS: Final = 150_000_000
-"""Of a shopper's JPEG that is drawn in passes: all its pixels, once for each of them."""
+MOST_PASSED_PIXELS: Final = 400_000_000
+"""Of a JPEG that is drawn in passes: all its pixels, once for each of them. The largest
+picture may have sixteen; programs write ten or so."""
 
 MOST_SIDE: Final = 10_000
 LEAST_SIDE: Final = 8
@@ -37,8 +31,10 @@ _WHITE: Final = (255, 255, 255, 255)
 _GREY: Final = (205, 205, 205, 255)
 _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
 _FEW: Final = 32
+_BYTE: Final = 255.0
 _FAR_TOO_LARGE: Final = 8
-_WHOLE: Final = frozenset({"WEBP", "AVIF"})  # whose libraries know no smaller reading
+_LARGE: Final = 8_000_000  # pixels from which on a picture is made smaller in bands,
+_BAND: Final = 256  # rows of it at a time: of the largest no second copy has room
 _PASS: Final = b"\xff\xda"  # begins each in a JPEG, and stands nowhere else but in previews
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
@@ -85,12 +81,11 @@ def format_of(data: bytes) -> str | None:
     return None
 
 
-def decode(data: bytes, side: int, *, is_photo: bool = False) -> npt.NDArray[np.uint8]:
+def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
     Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
-    would be gone otherwise. A shopper's photo, which somebody waits for, may have fewer
-    pixels where its kind is slow to read.
+    would be gone otherwise.
 
     Raises:
         NotAPictureError: when it is none that can be read.
@@ -102,53 +97,58 @@ def decode(data: bytes, side: int, *, is_photo: bool = False) -> npt.NDArray[np.
         raise NotAPictureError(message)
     try:
         with Image.open(io.BytesIO(data), formats=(kind,)) as picture:
-            _check_size(*picture.size, _most_of(picture, data) if is_photo else MOST_PIXELS)
+            _check_size(picture, data)
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))
-            ImageOps.exif_transpose(picture, in_place=True)
-            return _pixels(picture, side)
+            picture.load()
+            return _pixels(_smaller(picture, side), side)
     except _REFUSALS as error:
         message = "the picture is damaged and cannot be read"
         raise NotAPictureError(message) from error
 
 
-def _most_of(picture: Image.Image, data: bytes) -> int:
-    """Return how many pixels a shopper's photo may have, by its header and its passes."""
-    most = MOST_PIXELS
-    if picture.format in _WHOLE:
-        most = MOST_WHOLE_PIXELS
-    elif isinstance(picture, PngImageFile):
-        is_deep = any("16" in str(tile.args) for tile in picture.tile)
-        most = MOST_UNPACKED_BYTES // (len(picture.getbands()) * (1 + is_deep))
-    elif "progressive" in picture.info:
-        most = MOST_PASSED_PIXELS // max(1, data.count(_PASS))
-    return min(most, MOST_PIXELS)
-
-
-def _check_size(width: int, height: int, most: int) -> None:
-    if width * height > most or max(width, height) > MOST_SIDE:
-        told = f"{most / 1e6:.3g} megapixels are the most"
-        told += "" if most == MOST_PIXELS else " of its kind; a plain JPEG may have 25"
+def _check_size(picture: Image.Image, data: bytes) -> None:
+    width, height = picture.size
+    if width * height > MOST_PIXELS or max(width, height) > MOST_SIDE:
+        told = f"{MOST_PIXELS / 1e6:.3g} megapixels are the most"
         message = f"the picture has {width} x {height} pixels; {told}"
         raise PictureTooLargeError(message)
     if min(width, height) < LEAST_SIDE:
         message = f"the picture has {width} x {height} pixels, too few to see anything"
         raise NotAPictureError(message)
+    if "progressive" in picture.info:
+        passes = data.count(_PASS)
+        if width * height * passes > MOST_PASSED_PIXELS:
+            told = f"{width} x {height} pixels, drawn in {passes} passes"
+            message = f"the picture has {told}; send it with fewer of either"
+            raise PictureTooLargeError(message)
 
 
-def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
-    """Return the pixels on white, scaled down; scaled before it is coloured."""
+def _smaller(picture: Image.Image, side: int) -> Image.Image:
+    """Return a picture that is far too large at half its size, else as it is."""
     if max(picture.size) >= _FAR_TOO_LARGE * side:
         # Every other pixel is more than enough, and the rest takes a quarter of the time.
         half = [max(LEAST_SIDE, length // 2) for length in picture.size]
-        picture = picture.resize((half[0], half[1]), Image.Resampling.NEAREST)
-    is_clear = "A" in picture.getbands() or "transparency" in picture.info
-    if picture.mode.startswith("I") or picture.mode == "F":
-        picture = _eight_bits(picture)
-    elif is_clear:
-        picture = picture.convert("RGBA")
-    elif picture.mode != "RGB":
-        picture = picture.convert("RGB")
+        return picture.resize((half[0], half[1]), Image.Resampling.NEAREST)
+    width, height = picture.size
+    if width * height <= _LARGE or max(width, height) < 2 * side:
+        return picture
+    found, highest = None, _highest(picture)
+    for top in range(0, height, _BAND):
+        band = picture.crop((0, top, width, min(top + _BAND, height)))
+        band = _in_colour(band, highest).reduce(2)
+        if found is None:
+            found = Image.new(band.mode, (band.width, (height + 1) // 2))
+        found.paste(band, (0, top // 2))
+    assert found is not None  # noqa: S101 - it has rows
+    found.info = picture.info.copy()  # which way is up
+    return found
+
+
+def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+    """Return the upright pixels on white, scaled down; scaled before they are coloured."""
+    ImageOps.exif_transpose(picture, in_place=True)
+    picture = _in_colour(picture, _highest(picture))
     if max(picture.size) > side:
         share = side / max(picture.size)
         size = [max(LEAST_SIDE, round(length * share)) for length in picture.size]
@@ -159,6 +159,26 @@ def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
         ground = Image.new("RGBA", picture.size, _ground_of(picture))
         picture = Image.alpha_composite(ground, picture)
     return np.asarray(picture.convert("RGB"))
+
+
+def _in_colour(picture: Image.Image, highest: float) -> Image.Image:
+    """Return a picture of any mode as one of RGB, RGBA or eight bits of grey."""
+    if _is_deep(picture):
+        return _eight_bits(picture, highest)
+    is_clear = "A" in picture.getbands() or "transparency" in picture.info
+    mode = "RGBA" if is_clear else "RGB"
+    return picture if picture.mode == mode else picture.convert(mode)
+
+
+def _is_deep(picture: Image.Image) -> bool:
+    return picture.mode.startswith("I") or picture.mode == "F"
+
+
+def _highest(picture: Image.Image) -> float:
+    """Return the highest value of a picture of sixteen bits; of others nobody asks."""
+    if not _is_deep(picture):
+        return _BYTE
+    return float(np.asarray(picture).max(initial=0))
 
 
 def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
@@ -172,8 +192,8 @@ def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
     return _GREY if level > _NEARLY_WHITE else _WHITE
 
 
-def _eight_bits(picture: Image.Image) -> Image.Image:
+def _eight_bits(picture: Image.Image, highest: float) -> Image.Image:
     """Return a picture of sixteen bits as one of eight."""
     values = np.asarray(picture).astype(np.float64)
-    highest = 65_535.0 if values.max(initial=0) > 255 else 255.0  # noqa: PLR2004 - a byte
+    highest = 65_535.0 if highest > _BYTE else _BYTE
     return Image.fromarray((values * (255.0 / highest)).clip(0, 255).astype(np.uint8))

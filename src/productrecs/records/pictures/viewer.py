@@ -23,8 +23,9 @@ from productrecs.records.pictures.child import (
 )
 from productrecs.records.pictures.decoding import NotAPictureError, PictureTooLargeError
 
-SECONDS: Final = 2.0
-"""Of processor time for one picture: a hundred times what a photo takes."""
+SECONDS: Final = 5.0
+"""Of processor time for one picture: thirty times what a phone's photo takes, and three
+times what the dearest of 25 megapixels does (docs/decisions/0074)."""
 
 PATIENT_SECONDS: Final = 15.0
 """For a merchant's own picture, which is also written anew: no page waits for it."""
