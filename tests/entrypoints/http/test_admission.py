@@ -66,6 +66,19 @@ def test_a_public_address_has_so_many_and_another_has_its_own(door: Door) -> Non
     assert door.admission.take_refused() == 0
 
 
+def test_a_network_of_ipv6_is_one_address(door: Door) -> None:
+    neighbours = [f"2606:4700::{number}" for number in range(3)]
+    came = [door.come(address) for address in [*neighbours, "2606:4700:0:1::1"]]
+
+    assert [one is not None for one in came] == [True, True, False, True]
+
+
+def test_an_ipv4_address_is_the_same_when_it_is_written_as_ipv6(door: Door) -> None:
+    came = [door.come(address) for address in (PUBLIC, f"::ffff:{PUBLIC}", PUBLIC)]
+
+    assert [one is not None for one in came] == [True, True, False]
+
+
 @pytest.mark.parametrize("address", [PROXY, "127.0.0.1", "::1", "192.168.1.1", ""])
 def test_a_proxy_brings_everybodys(door: Door, address: str) -> None:
     assert all(door.come(address) for _ in range(5))

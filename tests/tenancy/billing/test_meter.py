@@ -169,6 +169,32 @@ def test_a_plan_ends_at_its_millisecond(
     assert (notice and notice.status) == told
 
 
+def test_a_clock_that_is_set_ahead_and_back_suspends_nobody(shelf: Shelf) -> None:
+    trial = Subscription("ten", ends_at=APRIL - 1)
+    meter = meter_of(shelf, trial)
+
+    assert meter.ask(trial, NOON) is None
+    assert meter.ask(trial, APRIL - 1) == Notice(SUSPENDED)
+    assert meter.ask(trial, NOON) is None
+
+
+@pytest.mark.parametrize("is_kept_between", [False, True])
+def test_a_clock_that_is_set_a_month_ahead_and_back_counts_each_call_once(
+    shelf: Shelf, *, is_kept_between: bool
+) -> None:
+    meter = meter_of(shelf)
+    for now_ms, calls in ((NOON, 4), (APRIL, 2), (NOON, 3), (APRIL, 1), (NOON, 2)):
+        serve(meter, calls, now_ms=now_ms)
+        if is_kept_between:
+            shelf.keep(meter)
+            shelf.learn(meter)
+    shelf.keep(meter)
+
+    assert shelf.calls == {"2026-03": 9, "2026-04": 3}
+    assert len(meter.tallies()) == 1
+    assert serve(meter, 2) == ["warn 10", "over_quota 10"]
+
+
 def test_another_plan_and_a_suspension_hold_at_once(shelf: Shelf) -> None:
     meter = meter_of(shelf, stored=10)
     growth = TEN.changed(DEFAULT_PLANS["growth"], NOON)

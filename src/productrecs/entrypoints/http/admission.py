@@ -1,17 +1,17 @@
 """How many connections may one process have open, and who goes when there are too many?
 
-Each address of the internet gets so many. Other addresses (this machine's, a private
+Each address of the internet gets so many, an IPv6 network of /64 as one address. Other addresses (this machine's, a private
 network's) get as many as there are: a proxy's are the connections of everybody. When the
 process has as many as it may, whoever connected and then said nothing goes first.
 """
 
-import ipaddress
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Protocol
+
+from productrecs.entrypoints.http.rates import network_of
 
 SILENT_SECONDS: Final = 1.0
 MORE: Final = 2
@@ -52,7 +52,7 @@ class Admission:
         """Begin with nobody."""
         self._limits = limits or Limits()
         self._seconds = seconds
-        self._addresses: Counter[str] = Counter()
+        self._networks: Counter[str] = Counter()  # the limited ones
         self._silent: dict[Guest, float] = {}  # since when, the longest first
         self._refused = 0
         self._neighbours: Neighbours | None = None
@@ -72,8 +72,10 @@ class Admission:
         """Note a new connection; return whether it may stay. It has to `leave` anyway."""
         now = self._seconds()
         self._set_count(self.count + 1)
-        self._addresses[address] += 1
-        is_welcome = self._has_room_for(address) and (
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] += 1
+        is_welcome = self._has_room_for(network) and (
             self.count <= self._limits.connections or self._sent_somebody_away(now)
         )
         if is_welcome:
@@ -90,9 +92,11 @@ class Admission:
         """Note that a connection has ended."""
         self._set_count(self.count - 1)
         self._silent.pop(guest, None)
-        self._addresses[address] -= 1
-        if not self._addresses[address]:
-            del self._addresses[address]
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] -= 1
+            if not self._networks[network]:
+                del self._networks[network]
 
     def take_refused(self) -> int:
         """Return how many were refused, or cut for others, since this was last asked."""
@@ -104,9 +108,8 @@ class Admission:
         if self._neighbours is not None:
             self._neighbours.tell(count)
 
-    def _has_room_for(self, address: str) -> bool:
-        within = self._addresses[address] <= self._limits.of_an_address
-        return within or not _is_public(address)
+    def _has_room_for(self, network: str | None) -> bool:
+        return network is None or self._networks[network] <= self._limits.of_an_address
 
     def _sent_somebody_away(self, now: float) -> bool:
         guest = next(iter(self._silent), None)
@@ -116,11 +119,3 @@ class Admission:
         self._refused += 1
         guest.cut()
         return True
-
-
-@lru_cache(maxsize=4_096)
-def _is_public(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_global
-    except ValueError:  # a socket of this machine has no such address
-        return False

@@ -88,6 +88,7 @@ class Meter:
         "_open_line",
         "_past",
         "_plans",
+        "_since",
         "_subscription",
         "_tally",
         "_until",
@@ -115,7 +116,8 @@ class Meter:
 
     def ask(self, subscription: Subscription, now_ms: int) -> Notice | None:
         """Return what is to tell with one call more; None when all is well."""
-        if now_ms >= self._until or subscription is not self._subscription:
+        is_followed = self._since <= now_ms < self._until  # a clock may be set back, too
+        if not is_followed or subscription is not self._subscription:
             self._follow(subscription, now_ms)
         self.is_asked = True
         tally = self._tally
@@ -137,7 +139,8 @@ class Meter:
 
     def tallies(self) -> list[Tally]:
         """Return the tallies that the keeper should look at, the present month's last."""
-        return [*self._past, self._tally]
+        present = self._tally
+        return [*(tally for tally in list(self._past) if tally is not present), present]
 
     def settle(self) -> None:
         """Let go of past months that are kept whole."""
@@ -153,14 +156,15 @@ class Meter:
         """Draw what follows from the plan and the month, until one of them changes."""
         month = month_at(now_ms)
         if month.name != self._tally.month:
-            line = self._open_line(month.name)
-            over, self._tally = self._tally, Tally(month.name, line, line.kept)
-            self._past.append(over)
+            past = list(self._past)
+            if self._tally not in past:
+                self._past.append(self._tally)
+            self._tally = self._tally_of(month.name, past)
         # A plan that the configuration has not is our mistake, not the store's.
         plan = self._plans.get(subscription.plan)
         self._limit = None if plan is None else plan.monthly_calls
         self._is_active = subscription.is_active(now_ms)
-        self._until = month.ends_at
+        self._since, self._until = now_ms, month.ends_at
         if self._is_active and subscription.ends_at is not None:
             self._until = min(month.ends_at, subscription.ends_at)
         if not self._is_active:
@@ -172,6 +176,17 @@ class Meter:
         near = max((self._limit or 0) // _SHARE_NEAR, _CALLS_NEAR)
         self._near_from = self._calm_below - near
         self._subscription = subscription
+
+    def _tally_of(self, month: str, past: list[Tally]) -> Tally:
+        """Return a month's tally: of one that is not kept yet, where the clock was set back.
+
+        Only the keeper takes one from `_past`, so that none is lost or brought twice.
+        """
+        found = next((tally for tally in past if tally.month == month), None)
+        if found is not None:
+            return found
+        line = self._open_line(month)
+        return Tally(month, line, line.kept)
 
 
 def _held_back(total: int, limit: int) -> int:
