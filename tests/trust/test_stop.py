@@ -76,6 +76,26 @@ def test_a_stop_is_over_within_seconds_though_connections_are_kept(
     assert time.monotonic() - began < 20
 
 
+def test_nothing_stays_in_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop removes what was there; the next start removes what kills left behind."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    service = Service(tmp_path / "data").prepare()
+
+    for _ in range(2):
+        service.start()
+        assert len(list(temporary.iterdir())) == 1
+        service.kill()
+    service.start()
+    assert len(list(temporary.iterdir())) == 1  # its own
+    service.stop()
+
+    assert list(temporary.iterdir()) == []
+
+
 def test_control_processes_that_end_at_once_fail_somebody(data_folder: Path) -> None:
     service = Service(data_folder, workers=2, broken=BROKEN / "abrupt_stop").prepare()
 

@@ -7,8 +7,6 @@ files are read in place, by links in a folder of the system's temporary director
 library writes lock files beside what it opens, which a read-only disk refuses.
 """
 
-import fcntl
-import os
 import secrets
 import shutil
 import tempfile
@@ -25,9 +23,9 @@ from productrecs.storage.index_files import (
     Seal,
     segments_of,
 )
+from productrecs.storage.own_folders import hold, release, remove_abandoned
 
 _COPIES: Final = ".read"
-_ALIVE: Final = ".alive"
 _TRIES: Final = 5
 _LINKS: Final = "productrecs-index-"
 _NOT_OURS: Final = frozenset({".lock", ".temp"})
@@ -83,21 +81,19 @@ class IndexCopy:
 
     def _linking(self) -> Path:
         if self._links is None or not self._links.exists():
-            _sweep(Path(tempfile.gettempdir()), f"{_LINKS}*")
+            remove_abandoned(Path(tempfile.gettempdir()), f"{_LINKS}*")
             self._links = Path(tempfile.mkdtemp(prefix=_LINKS))
             self._hold(self._links)
         return self._links
 
     def _hold(self, own: Path) -> None:
         """Say for as long as this reader lives that `own` is in use; then remove it."""
-        handle = os.open(own / _ALIVE, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        weakref.finalize(self, _remove, own, handle)
+        weakref.finalize(self, release, own, hold(own))
 
     def _path(self) -> Path:
         if self._own is None or not self._own.exists():
             copies = self._folder.folder.parent / _COPIES
-            _sweep(copies)
+            remove_abandoned(copies)
             own = copies / secrets.token_hex(8)
             own.mkdir(parents=True)
             self._hold(own)
@@ -159,25 +155,3 @@ def _link(source: Path, target: Path) -> Path:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path.resolve())
     return target
-
-
-def _sweep(copies: Path, names: str = "*") -> None:
-    """Remove the copies of readers that are no more."""
-    for one in copies.glob(names):
-        try:
-            handle = os.open(one / _ALIVE, os.O_RDWR)
-        except OSError:
-            continue  # being made
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue
-        else:
-            shutil.rmtree(one, ignore_errors=True)
-        finally:
-            os.close(handle)
-
-
-def _remove(own: Path, handle: int) -> None:
-    shutil.rmtree(own, ignore_errors=True)
-    os.close(handle)

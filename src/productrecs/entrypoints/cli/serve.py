@@ -21,6 +21,7 @@ from productrecs.entrypoints.cli.listening import (
 from productrecs.entrypoints.cli.supervisor import PROGRAM, Role, Supervisor
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
+from productrecs.storage.own_folders import own_folder
 
 
 @click.command
@@ -95,8 +96,8 @@ def an_office() -> Iterator[tuple[Path, socket.socket]]:
     Only this user may enter the folder. The socket outlives the process that serves it:
     whoever comes while there is none waits for its successor.
     """
-    with tempfile.TemporaryDirectory(prefix="productrecs-") as folder:
-        path = Path(folder) / "office"
+    with own_folder(Path(tempfile.gettempdir()), "productrecs-office-") as folder:
+        path = folder / "office"
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(str(path))
             door.listen()

@@ -1,8 +1,9 @@
 """How many connections may one process have open, and who goes when there are too many?
 
-Each address of the internet gets so many, an IPv6 network of /64 as one address. Other addresses (this machine's, a private
-network's) get as many as there are: a proxy's are the connections of everybody. When the
-process has as many as it may, whoever connected and then said nothing goes first.
+Each address of the internet gets so many, an IPv6 network of /64 as one address. Other
+addresses (this machine's, a private network's) get as many as there are: a proxy's are the
+connections of everybody. When the process has as many as it may, whoever connected and then
+said nothing goes first.
 """
 
 import time

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from productrecs.storage.backup.manifest import (
     TargetTakenError,
 )
 from productrecs.storage.database import Database
+from productrecs.storage.own_folders import own_folder
 
 Begin = Callable[[str, int], Advance]
 """Is told a stage and how many bytes it has; returns whom to tell how far it is."""
@@ -69,11 +69,11 @@ def make_backup(wish: Wish, begin: Begin) -> Manifest:
     if target.exists() and not wish.replace:
         message = f"{target} is there already; choose another name, or say --force"
         raise TargetTakenError(message)
-    with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
-        packed = Path(folder, "packed")
+    with own_folder(target.parent, ".backup-") as folder:
+        packed = folder / "packed"
         with contextlib.ExitStack() as opened:
-            members = _copied(wish, Path(folder, DATABASE), opened, begin)
-            manifest = _described(wish, Path(folder, DATABASE), members)
+            members = _copied(wish, folder / DATABASE, opened, begin)
+            manifest = _described(wish, folder / DATABASE, members)
             total = sum(manifest.sizes.values())
             write_archive(
                 packed,

@@ -1,6 +1,5 @@
 """How does a backup become a database again? Unpacked, checked, migrated, then put in."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from productrecs.storage.backup.replace import check_free, put_in_place
 from productrecs.storage.backup.rows import count_rows, delete_rows, read_tables
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import knows, migrate
+from productrecs.storage.own_folders import own_folder
 from productrecs.storage.tables import models, store_heads, stores
 
 _OTHERS: Final = (
@@ -56,8 +56,8 @@ def verify_backup(path: Path, folder: Path, begin: Begin) -> Manifest:
         BackupError: one of its kinds, when the backup could not be restored.
         OSError: when the file cannot be read, or the disk fails.
     """
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=folder) as staged:
-        return _stage(path, Path(staged), begin)
+    with own_folder(folder, ".restore-") as staged:
+        return _stage(path, staged, begin)
 
 
 def restore_backup(path: Path, place: Place, begin: Begin) -> Restored:
@@ -72,8 +72,7 @@ def restore_backup(path: Path, place: Place, begin: Begin) -> Restored:
         OSError: when the file cannot be read, or the disk fails.
     """
     _check_place(place)
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=place.folder) as name:
-        staged = Path(name)
+    with own_folder(place.folder, ".restore-") as staged:
         manifest = _stage(path, staged, begin)
         if place.url is None:
             aside = put_in_place(staged, place.folder, replace=place.replace)

@@ -178,7 +178,7 @@ class Meter:
         self._subscription = subscription
 
     def _tally_of(self, month: str, past: list[Tally]) -> Tally:
-        """Return a month's tally: of one that is not kept yet, where the clock was set back.
+        """Return a month's tally; after a clock was set back perhaps one that is not kept.
 
         Only the keeper takes one from `_past`, so that none is lost or brought twice.
         """
