@@ -301,7 +301,7 @@ def test_the_address_is_the_one_that_the_caller_used(client: Client) -> None:
         "https://recs.example:8443"
     )
     assert base(host="[::1]:8000") == "http://[::1]:8000"
-    assert base(host="a<script>").startswith("http://localhost:")
+    assert base(host="a;b").startswith("http://localhost:")
     assert base(host="a.example", x_forwarded_proto="javascript") == "http://a.example"
 
 

@@ -17,7 +17,7 @@ LOCKS = {"run.txt": (), "dev.txt": ("dev", "onnx")}
 
 BY_NAME = {
     "fastapi-offline": "the files of Swagger UI are read out of it",
-    "httptools": "uvicorn is told to parse with it",
+    "httptools": "uvicorn's module of connections, which ours extend, imports it",
     "tzdata": "zoneinfo reads it where the system has no time zones",
 }
 THROUGH_ANOTHER = {

@@ -10,14 +10,14 @@ from unittest import mock
 import pytest
 from uvicorn.config import Config
 
-from productrecs.entrypoints.http import connections
+from productrecs.entrypoints.http import cycles
 from productrecs.entrypoints.http.connections import (
     Connection,
     Draining,
     Patience,
     State,
-    answer_whole,
 )
+from productrecs.entrypoints.http.cycles import answer_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ def test_control_a_scope_that_holds_its_cycle_leaves_one_each_time(
     def held(one: object) -> Callable[[], object]:
         return lambda: one
 
-    monkeypatch.setattr(connections, "ref", held)
+    monkeypatch.setattr(cycles, "ref", held)
 
     answered, circles = asyncio.run(left_behind())
 

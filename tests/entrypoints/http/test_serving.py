@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.entrypoints.http.connections import HEAD_LIMIT_BYTES
+from productrecs.entrypoints.http.parser import HEAD_LIMIT_BYTES
 from tests.entrypoints.http.crowd import Crowd
 from tests.entrypoints.http.toy_server import PATIENCE
 

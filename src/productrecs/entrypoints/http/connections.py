@@ -1,18 +1,18 @@
 """How long may a client keep us waiting, and how much may it send before it has asked?
 
-uvicorn parses HTTP and runs the application; it sets no limit on a client that sends its
-request a byte a minute, never ends its headers or never reads the reply. These limits cost
-nothing while a request is answered: a look every few seconds finds the slow ones, and the
-idle ones too, for which uvicorn would set a timer after each reply.
+`parser.py` reads requests and uvicorn runs the application; it sets no limit on a client
+that sends its request a byte a minute or never reads the reply. These limits cost nothing
+while a request is answered: a look every few seconds finds the slow ones, and the idle ones
+too, for which uvicorn would set a timer after each reply.
 """
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
-from weakref import ref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -22,6 +22,7 @@ from uvicorn.server import ServerState
 
 from productrecs.core.ids import random_text
 from productrecs.entrypoints.http.admission import Admission, Limits
+from productrecs.entrypoints.http.cycles import Cycle, let_answer_whole, scope_of
 from productrecs.entrypoints.http.errors import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,
@@ -31,40 +32,17 @@ from productrecs.entrypoints.http.errors import (
     refusal,
 )
 from productrecs.entrypoints.http.heads import Head, Heads
+from productrecs.entrypoints.http.parser import (
+    HeadTooLargeError,
+    MalformedError,
+    Parser,
+    Request,
+)
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.line import Line
 
-HEAD_LIMIT_BYTES: Final = 64 * 1024
-WHOLE: Final = "productrecs.whole"
-
 AtOnce = Callable[[bytes, Head, str], bytes | None]
-
-
-def answer_whole(scope: MutableMapping[str, Any], reply: bytes) -> bool:
-    """Send a complete reply in one write; return whether that was possible.
-
-    uvicorn's own way checks each header again and writes twice: a third of the time that a
-    kept reply takes. Where anything is out of the ordinary (HEAD, the last reply of a
-    connection, a client that does not read, another server) nothing is sent.
-    """
-    found: ref[RequestResponseCycle] | None = scope.get(WHOLE)
-    cycle = None if found is None else found()
-    if (
-        cycle is None
-        or cycle.response_started
-        or cycle.disconnected
-        or not cycle.keep_alive
-        or cycle.flow.write_paused
-        or cycle.scope["method"] == "HEAD"
-    ):
-        return False
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.transport.write(reply)
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
 
 
 class Draining:
@@ -140,12 +118,11 @@ class Connection(HttpToolsProtocol):
         self._draining = server_state.draining
         self._admission = server_state.admission
         self.waiting: list[bytes] = []  # of what came, the pieces that are not read yet
+        self.parser = None  # type: ignore[assignment]  # uvicorn's; ours reads instead
+        self._parser = Parser()
         self._requests = 0
         self._may_answer_at_once = False
         self._piece = b""  # where the present head began, if nothing came before it there
-        self._is_in_message = False
-        self._is_in_head = False
-        self._head_bytes = 0
         self._body_bytes = 0
         self._wait: _Wait | None = None
         self._wait_began = 0.0
@@ -186,7 +163,7 @@ class Connection(HttpToolsProtocol):
     @property
     def is_between_requests(self) -> bool:
         """Whether what comes next is the beginning of a request."""
-        return not self._is_in_head and not self.is_answering
+        return self._parser.is_between_messages and not self.is_answering
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, unless it has to wait."""
@@ -209,53 +186,69 @@ class Connection(HttpToolsProtocol):
         self.flow.pause_reading()
 
     def take(self, data: bytes) -> None:
-        """Parse what came; a head without end is refused."""
+        """Read what came, and answer what can be answered."""
         self._may_answer_at_once = True
-        if not self._is_in_message:
+        if self._parser.is_between_messages:
             if self._is_answered_as_before(data):
                 return
             self._piece = data
-        went_on = self._is_in_head or self.is_fresh
-        super().data_received(data)
+        self._read(data)
         self._piece = b""
-        if not self._is_in_head:
-            self._head_bytes = 0
-            return
-        # Where another head begins, most of what came may be the body before it: that of a
-        # request that was refused unread comes all the same.
-        self._head_bytes += len(data) if went_on else 1
-        if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
+
+    def _read(self, data: bytes | None = None) -> None:
+        """Read what came, or what is left of it; refuse what is no request."""
+        try:
+            if data is None:
+                self._parser.go_on(self)
+            else:
+                self._parser.feed(data, self)
+        except MalformedError as error:
+            self._refuse(BAD_REQUEST, str(error))
+        except HeadTooLargeError:
             self._refuse(HEADERS_TOO_LARGE, "send fewer or shorter headers")
+        if self._parser.is_in_head and self.is_answering:
+            self.flow.pause_reading()
 
-    def on_message_begin(self) -> None:
-        """Note that a head has begun."""
-        super().on_message_begin()
-        self._is_in_message = self._is_in_head = True
-
-    def on_headers_complete(self) -> None:
+    def on_request(self, request: Request) -> None:
         """Start to answer; the last request of a connection when the process stops."""
-        if self._is_answered_at_once():
-            self._came()
-            return
-        super().on_headers_complete()
-        # A plain reference would make a circle, for the cycle holds the scope: what every
-        # request left behind then stopped all others for 20 ms whenever it was collected.
-        cast("dict[str, Any]", self.scope)[WHOLE] = ref(self.cycle)
+        if not self._is_answered_at_once(request):
+            self._start(request)
         self._came()
         if self._draining:
             self.part()
 
-    def on_message_complete(self) -> None:
-        """Note that the body is whole, where the application waits for it."""
-        self._is_in_message = False
-        if self.cycle is not None:
-            super().on_message_complete()
+    def _start(self, request: Request) -> None:
+        scope: Any = scope_of(
+            request,
+            {
+                "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+                "server": self.server,
+                "client": self.client,
+                "scheme": self.scheme,
+                "root_path": "",
+                "state": self.app_state.copy(),
+            },
+        )
+        self.cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=request.expects_continue,
+            keep_alive=request.keeps_alive,
+            on_response=self.on_response_complete,
+        )
+        let_answer_whole(self.cycle, scope)
+        self._start_asgi_task(self.cycle, self.app)
 
     def _came(self) -> None:
         if self._requests == 0:
             self._admission.heard(self)
         self._requests += 1
-        self._is_in_head = False
         self._body_bytes = 0
 
     def _is_answered_as_before(self, data: bytes) -> bool:
@@ -266,24 +259,20 @@ class Connection(HttpToolsProtocol):
         self._came()
         return True
 
-    def _is_answered_at_once(self) -> bool:
-        """Answer where nothing has to be waited for; return whether that was done.
+    def _is_answered_at_once(self, request: Request) -> bool:
+        """Answer where nothing has to be waited for; return whether it was done.
 
         One request of those that came together at most: the event loop has others.
         """
-        parser = self.parser
         if (
             not self._may_answer_at_once
+            or request.method != b"GET"
+            or not request.keeps_alive
             or not self._is_free()
-            or parser.get_method() != b"GET"
-            or parser.get_http_version() != "1.1"
-            or not parser.should_keep_alive()
+            or not self._answers(request.target, request.head)
         ):
             return False
-        head = Head.of(self.headers)
-        if not self._answers(self.url, head):
-            return False
-        self._state.heads.learn(self._piece, self.url, head)
+        self._state.heads.learn(self._piece, request.target, request.head)
         return True
 
     def _is_free(self) -> bool:
@@ -306,9 +295,22 @@ class Connection(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Take a part of the body, unless the request is answered without it."""
         self._body_bytes += len(body)
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.waiting_for_100_continue = False
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        """Note that the body is whole, where the application waits for it."""
+        if self.is_answering:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Go on with the next request, if one waits already."""
@@ -316,22 +318,20 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+        if not self._parser.is_between_messages:
+            self._may_answer_at_once = False
+            self._read()
 
     def part(self) -> None:
-        """Let the connection end with the answer in hand, which says so."""
-        if self.cycle is not None:
-            self.cycle.keep_alive = False
+        """Let the connection end with the last reply to what has come, which says so."""
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first
+        if cycle is not None and not self._parser.is_in_head:
+            cycle.keep_alive = False
 
     def shutdown(self) -> None:
         """Close at once when idle, else with the answer to the request that is coming."""
-        if self._head_bytes == 0 and not self.waiting:
+        if not self._parser.is_in_head and not self.waiting:
             super().shutdown()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, in the form that every refusal has."""
-        self._refuse(BAD_REQUEST, msg)
 
     def is_overdue(self, now: float, patience: Patience) -> bool:
         """Return whether the client has kept us waiting for longer than it may.
@@ -350,7 +350,7 @@ class Connection(HttpToolsProtocol):
         if self.waiting:
             return None  # it waits for us
         if not self.is_answering:
-            if self.is_fresh or self._is_in_head:
+            if self.is_fresh or self._parser.is_in_head:
                 return _Wait(patience.head, "head", self._requests)
             return _Wait(patience.idle, "idle", self._requests)
         if self.cycle.more_body and not self.flow.read_paused:
@@ -359,6 +359,13 @@ class Connection(HttpToolsProtocol):
         return None
 
     def _refuse(self, why: Answer, detail: str) -> None:
+        """Say why nothing more is read, and close; a request has one reply at most."""
+        if self._parser.is_in_body:
+            if self.cycle.response_started:
+                self.transport.close()
+                return
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         request_id = random_text(20)
         body = refusal(why, detail, Asked(request_id)).body
         lines = (
