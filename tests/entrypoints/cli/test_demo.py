@@ -9,15 +9,26 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
+from productrecs.core.report import asked
 from productrecs.entrypoints.cli import demo
+from productrecs.entrypoints.demo.history import Exposure
 from productrecs.entrypoints.demo.store import SEED, DemoStore, generate
 from productrecs.entrypoints.demo.storefront.pictures import pictures_folder
+from productrecs.entrypoints.demo.visits import Search
+from productrecs.entrypoints.reports import (
+    FORECASTS,
+    SUBJECTS,
+    count_up_to_now,
+    make_report,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -26,15 +37,22 @@ from tests.entrypoints.cli.conftest import BOTH, CommandLine
 from tests.support.demo import paint
 
 
-def small(seed: int, now_ms: int) -> DemoStore:
+def small(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoStore:
     """Return a shop of three products, which is quicker to make than the whole one."""
     view: dict[str, object] = {"event": "detail-page-view", "session_id": "s_1"}
     view["timestamp"] = iso(now_ms)
-    row = {"order_id": "A", "timestamp": iso(now_ms), "quantity": "1", "price": str(seed)}
+    bought = view | {"event": "buy", "order_id": "A", "value": seed, "user_id": "c"}
+    row = {"order_id": "B", "timestamp": iso(now_ms), "quantity": "-1", "price": str(seed)}
     return DemoStore(
         items=[{"id": item} for item in "abc"],
-        order_rows=[row | {"item_id": item, "customer_id": "c"} for item in "abc"],
-        events=[view | {"item_id": item} for item in "abc"],
+        order_rows=[row | {"item_id": "a", "customer_id": "c"}],
+        events=[
+            one | {"item_id": item}
+            for one, items in ((view, "abc"), (bought, "ab"))
+            for item in items
+        ],
+        searches=[Search(now_ms, "tent", is_empty=False, shopper="s_1")],
+        exposures=[Exposure("s_1", "s_1", is_held_out("s_1"), now_ms)],
     )
 
 
@@ -85,7 +103,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
 
 
 def test_the_product_of_the_sample_line_can_be_bought() -> None:
-    shop = generate(SEED, system_ms())
+    shop = generate(SEED, system_ms(), lambda _unit: False)
 
     (sample,) = (item for item in shop.items if item["id"] == demo.SAMPLE)
     assert sample["stock_qty"]
@@ -93,7 +111,39 @@ def test_the_product_of_the_sample_line_can_be_bought() -> None:
     assert sum(row["item_id"] == demo.SAMPLE for row in shop.order_rows) > 20
 
 
-@pytest.mark.timeout(120)
+def test_every_report_of_the_demo_has_something_true_to_show(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "drawing_ahead", lambda _folder: contextlib.nullcontext())
+    monkeypatch.setattr(demo, "see_pictures", lambda *_: None)  # long, in no report
+    store = demo.prepared(services).store
+    told: dict[str, Any] = {}
+    rows: dict[str, int] = {}
+    for name in SUBJECTS.keys() - FORECASTS:  # those of the nightly run: test_forecast
+        period = asked(services.clock(), store.settings.zone)
+        count_up_to_now(services, store, name, period)
+        made = make_report(services, store, name, period)
+        told |= {f"{name} {one.definition.name}": one.value for one in made.figures}
+        rows[name] = len(made.rows)
+
+    assert [name for name, count in rows.items() if not count] == []
+    assert told["widgets shoppers"] > told["widgets shoppers_clicked"] > 50
+    assert 0.015 < told["attribution click_rate"] < 0.06
+    clicked, seen, both = (
+        told[f"attribution revenue_share{part}"] for part in ("_clicked", "_seen", "")
+    )
+    assert 0.06 < both < 0.2
+    assert clicked > 0.015
+    assert seen > 0.015
+    assert told["search searches"] > 100
+    assert 0.4 < told["search click_through"] < 0.8
+    assert 0.01 < told["search no_result_rate"] < 0.15
+    assert told["experiment mismatch_p"] > 0.0001
+    assert told["experiment conversions_held_out"] > 50
+    assert told["health unknown_items"] == 0
+
+
+@pytest.mark.timeout(240)
 def test_the_demo_answers_the_line_that_it_prints(
     shell: CommandLine, tmp_path: Path
 ) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, timedelta
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -22,13 +24,18 @@ def at(now: datetime) -> int:
     return int(now.timestamp() * 1000)
 
 
+def held_out(unit: str) -> bool:
+    """Hold out some of one in five."""
+    return zlib.crc32(unit.encode()) % 5 == 0
+
+
 def when(entry: dict[str, object] | dict[str, str]) -> datetime:
     return datetime.fromisoformat(str(entry["timestamp"]))
 
 
 @pytest.fixture(scope="module")
 def shop() -> DemoStore:
-    return generate(7, at(NOW))
+    return generate(7, at(NOW), held_out)
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +47,13 @@ def baskets(shop: DemoStore) -> list[set[str]]:
 
 
 def test_the_same_seed_and_moment_give_the_same_shop(shop: DemoStore) -> None:
-    again = generate(7, at(NOW))
+    again = generate(7, at(NOW), held_out)
 
     assert again == shop
 
 
 def test_another_seed_gives_another_year_in_the_same_departments(shop: DemoStore) -> None:
-    other = generate(8, at(NOW))
+    other = generate(8, at(NOW), held_out)
 
     assert other.order_rows != shop.order_rows
     assert [item["id"] for item in other.items] == [item["id"] for item in shop.items]
@@ -57,7 +64,7 @@ def test_the_shop_has_the_size_that_a_demo_promises(shop: DemoStore) -> None:
 
     assert len(shop.items) == 400
     assert 5_500 <= len({row["order_id"] for row in shop.order_rows}) <= 6_500
-    assert 50_000 <= len(shop.events) <= 70_000
+    assert 80_000 <= len(shop.events) <= 120_000
     assert len(customers) > 1_000
 
 
@@ -104,7 +111,7 @@ def test_every_row_and_event_names_a_product_or_category_of_the_shop(
     categories = {str(item["category_ids"]).split("'")[-2] for item in shop.items}
     named = defaultdict(set)
     for event in shop.events:
-        named[event["event"]].add(event.get("item_id"))
+        named[event["event"]].update(event.get("item_ids", [event.get("item_id")]))
 
     assert {row["item_id"] for row in shop.order_rows} <= ids
     assert named.pop("category-view") <= categories
@@ -144,7 +151,9 @@ def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
     shop: DemoStore,
 ) -> None:
     for event in shop.events:
-        assert re.fullmatch(r"s_[A-Za-z0-9]+", str(event["session_id"]))
+        session = event.get("session_id", "s_0" if event["event"] == "buy" else "")
+        assert re.fullmatch(r"s_[A-Za-z0-9]+", str(session))
+        assert "session_id" in event or "user_id" in event
         if event["event"] == "add-to-cart":
             assert {"item_id", "value", "currency", "quantity"} <= event.keys()
         if event["event"] in {"search-pref", "search-click"}:
@@ -152,8 +161,76 @@ def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
     assert json.loads(json.dumps(shop.events)) == shop.events
 
 
-def test_purchases_come_as_order_rows_only(shop: DemoStore) -> None:
-    assert "buy" not in {event["event"] for event in shop.events}
+def test_what_is_bought_is_told_by_events_and_what_came_back_by_rows(
+    shop: DemoStore,
+) -> None:
+    bought = Counter(
+        (event["order_id"], event["item_id"], event["quantity"])
+        for event in shop.events
+        if event["event"] == "buy"
+    )
+
+    assert bought == Counter(
+        (row["order_id"], row["item_id"], int(row["quantity"]))
+        for row in shop.order_rows
+        if int(row["quantity"]) > 0
+    )
+
+
+def recommended(shop: DemoStore, event: str) -> list[dict[str, Any]]:
+    return [one for one in shop.events if one["event"] == event]
+
+
+def test_lists_are_seen_a_little_clicked_and_never_show_their_own_page(
+    shop: DemoStore,
+) -> None:
+    shown = Counter[str]()
+    for event in recommended(shop, "rec-impression"):
+        shown[event["widget"]] += len(event["item_ids"])
+        assert len(event["item_ids"]) == len(event["sources"]) == len(event["positions"])
+    clicked = Counter(event["widget"] for event in recommended(shop, "rec-click"))
+    page: dict[object, object] = {}
+    for event in shop.events:
+        if event["event"] == "detail-page-view":
+            page[event["session_id"]] = event["item_id"]
+        elif event["event"] == "rec-impression" and event["widget"] in {"recs", "fbt"}:
+            assert page[event["session_id"]] not in event["item_ids"]
+
+    assert shown.keys() == clicked.keys() == {"recs", "fbt", "cart", "trending"}
+    assert all(0.01 < clicked[one] / shown[one] < 0.08 for one in shown)
+
+
+def test_who_is_held_out_sees_no_list_and_buys_a_little_less(shop: DemoStore) -> None:
+    arms = {one.identity: one.is_held_out for one in shop.exposures}
+    began = min(one.first_ms for one in shop.exposures)
+    during = [event for event in shop.events if at(when(event)) >= began]
+    seen = {
+        name
+        for event in during
+        if event["event"] in {"rec-impression", "rec-click"}
+        for name in (event.get("user_id"), event["session_id"])
+    }
+    bought = Counter[bool]()
+    for event in during:
+        who = event.get("user_id", event.get("session_id"))
+        if event["event"] == "buy" and who in arms:
+            bought[arms[who]] += 1
+
+    assert not {name for name in seen if name and arms.get(str(name))}
+    visitors = Counter({one.unit: one.is_held_out for one in shop.exposures}.values())
+    assert 0.15 < visitors[True] / visitors.total() < 0.25
+    assert bought[False] / visitors[False] > bought[True] / visitors[True]
+
+
+def test_searches_are_of_the_events_and_lead_to_clicks_at_times(shop: DemoStore) -> None:
+    words = Counter(one.words for one in shop.searches)
+
+    assert words == Counter(
+        event["search_query"] for event in recommended(shop, "search-pref")
+    )
+    clicks = len(recommended(shop, "search-click"))
+    assert 0.5 < clicks / len(shop.searches) < 0.75
+    assert 0.01 < sum(one.is_empty for one in shop.searches) / len(shop.searches) < 0.2
 
 
 def test_what_belongs_together_is_bought_together(baskets: list[set[str]]) -> None:
@@ -247,7 +324,8 @@ def test_a_customer_is_recognised_from_the_session_in_which_they_sign_in(
     before: set[object] = set()
     signed_in: set[object] = set()
     for event in shop.events:
-        (signed_in if "user_id" in event else before).add(event["session_id"])
+        if "session_id" in event:
+            (signed_in if "user_id" in event else before).add(event["session_id"])
 
     assert len(before & signed_in) > 300
     assert len(before - signed_in) > 300
@@ -320,7 +398,7 @@ def test_a_return_follows_its_order_and_never_joins_a_basket(shop: DemoStore) ->
     [datetime(2027, 1, 1, 0, 0, 1, tzinfo=UTC), datetime(2028, 2, 29, 23, tzinfo=UTC)],
 )
 def test_the_shop_opens_on_any_day(now: datetime) -> None:
-    shop = generate(7, at(now))
+    shop = generate(7, at(now), held_out)
 
     assert max(when(event) for event in shop.events) <= now
     assert len(shop.events) > 45_000

@@ -4,8 +4,10 @@ import io
 import json
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -13,7 +15,9 @@ from urllib.parse import urlencode
 import click
 
 from productrecs.core.csv_cells import CsvWriter
-from productrecs.entrypoints.cli.event_import import import_events
+from productrecs.core.shopper import visitor_code
+from productrecs.engines.text.language import Language
+from productrecs.entrypoints.cli.event_import import CHUNK
 from productrecs.entrypoints.cli.item_import import import_items
 from productrecs.entrypoints.cli.listening import listening_options, settings_of
 from productrecs.entrypoints.cli.serve import supervise
@@ -21,15 +25,26 @@ from productrecs.entrypoints.cli.session import opened
 from productrecs.entrypoints.cli.source import Source, progress
 from productrecs.entrypoints.demo.habits import BUNDLES
 from productrecs.entrypoints.demo.seeing import publish_looks, see_pictures
-from productrecs.entrypoints.demo.store import ORDER_COLUMNS, SEED, generate
+from productrecs.entrypoints.demo.store import ORDER_COLUMNS, SEED, DemoStore, generate
 from productrecs.entrypoints.demo.storefront.pictures import (
     Pictures,
     drawing_ahead,
     pictures_folder,
 )
+from productrecs.entrypoints.demo.visits import Event
+from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
+from productrecs.features.insights.experiments.measure import measure
 from productrecs.records.events.repository import EventRepository
+from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders.receive import receive_events
+from productrecs.records.searches.intents import counted_by_intent
+from productrecs.records.searches.repository import SearchCountRepository
+from productrecs.records.searches.tally import Searched
+from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.keys import SecretKey
 from productrecs.tenancy.accounts.registration import (
     Registration,
@@ -50,14 +65,18 @@ SETTINGS: Final = {
     "timezone": "Europe/Berlin",
     "language": "en",
     "demand_forecast": "true",
+    "holdout_test": "lists",
 }
+TEST: Final = HoldoutTest("lists", 20.0)
+"""The holdout test of the demo's last months; now everybody is shown lists."""
+
 SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
-_EDITION: Final = 6
+_EDITION: Final = 7
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
-_STEPS: Final = 6
+_STEPS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +156,15 @@ def _made(services: Services) -> DemoShop:
 
 def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> None:
     """Let a year of custom in by the doors that any merchant's data takes."""
-    shop = generate(SEED, services.clock())
+    shop = generate(
+        SEED,
+        services.clock(),
+        lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
+    )
     advance(1)
     import_items(services, store, _json_lines(shop.items))
+    advance(1)
+    _receive(services, store, shop.events)
     advance(1)
     history = OrderHistory(
         services.database,
@@ -148,14 +173,55 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
         store.settings.zone,
         services.clock(),
     )
-    history.run(io.BytesIO(_csv(shop.order_rows)))
+    returned = [row for row in shop.order_rows if int(row["quantity"]) < 0]
+    history.run(io.BytesIO(_csv(returned)))
     advance(1)
-    import_events(services, store, _json_lines(shop.events), _unheard)
+    _count(services, store, shop)
     advance(1)
     workshop = Workshop(services.database, services.models, services.clock)
     train_store(workshop, store, TrainingInputs(), lambda _share: None)
     publish_looks(services, store)
     advance(1)
+
+
+def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
+    """Receive events as at the time they tell: reports are of what came in, no import."""
+    for begin in range(0, len(events), CHUNK):
+        some = events[begin : begin + CHUNK]
+        told = [parse_imported_event(event, store.settings.zone) for event in some]
+        with services.database.transaction() as transaction:
+            log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+            receive_events(log, told, services.clock())
+        log.committed()
+
+
+def _count(services: Services, store: Store, shop: DemoStore) -> None:
+    """Count the searches by day, and end the holdout test with today's result."""
+    days: dict[str, Counter[Searched]] = defaultdict(Counter)
+    for search in shop.searches:
+        moment = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)
+        shopper = visitor_code(search.shopper)
+        one = Searched(store.store_id, search.words, search.is_empty, shopper)
+        days[moment.date().isoformat()][one] += 1
+    exposures = [
+        Exposure(
+            store.store_id,
+            one.identity,
+            TEST.name,
+            Arm.HELD_OUT if one.is_held_out else Arm.SHOWN,
+            one.unit,
+            one.first_ms,
+        )
+        for one in shop.exposures
+    ]
+    language = Language(store.settings.language)
+    with services.database.transaction() as transaction:
+        counts = SearchCountRepository(transaction, store.store_id)
+        for day, searched in days.items():
+            counts.add(day, counted_by_intent(searched, language))
+        store_exposures(transaction, exposures)
+    tested = replace(store.settings, holdout_percent=TEST.percent)
+    measure(services.database, replace(store, settings=tested), TEST.name, services.clock())
 
 
 def _mark_whole(services: Services, store: Store) -> None:
@@ -175,7 +241,3 @@ def _csv(rows: Sequence[Mapping[str, str]]) -> bytes:
     for row in rows:
         writer.write(row[name] for name in ORDER_COLUMNS)
     return text.getvalue().encode()
-
-
-def _unheard(_bytes: int) -> None:
-    """Take no notice of progress within a step."""

@@ -1,7 +1,7 @@
 """What has happened in the demo shop up to now, and in what shape is it told?"""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from operator import itemgetter
@@ -11,8 +11,18 @@ from productrecs.entrypoints.demo.catalogue import Product
 from productrecs.entrypoints.demo.chance import Weighted
 from productrecs.entrypoints.demo.seasons import PEAKS, days_to_shop, hours_to_shop
 from productrecs.entrypoints.demo.shoppers import Crowd
-from productrecs.entrypoints.demo.visits import Event, Visit, iso
+from productrecs.entrypoints.demo.visits import (
+    CURRENCY,
+    Event,
+    Search,
+    Visit,
+    iso,
+    names_of,
+)
 
+TEST_DAYS = 120
+"""So long before now the holdout test began."""
+DAY_MS = 86_400_000
 ORDER_COLUMNS = ("order_id", "item_id", "customer_id", "timestamp", "quantity", "price")
 
 
@@ -31,20 +41,42 @@ class Purchase:
 
     at_ms: int
     customer: str | None
+    session: str | None
     lines: tuple[Line, ...]
+
+    @property
+    def is_return(self) -> bool:
+        """Whether something came back."""
+        return self.lines[0].quantity < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """When a visitor of the holdout test was first met by a name, and in which arm."""
+
+    identity: str
+    unit: str
+    is_held_out: bool
+    first_ms: int
 
 
 @dataclass(slots=True)
 class History:
-    """A year of a shop while it is being lived; nothing after `now_ms` is written down."""
+    """A year of a shop while it is being lived; nothing after `now_ms` is written down.
+
+    `is_held_out` draws a visitor's arm of the holdout test, which runs to the end.
+    """
 
     assortment: Assortment
     crowd: Crowd
     days: Sequence[date]
     now_ms: int
     rng: random.Random
+    is_held_out: Callable[[str], bool]
     purchases: list[Purchase] = field(default_factory=list)
+    searches: list[Search] = field(default_factory=list)
     _events: list[tuple[int, Event]] = field(default_factory=list)
+    _met: dict[str, Exposure] = field(default_factory=dict)
     _hours: Weighted[int] = field(init=False)
     _seasons: dict[str, Weighted[int]] = field(init=False)
 
@@ -63,9 +95,26 @@ class History:
         hour = self._hours.draw(self.rng) + self.rng.random()
         return int(midnight.timestamp() * 1000) + int(hour * 3_600_000)
 
+    def sees_lists(self, visit: Visit) -> bool:
+        """Tell whether the visitor is shown recommendations, and note that they came."""
+        now_ms, unit = visit.now_ms, visit.unit
+        if not self.now_ms - TEST_DAYS * DAY_MS <= now_ms <= self.now_ms:
+            return True
+        is_held_out = self.is_held_out(unit)
+        for name in visit.identities:
+            before = self._met.get(name)
+            if before is None or before.first_ms > now_ms:
+                self._met[name] = Exposure(name, unit, is_held_out, now_ms)
+        return not is_held_out
+
     def remember(self, visit: Visit) -> None:
         """Write a visit down, as far as it has happened."""
         self._events += [told for told in visit.events if told[0] <= self.now_ms]
+        self.searches += [told for told in visit.searches if told.at_ms <= self.now_ms]
+
+    def exposures(self) -> list[Exposure]:
+        """Return who was met in the holdout test, each name once."""
+        return sorted(self._met.values(), key=lambda one: (one.first_ms, one.identity))
 
     def sell(self, purchase: Purchase) -> None:
         """Write a purchase down, if it has happened."""
@@ -73,17 +122,40 @@ class History:
             self.purchases.append(purchase)
 
     def events(self) -> list[Event]:
-        """Return all events as objects of `import-events`, oldest first."""
-        return [event for _, event in sorted(self._events, key=itemgetter(0))]
-
-    def order_rows(self) -> list[dict[str, str]]:
-        """Return all order lines as rows of the order history (4.2), oldest first."""
-        in_time = sorted(self.purchases, key=lambda purchase: purchase.at_ms)
-        return [
-            _row(f"HO-{100_001 + number}", purchase, line)
-            for number, purchase in enumerate(in_time)
+        """Return all events with their `timestamp`, oldest first, purchases included."""
+        bought = [
+            (purchase.at_ms, _bought(order_id, purchase, line))
+            for order_id, purchase in self._orders()
+            if not purchase.is_return
             for line in purchase.lines
         ]
+        together = sorted((*self._events, *bought), key=itemgetter(0))
+        return [event for _, event in together]
+
+    def order_rows(self) -> list[dict[str, str]]:
+        """Return all order lines as rows of an order history (4.2), oldest first."""
+        return [
+            _row(order_id, purchase, line)
+            for order_id, purchase in self._orders()
+            for line in purchase.lines
+        ]
+
+    def _orders(self) -> list[tuple[str, Purchase]]:
+        in_time = sorted(self.purchases, key=lambda purchase: purchase.at_ms)
+        return [(f"HO-{100_001 + number}", one) for number, one in enumerate(in_time)]
+
+
+def _bought(order_id: str, purchase: Purchase, line: Line) -> Event:
+    return {
+        "event": "buy",
+        "item_id": line.product.id,
+        "order_id": order_id,
+        "value": round(line.price * line.quantity, 2),
+        "currency": CURRENCY,
+        "quantity": line.quantity,
+        **names_of(purchase.customer, purchase.session),
+        "timestamp": iso(purchase.at_ms),
+    }
 
 
 def _row(order_id: str, purchase: Purchase, line: Line) -> dict[str, str]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from productrecs.entrypoints.demo.catalogue import Product
 from productrecs.entrypoints.demo.chance import happens
 from productrecs.entrypoints.demo.habits import BUNDLES, CHORES, Bundle, Chore
-from productrecs.entrypoints.demo.history import History, Line, Purchase
+from productrecs.entrypoints.demo.history import DAY_MS, History, Line, Purchase
+from productrecs.entrypoints.demo.lists import Card, Lists
 from productrecs.entrypoints.demo.shoppers import Shopper
 from productrecs.entrypoints.demo.visits import Visit
 
@@ -16,7 +17,23 @@ SENT_BACK = 0.02
 BARGAIN, BARGAIN_PRICE = 0.05, 0.9
 USED_UP = frozenset({"pasta", "sauces", "coffee-tea", "sweets"})
 SET_OF_FOUR = frozenset({"plates"})
-DAY_MS = 86_400_000
+# What nobody sells here.
+SOUGHT_IN_VAIN = (
+    *("umbrella", "voucher", "bicycle", "trampoline", "microwave", "drone", "laptop"),
+    *("aquarium", "skateboard", "headphones", "perfume", "typewriter"),
+)
+RESULT_OPENED = 0.68
+SCROLLED = 0.45  # pages on which a list comes into sight
+CLICKED = {
+    "fbt": 0.045,
+    "recs": 0.035,
+    "cart": 0.05,
+    "trending": 0.02,
+}  # at the first place
+BUTTONS = frozenset({"fbt", "cart"})  # widgets with a button that adds to the cart
+ADDED_AT_ONCE = 0.006
+CONVINCED = 0.35  # by the page of a card that was clicked on
+WANTED_ANYWAY = 0.35  # who sees what they came for goes there by its card
 
 
 def live_a_year(history: History) -> None:
@@ -51,6 +68,7 @@ class Customs:
             for piece in pieces:
                 others = [other for other in pieces if other != piece]
                 self._companions.setdefault(piece, []).extend(others)
+        self._lists = Lists(self._shop, self._companions)
 
     def buy_a_bundle(self, bundle: Bundle) -> None:
         """Someone prepares for something and buys most of what it takes."""
@@ -94,12 +112,17 @@ class Customs:
         day = self._history.day_in(self._shop.shelves[shelf].season)
         seen = self._choose(visitor, shelf, day)
         visit = Visit(visitor, self._history.moment(day), self._rng)
-        self._arrive(visit, seen)
+        self._arrive(visit, seen, day)
+        self._tempt(visit, self._cards_on(visit, seen, day))
         while self._happens(0.68):
             seen = self._next_to(seen, visitor, day)
             visit.view(seen)
+            self._tempt(visit, self._cards_on(visit, seen, day))
         if self._happens(0.2):
             visit.add_to_cart(seen, 1, seen.price)
+        if visit.tempted and self._happens(0.4):
+            visit.sign_in()
+            self._pay(visit, ())
         self._history.remember(visit)
 
     def send_some_back(self) -> None:
@@ -109,7 +132,7 @@ class Customs:
                 line = self._rng.choice(purchase.lines)
                 later = purchase.at_ms + self._rng.randint(3 * DAY_MS, 20 * DAY_MS)
                 back = Line(line.product, -line.quantity, line.price)
-                self._history.sell(Purchase(later, purchase.customer, (back,)))
+                self._history.sell(Purchase(later, purchase.customer, None, (back,)))
 
     def _happens(self, chance: float) -> bool:
         return happens(chance, self._rng)
@@ -140,14 +163,24 @@ class Customs:
             return self._choose(shopper, seen.shelf, day)
         return self._find(shopper, day)
 
-    def _arrive(self, visit: Visit, goal: Product) -> None:
+    def _arrive(self, visit: Visit, goal: Product, day: int) -> None:
         """Come to a product by search, by its shelf, or straight from elsewhere."""
         place = self._shop.places[goal.id]
+        if self._happens(0.3) and self._history.sees_lists(visit):
+            cards = self._lists.trending(day)[: self._rng.randint(2, 5)]
+            visit.see(cards)
+            self._tempt(visit, cards)
+        if self._happens(0.015):
+            visit.search(self._rng.choice(SOUGHT_IN_VAIN), is_empty=True)
+        if self._happens(0.01):
+            visit.open_photo_result(goal)
+            return
         if self._happens(0.22):
             words = self._typed(self._rng.choice((*place.shelf.words, goal.title.lower())))
             visit.search(words)
-            visit.open_result(goal, words)
-            return
+            if self._happens(RESULT_OPENED):
+                visit.open_result(goal, words, 1 + int(self._rng.expovariate(0.6)))
+                return
         if self._happens(0.5):
             visit.open_category(place.department.category_ids(place.shelf)[-1])
         if self._happens(0.1):
@@ -165,22 +198,75 @@ class Customs:
         lines = tuple(self._line(product) for product in dict.fromkeys(products))
         if not lines:
             return
-        paid_ms = self._history.moment(day)
-        if not self._happens(UNSEEN):
-            paid_ms = self._shop_for(buyer, paid_ms, lines)
-        self._history.sell(Purchase(paid_ms, buyer.customer, lines))
+        at_ms = self._history.moment(day)
+        if self._happens(UNSEEN):
+            session = None if buyer.customer else buyer.device(self._rng)
+            self._history.sell(Purchase(at_ms, buyer.customer, session, lines))
+        else:
+            self._shop_for(buyer, at_ms, lines, day)
 
-    def _shop_for(self, buyer: Shopper, starts_ms: int, lines: Sequence[Line]) -> int:
-        """Log the visit that ends at the till; return the moment of payment."""
+    def _shop_for(
+        self, buyer: Shopper, starts_ms: int, lines: Sequence[Line], day: int
+    ) -> None:
+        """Log the visit that ends at the till, with what lists have added to the cart."""
         visit = Visit(buyer, starts_ms, self._rng)
-        self._arrive(visit, lines[0].product)
+        self._arrive(visit, lines[0].product, day)
+        seen = {
+            card.product.id: card for card in self._cards_on(visit, lines[0].product, day)
+        }
         for line in lines:
-            if line is not lines[0] and self._happens(0.8):
+            card = seen.get(line.product.id)
+            if line is not lines[0] and card and self._happens(WANTED_ANYWAY):
+                visit.open_card(card)
+            elif line is not lines[0] and self._happens(0.8):
                 visit.view(line.product)
             visit.add_to_cart(line.product, line.quantity, line.price)
+        wanted = [line.product for line in lines]
+        cards = [card for card in seen.values() if card.product not in wanted]
+        if self._happens(0.5) and self._history.sees_lists(visit):
+            in_cart = self._lists.in_cart(wanted, day)
+            if in_cart:
+                visit.see(in_cart)
+                cards += in_cart
+        self._tempt(visit, cards)
         visit.sign_in()
+        self._pay(visit, lines)
         self._history.remember(visit)
-        return visit.now_ms + self._rng.randint(30_000, 240_000)
+
+    def _pay(self, visit: Visit, lines: Sequence[Line]) -> None:
+        wanted = [line.product for line in lines]
+        added = [one for one in dict.fromkeys(visit.tempted) if one not in wanted]
+        basket = (*lines, *(Line(product, 1, product.price) for product in added))
+        paid_ms = visit.now_ms + self._rng.randint(30_000, 240_000)
+        customer = visit.shopper.customer
+        self._history.sell(Purchase(paid_ms, customer, visit.session, basket))
+
+    def _cards_on(self, visit: Visit, product: Product, day: int) -> list[Card]:
+        """Return the cards that come into sight on a product's page, and report them."""
+        if not self._happens(SCROLLED) or not self._history.sees_lists(visit):
+            return []
+        seen: list[Card] = []
+        cards = self._lists.on_page(product, day)
+        for widget in dict.fromkeys(card.widget for card in cards):
+            listed = [card for card in cards if card.widget == widget]
+            in_sight = listed[: self._rng.randint(2, 5)]
+            visit.see(in_sight)
+            seen += in_sight
+        return seen
+
+    def _tempt(self, visit: Visit, cards: Sequence[Card]) -> None:
+        """Let a list that is seen lead to one thing in the cart, now and then."""
+        for card in cards:
+            is_wanted = card.widget in BUTTONS and self._happens(ADDED_AT_ONCE)
+            is_opened = self._happens(CLICKED[card.widget] * card.position**-0.4)
+            if is_opened and not is_wanted:
+                visit.open_card(card)
+                is_wanted = self._happens(CONVINCED)
+            if is_wanted:
+                visit.add_to_cart(card.product, 1, card.product.price)
+                visit.tempted.append(card.product)
+            if is_wanted or is_opened:
+                return
 
     def _line(self, product: Product) -> Line:
         price = product.price

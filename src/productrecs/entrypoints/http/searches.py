@@ -13,8 +13,8 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.core.shopper import visitor_code
 from productrecs.engines.text.language import Language
-from productrecs.engines.text.query import AnalysedQuery
-from productrecs.records.searches.repository import OTHERS, Count, SearchCountRepository
+from productrecs.records.searches.intents import counted_by_intent
+from productrecs.records.searches.repository import SearchCountRepository
 from productrecs.records.searches.tally import Searched, SearchTally
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -24,7 +24,6 @@ _log = logging.getLogger(__name__)
 
 KEEP_SECONDS: Final = 2.0
 LAST_SECONDS: Final = 3.0  # what a stop waits for the rest to be kept
-_LONGEST_INTENT: Final = 256
 _NAMED_BY: Final = ("customer_id", "user_id", "session_id")  # the first that is given
 _LONGEST_NAME: Final = 255
 _TOLD_BY: Final = frozenset({b"x-forwarded-for", b"user-agent"})
@@ -93,22 +92,7 @@ class Searches:
 
     def _store(self, store: Store, counts: Mapping[Searched, int]) -> None:
         language = Language(store.settings.language)
-        by_intent: dict[str, Count] = {}
-        for search, times in counts.items():
-            # Whoever searches for an address of mail is not to be read in a report.
-            is_told = "@" not in search.text
-            intent = AnalysedQuery.of(search.text, language).intent if is_told else OTHERS
-            text = search.text if is_told and intent else ""
-            intent = intent[:_LONGEST_INTENT]
-            one = Count(
-                text,
-                times,
-                times if search.is_empty else 0,
-                times if search.shopper is None else 0,
-                frozenset() if search.shopper is None else frozenset((search.shopper,)),
-            )
-            known = by_intent.get(intent)
-            by_intent[intent] = one if known is None else known.plus(one)
+        by_intent = counted_by_intent(counts, language)
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
         day = now.astimezone(store.settings.zone).date().isoformat()
         with self._database.transaction(synced=False) as transaction:

@@ -84,8 +84,8 @@ class NewEvent:
     At least one of `user_id` and `session_id` is given, and at least one of `item_id`
     and `term`: `term` is the category, attribute value or query of an indicator.
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
-    `position` counts from 1. `ts_ms` (UTC) is given by imports only: what comes in
-    live is stamped on receipt.
+    `position` counts from 1. `ts_ms` (UTC) is given by imports and the demo's past
+    only: what comes in live is stamped on receipt.
     """
 
     kind: EventKind
