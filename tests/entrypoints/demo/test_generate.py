@@ -109,9 +109,10 @@ def test_every_row_and_event_names_a_product_or_category_of_the_shop(
 ) -> None:
     ids = {str(item["id"]) for item in shop.items}
     categories = {str(item["category_ids"]).split("'")[-2] for item in shop.items}
-    named = defaultdict(set)
+    named: dict[object, set[Any]] = defaultdict(set)
     for event in shop.events:
-        named[event["event"]].update(event.get("item_ids", [event.get("item_id")]))
+        shown: Any = event.get("item_ids", [event.get("item_id")])
+        named[event["event"]].update(shown)
 
     assert {row["item_id"] for row in shop.order_rows} <= ids
     assert named.pop("category-view") <= categories
@@ -190,7 +191,8 @@ def test_lists_are_seen_a_little_clicked_and_never_show_their_own_page(
         assert len(event["item_ids"]) == len(event["sources"]) == len(event["positions"])
     clicked = Counter(event["widget"] for event in recommended(shop, "rec-click"))
     page: dict[object, object] = {}
-    for event in shop.events:
+    events: list[dict[str, Any]] = shop.events
+    for event in events:
         if event["event"] == "detail-page-view":
             page[event["session_id"]] = event["item_id"]
         elif event["event"] == "rec-impression" and event["widget"] in {"recs", "fbt"}:

@@ -21,13 +21,13 @@ def counted_by_intent(
         is_told = "@" not in search.text
         intent = AnalysedQuery.of(search.text, language).intent if is_told else OTHERS
         text = search.text if is_told and intent else ""
-        is_named = search.shopper is not None
+        named = frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
         one = Count(
             text,
             searches=times,
             empty=times if search.is_empty else 0,
-            unnamed=0 if is_named else times,
-            shoppers=frozenset((search.shopper,)) if is_named else frozenset(),
+            unnamed=0 if named else times,
+            shoppers=named,
         )
         intent = intent[:_LONGEST]
         known = by_intent.get(intent)
