@@ -13,6 +13,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock, frozen_at, parse_moment, system_ms
 from productrecs.core.errors import ProductRecsError
+from productrecs.storage.byte_budget import DEFAULT_MIB, LEAST_MIB
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plans, PlansError, read_plans
 
 
@@ -34,6 +35,7 @@ class Settings:
     base_url: str | None = None
     connections: int = 4_096
     connections_per_address: int = 200
+    request_memory: int = DEFAULT_MIB
     rate_per_key: int = 0
     rate_per_address: int = 0
     metrics_token: str | None = None
@@ -95,6 +97,12 @@ KNOBS: Final = (
         "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
         "200",
         "how many of them one public address may have; 0: any number",
+    ),
+    Knob(
+        "PRODUCTRECS_REQUEST_MEMORY",
+        "192",
+        "how many MiB of requests' bodies and of waiting writes a process holds; 128 at "
+        "least",
     ),
     Knob(
         "PRODUCTRECS_RATE_PER_KEY",
@@ -183,6 +191,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
             defaults.connections_per_address,
         ),
+        request_memory=_request_memory(environment, defaults.request_memory),
         rate_per_key=_whole(environment, "PRODUCTRECS_RATE_PER_KEY", defaults.rate_per_key),
         rate_per_address=_whole(
             environment, "PRODUCTRECS_RATE_PER_ADDRESS", defaults.rate_per_address
@@ -197,6 +206,15 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
     )
+
+
+def _request_memory(environment: Mapping[str, str], default: int) -> int:
+    name = "PRODUCTRECS_REQUEST_MEMORY"
+    found = _whole(environment, name, default)
+    if found < LEAST_MIB:
+        message = f"{name} is {found}; one push of 32 MiB needs {LEAST_MIB} or more"
+        raise SettingsError(message)
+    return found
 
 
 def _secret(environment: Mapping[str, str], name: str) -> str | None:

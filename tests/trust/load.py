@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ITEMS: Final = 40
 LINES: Final = 3  # of each order: two of the same item, and one of everybody's
 REFUSED: Final = 503
-UNSURE: Final = b"perhaps this is stored"  # who writes died a moment before who answers
+UNSURE: Final = b"it may be stored"  # who writes died a moment before who answers
 _PATIENCE: Final = 10  # times that what was cut off is sent again
 Body = dict[str, object]
 

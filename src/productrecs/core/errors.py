@@ -7,6 +7,7 @@ ProductRecsError
 │   ├── StorageBusyError       another writer held the database too long
 │   ├── StorageFullError       the disk is full
 │   ├── StorageBrokenError     a write could not be made durable
+│   ├── UnconfirmedWriteError  nobody can say whether a write was stored
 │   ├── UnsafeStorageError     this build or file must not be opened
 │   │   └── DamagedDatabaseError   the file is not what was written
 │   └── ReadOnlyStorageError   the disk or the database takes no writes
@@ -34,6 +35,10 @@ class StorageFullError(StorageError):
 
 class StorageBrokenError(StorageError):
     """A write could not be made durable; nothing further is acknowledged."""
+
+
+class UnconfirmedWriteError(StorageError):
+    """A write was not confirmed in time: it may be stored, now or in a moment."""
 
 
 class UnsafeStorageError(StorageError):

@@ -25,6 +25,7 @@ from productrecs.core.errors import (
     StorageBrokenError,
     StorageBusyError,
 )
+from productrecs.storage.byte_budget import Claim
 from productrecs.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class _Pending:
     alone: bool
     loop: asyncio.AbstractEventLoop
     answer: Answer
+    claim: Claim | None
 
 
 _Answer = tuple[_Pending, Any, BaseException | None]
@@ -148,18 +150,26 @@ class GroupCommit:
         return len(self._waiting)
 
     def submit(
-        self, many: Many, key: Hashable, payload: object, *, alone: bool = False
+        self,
+        many: Many,
+        key: Hashable,
+        payload: object,
+        *,
+        alone: bool = False,
+        claim: Claim | None = None,
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable.
 
         Payloads with the same `many` and `key` may be written together, in the order of
-        submission; one that is `alone` gets a transaction of its own.
+        submission; one that is `alone` gets a transaction of its own. What `claim` holds
+        for the payload is held until the write is answered, also when nobody waits for it
+        any more.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.put(many, key, payload, answer, alone=alone)
+        self.put(many, key, payload, answer, alone=alone, claim=claim)
         return answer
 
     def put(
@@ -170,6 +180,7 @@ class GroupCommit:
         answer: Answer,
         *,
         alone: bool = False,
+        claim: Claim | None = None,
     ) -> None:
         """Take a write as `submit` does, and tell `answer` in the running loop.
 
@@ -177,11 +188,11 @@ class GroupCommit:
             QueueFullError: when too many writes wait; nothing was taken.
         """
         loop = asyncio.get_running_loop()
-        pending = _Pending(many, key, payload, alone, loop, answer)
         if len(self._waiting) >= self._limit or self._closing:
             message = "too many writes are waiting; send this one again in a moment"
             raise QueueFullError(message)
-        self._waiting.append(pending)
+        held = claim.handed_over() if claim is not None else None
+        self._waiting.append(_Pending(many, key, payload, alone, loop, answer, held))
         if self._sleeps:
             with self._wake:
                 self._wake.notify()
@@ -310,6 +321,8 @@ def _tell(answers: Iterable[_Answer]) -> None:
 
 def _settle(answers: list[_Answer]) -> None:
     for pending, result, error in answers:
+        if pending.claim is not None:
+            pending.claim.release()
         if pending.answer.done():
             continue
         if error is None:

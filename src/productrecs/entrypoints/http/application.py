@@ -81,6 +81,7 @@ from productrecs.entrypoints.http.writing.desk import Desk, OwnDesk, SharedDesk
 from productrecs.entrypoints.http.writing.facts import writings_of
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.warming import warm_up
+from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.directory import AccountDirectory
 
@@ -205,6 +206,8 @@ class _Process:
             exploring=Exploring(database),
             traffic=self._traffic,
             reader=database.hot_reader(),
+            parsing=ThreadPoolExecutor(1, "parsing"),
+            budget=ByteBudget(services.settings.request_memory * MIB),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             searching=Searching(),
             searches=Searches(database, accounts, services.clock),
@@ -305,7 +308,8 @@ async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
 
 
 def _close(context: Context) -> None:
-    """Wait for the searches and the photos in hand."""
+    """Wait for the bodies, the searches and the photos in hand."""
+    context.parsing.shutdown()
     context.searching.close()
     context.seeing.close()
 

@@ -23,6 +23,7 @@ from productrecs.entrypoints.http.sightings import Sightings
 from productrecs.entrypoints.http.traffic import Traffic
 from productrecs.entrypoints.http.writing.desk import Desk
 from productrecs.entrypoints.services import Services
+from productrecs.storage.byte_budget import ByteBudget, Claim
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.group_commit import GroupCommit, Many
 from productrecs.tenancy.accounts.directory import AccountDirectory
@@ -49,6 +50,8 @@ class Context:
     traffic: Traffic
     reader: HotReader  # for the event loop, or for the one thread of `reading`
     reading: ThreadPoolExecutor | None
+    parsing: ThreadPoolExecutor  # large bodies, one at a time
+    budget: ByteBudget  # of bodies and of what waits to be written
     searching: Searching
     searches: Searches
     seeing: Seeing
@@ -94,6 +97,7 @@ class Exchange:
     caller: Caller | None
     request_id: str
     fitness: Callable[[], Fitness]
+    claim: Claim  # what its body takes of the process's budget
 
     @property
     def known_caller(self) -> Caller:

@@ -16,6 +16,7 @@ from productrecs.core.errors import (
     StorageBusyError,
     StorageError,
     StorageFullError,
+    UnconfirmedWriteError,
     UnknownItemError,
 )
 from productrecs.core.report import ReportError
@@ -120,6 +121,7 @@ ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
         StorageBusyError: Answer(503, "storage_busy"),
         StorageFullError: Answer(503, "storage_full"),
         StorageBrokenError: Answer(503, "storage_broken"),
+        UnconfirmedWriteError: Answer(503, "write_unconfirmed"),
         StorageError: Answer(503, "storage_unavailable"),
     }
 )

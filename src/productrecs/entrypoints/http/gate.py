@@ -64,6 +64,7 @@ from productrecs.entrypoints.http.widget.search import (
     answer_search,
     plain_search,
 )
+from productrecs.storage.byte_budget import Claim
 from productrecs.tenancy.accounts.sightings.sighting import Sign
 from productrecs.tenancy.accounts.store import Store
 
@@ -159,10 +160,14 @@ class Gate:
         ):
             await visit.reply(200, route.empty)
             return
-        if not await self._fast_lane(visit, receive, context):
-            exchange = Exchange(context, visit.caller, visit.request_id, self._fitness)
-            scope["productrecs"] = exchange
-            await self._declared(scope, receive, visit.pass_on)
+        # A share for each key: what pages send takes no room from a merchant's server.
+        claimant = visit.caller.pace_key if visit.caller else ""
+        with context.budget.claim(claimant) as claim:
+            if not await self._fast_lane(visit, receive, context, claim):
+                scope["productrecs"] = Exchange(
+                    context, visit.caller, visit.request_id, self._fitness, claim
+                )
+                await self._declared(scope, receive, visit.pass_on)
 
     async def _admit(
         self, visit: Visit, route: Route, wanted: Credential, context: Context
@@ -213,7 +218,9 @@ class Gate:
         visit.meter = meter
         return True
 
-    async def _fast_lane(self, visit: Visit, receive: Receive, context: Context) -> bool:
+    async def _fast_lane(
+        self, visit: Visit, receive: Receive, context: Context, claim: Claim
+    ) -> bool:
         """Answer a frequent, well-formed call; return whether that was done."""
         caller, scope = visit.caller, visit.scope
         body: bytes | None = None
@@ -222,8 +229,8 @@ class Gate:
             "POST",
             "/v1/events",
         ):
-            data = await read_event_body(receive, scope["headers"])
-            body = await receive_events(context, caller.store, data)
+            data = await read_event_body(receive, scope["headers"], claim)
+            body = await receive_events(context, caller.store, data, claim)
         elif caller is not None and scope["path"] == "/v1/search":
             found = await _search_fast(context, caller.store, visit)
             body, extra = found or (None, ())

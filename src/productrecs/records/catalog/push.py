@@ -1,12 +1,16 @@
 """How does the catalog change? A push is stored whole or not; a deletion stays one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from productrecs.core.errors import ProductRecsError, UnknownItemError
-from productrecs.records.catalog.item import Item, ItemPatch, new_item
+from productrecs.records.catalog.item import Item, Patch, new_item
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.store_log import StoreLog
+
+_AT_A_TIME: Final = 50
+"""So many items are written at once: of a large push only they are in memory twice."""
 
 
 class CatalogLimitError(ProductRecsError):
@@ -23,7 +27,7 @@ class Pushed:
 
 
 def push(
-    log: StoreLog, patches: Sequence[ItemPatch], now_ms: int, limit: int | None = None
+    log: StoreLog, patches: Sequence[Patch], now_ms: int, limit: int | None = None
 ) -> Pushed:
     """Create and update items by id; of a repeated id the last patch stands.
 
@@ -39,22 +43,25 @@ def push(
     if not latest:
         return Pushed(created=0, updated=0, total=repository.size())
     seq = log.take(1)
-    known = repository.find(latest)
-    created = _created_by(latest, known)
+    known = repository.known(latest)
+    created = [one for one in latest if not known.get(one)]
     if created and limit is not None:
         _check_room(repository.size() + len(created), limit)
     numbers = _new_numbers(log, [one for one in latest if one not in known])
-    new, changed = [], []
-    for item_id, patch in latest.items():
-        stored = known.get(item_id)
-        if stored is None:
-            new.append(_created(patch, numbers[item_id], now_ms))
-        elif not stored.present:
-            changed.append(_created(patch, stored.number, now_ms))
-        else:
-            changed.append(replace(stored, item=stored.item.patched(patch)))
-    repository.add(log.database, new, seq, now_ms)
-    repository.change(changed, seq, now_ms)
+    ordered = list(latest.values())
+    for start in range(0, len(ordered), _AT_A_TIME):
+        some, new, changed = ordered[start : start + _AT_A_TIME], [], []
+        found = repository.find(one.item_id for one in some if one.item_id in known)
+        for patch in some:
+            stored = found.get(patch.item_id)
+            if stored is None:
+                new.append(_created(patch, numbers[patch.item_id], now_ms))
+            elif not stored.present:
+                changed.append(_created(patch, stored.number, now_ms))
+            else:
+                changed.append(replace(stored, item=stored.item.patched(patch)))
+        repository.add(log.database, new, seq, now_ms)
+        repository.change(changed, seq, now_ms)
     total = repository.moved(seq, len(created))
     return Pushed(created=len(created), updated=len(latest) - len(created), total=total)
 
@@ -75,11 +82,6 @@ def delete(log: StoreLog, item_id: str, now_ms: int) -> None:
     repository.moved(seq, -1)
 
 
-def _created_by(ids: Iterable[str], known: Mapping[str, StoredItem]) -> list[str]:
-    """Return the ids that are not in the catalog; deleted ones are not."""
-    return [one for one in ids if one not in known or not known[one].present]
-
-
 def _check_room(size: int, limit: int) -> None:
     if size > limit:
         message = (
@@ -90,7 +92,7 @@ def _check_room(size: int, limit: int) -> None:
         raise CatalogLimitError(message)
 
 
-def _created(patch: ItemPatch, number: int, now_ms: int) -> StoredItem:
+def _created(patch: Patch, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 

@@ -48,6 +48,18 @@ class CatalogRepository:
                 found[row["item_id"]] = _stored(row)
         return found
 
+    def known(self, item_ids: Iterable[str]) -> dict[str, bool]:
+        """Return which of these ids are stored, and whether they are in the catalog."""
+        wanted, found = list(dict.fromkeys(item_ids)), dict[str, bool]()
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(items.c.item_id, items.c.present).where(
+                items.c.store_id == self._store_id,
+                items.c.item_id.in_(wanted[start : start + _CHUNK]),
+            )
+            for item_id, present in self._transaction.execute(query):
+                found[str(item_id)] = bool(present)
+        return found
+
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
         query = (
@@ -102,6 +114,8 @@ class CatalogRepository:
         self, database: Database, new: Sequence[StoredItem], seq: int, now_ms: int
     ) -> None:
         """Store items whose ids were never named before."""
+        if not new:
+            return
         names = [column.name for column in items.columns]
         rows = []
         for one in new:

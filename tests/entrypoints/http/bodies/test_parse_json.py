@@ -7,7 +7,10 @@ import json
 import pytest
 
 from productrecs.entrypoints.http.bodies import parse_json
+from productrecs.entrypoints.http.schemas.items import TooManyItemsError, parse_items
 from productrecs.entrypoints.http.schemas.problems import BodyError
+from productrecs.entrypoints.http.server.items import parse_push
+from productrecs.records.catalog.item import ItemPatch
 from tests.entrypoints.http.hostile import MISSHAPEN, UNREADABLE
 
 
@@ -128,4 +131,66 @@ def test_a_push_of_a_thousand_full_items_is_not_too_much() -> None:
     body = json.dumps({"items": [item] * 1000}).encode()
 
     assert len(body) > 20_000_000
-    assert isinstance(parse_json(body), dict)
+    assert len(parse_push(body)) == 1000
+    with pytest.raises(BodyError, match="send less at a time"):
+        parse_json(body)  # the control: at once it would take ten times its size
+
+
+PUSHES = {
+    "plain": b'{"items": [{"id": "a", "title": "T\xc3\xa4lt", "stock_qty": 2}]}',
+    "with a mark": b'\xef\xbb\xbf{"items": [{"id": 1}]}',
+    "none": b'{"items": []}',
+    "twice": b'{"items": [{"id": "a"}], "x": {"items": [1]}, "items": [{"id": "b"}]}',
+    "blanks": b' { "items" :\n[ {"id":"a"} ,\t{"id":"b", "categories":["c"]} ] } ',
+    "many": b'{"items": [' + b",".join([b'{"id": "a", "price": null}'] * 1000) + b"]}",
+    "a state": b'{"items": [{"id": "a", "availability": "in stock", "category_ids": [1]}]}',
+}
+
+
+@pytest.mark.parametrize("body", PUSHES.values(), ids=PUSHES)
+def test_a_push_read_item_by_item_is_the_same(body: bytes) -> None:
+    expected = parse_items(parse_json(body))
+
+    assert [ItemPatch(one.item_id, one.fields) for one in parse_push(body)] == expected
+
+
+BROKEN = {
+    **{f"as it is: {name}": body for name, body in UNREADABLE.items()},
+    **{f"as it is: {name}": body for name, body in MISSHAPEN.items()},
+    **{
+        f"an item: {name}": b'{"items": [{"id": "a"}, %b]}' % body
+        for name, body in UNREADABLE.items()
+    },
+    **{
+        f"beside: {name}": b'{"x": %b, "items": [{"id": "a"}]}' % body
+        for name, body in UNREADABLE.items()
+    },
+    "no list": b'{"items": {"id": "a"}}',
+    "null": b'{"items": null}',
+    "no items": b"{}",
+    "a number too large, second": b'{"items": [{"id": "a"}, {"id": "b", "price": 1e400}]}',
+    "half a pair in an escape": b'{"items": [{"id": "a"}, {"id": "\\ud800"}]}',
+    "a wrong item": b'{"items": [{"id": "a"}, {"id": "", "price": "x"}]}',
+    "no UTF-8, second": b'{"items": [{"id": "a"}, {"id": "b\xff"}]}',
+    "no UTF-8 beside it": b'{"items": [{"id": "a"}], "x": "b\xff"}',
+    "a number too large beside it": b'{"items": [{"id": "a"}], "x": [1e400]}',
+    "32 levels": b'{"items": [{"id": "a", "x": ' + b"[" * 30 + b"]" * 30 + b"}]}",
+}
+
+
+@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_push_is_refused_alike_item_by_item(body: bytes) -> None:
+    with pytest.raises(BodyError) as expected:
+        parse_items(parse_json(body))
+    with pytest.raises(BodyError) as refused:
+        parse_push(body)
+
+    (first, *_), (same, *_) = expected.value.problems, refused.value.problems
+    assert (same.type, same.loc[0]) == (first.type, first.loc[0])
+    if first.type != "json_invalid" or "JSON is malformed" in first.msg:
+        assert same.loc == first.loc
+
+
+def test_more_than_a_thousand_items_are_not_even_split() -> None:
+    with pytest.raises(TooManyItemsError):
+        parse_push(b'{"items": [' + b"1," * 2_000_000 + b"1]}")

@@ -7,18 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from productrecs.core.errors import QueueFullError
 from productrecs.entrypoints.http.bodies import (
     EVENT_LIMIT,
     EVENTS_LIMIT,
     BodyTooLargeError,
     ClientGoneError,
     EncodedBodyError,
-    read_body,
-    read_event_body,
 )
+from productrecs.entrypoints.http.bodies import read_body as read_body_with
+from productrecs.entrypoints.http.bodies import read_event_body as read_event_body_with
+from productrecs.storage.byte_budget import MIB, ByteBudget, Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
+
+
+def read_body(receive: Any, headers: Any, limit: int, claim: Claim | None = None) -> Any:
+    """Read a body, with room for it unless a claim says otherwise."""
+    return read_body_with(receive, headers, limit, claim or ByteBudget().claim("shop"))
+
+
+def read_event_body(receive: Any, headers: Any) -> Any:
+    """Read events, with room for them."""
+    return read_event_body_with(receive, headers, ByteBudget().claim("shop"))
 
 
 class Client:
@@ -141,3 +153,28 @@ def test_a_single_event_of_exactly_64_kib_is_read() -> None:
 
 def _in_chunks(body: bytes, size: int) -> Any:
     return Client([body[at : at + size] for at in range(0, len(body), size)]).receive
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_without_room_is_refused_and_one_declared_is_not_even_read(
+    declared: bool,  # noqa: FBT001 a table
+) -> None:
+    client = Client([b"x" * 65_536] * 200)
+    budget = ByteBudget(MIB)
+    headers = [(b"content-length", b"13107200")] if declared else []
+
+    with budget.claim("shop") as claim, pytest.raises(QueueFullError):
+        asyncio.run(read_body(client.receive, headers, 32 * MIB, claim))
+
+    assert client.taken <= (0 if declared else MIB)
+    assert budget.held == 0
+
+
+def test_control_with_more_room_the_same_body_is_read() -> None:
+    client = Client([b"x" * 65_536] * 200)
+    budget = ByteBudget(64 * MIB)
+
+    with budget.claim("shop") as claim:
+        asyncio.run(read_body(client.receive, [], 32 * MIB, claim))
+        assert budget.held == 200 * 65_536
+    assert budget.held == 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.errors import QueueFullError, StorageBusyError
+from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
 from productrecs.entrypoints.http.writing import frames
 from productrecs.entrypoints.http.writing.desk import SharedDesk
 from productrecs.entrypoints.http.writing.facts import Fact
@@ -169,7 +169,7 @@ def test_what_a_dying_writer_had_been_told_fails_and_what_it_had_not_waits(
             deaf.close()
             path.unlink()
             heard.close()
-            with pytest.raises(StorageBusyError, match="perhaps this is stored"):
+            with pytest.raises(UnconfirmedWriteError, match="it may be stored"):
                 await asyncio.wait_for(told, 20)
             late = desk.submit(Fact.EVENTS, store, [[view("untold")]])
             await asyncio.sleep(0.1)

@@ -12,11 +12,13 @@ from productrecs.storage.group_commit import Answer, GroupCommit, Many
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from productrecs.storage.byte_budget import Claim
+
 _LATER_SECONDS = 0.05
 _put = GroupCommit.put
 
 
-def _answer_at_once(
+def _answer_at_once(  # noqa: PLR0913 - as what it replaces
     self: GroupCommit,
     many: Many,
     key: Hashable,
@@ -24,9 +26,10 @@ def _answer_at_once(
     answer: Answer,
     *,
     alone: bool = False,
+    claim: Claim | None = None,
 ) -> None:
     if alone:
-        _put(self, many, key, payload, answer, alone=alone)
+        _put(self, many, key, payload, answer, alone=alone, claim=claim)
         return
     loop = asyncio.get_running_loop()
     nobody = loop.create_future()

@@ -7,6 +7,7 @@ from fastapi import Request
 
 from productrecs.entrypoints.http.bodies import parse_json, read_body
 from productrecs.entrypoints.http.context import Exchange
+from productrecs.entrypoints.http.writing.desk import confirmed
 from productrecs.storage.group_commit import Work
 
 BODY_LIMIT: Final = 512 << 10
@@ -16,13 +17,12 @@ Changed = TypeVar("Changed")
 
 async def body_of(request: Request) -> object:
     """Return the JSON of a body that must be there."""
-    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
-    return parse_json(data)
+    return parse_json(await _read(request))
 
 
 async def body_if_any(request: Request) -> object:
     """Return the JSON of a body that may be left out; then, and for null, it is `{}`."""
-    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    data = await _read(request)
     sent = parse_json(data) if data.strip(_BLANK) else None
     return {} if sent is None else sent
 
@@ -34,10 +34,17 @@ async def change(exchange: Exchange, what: Callable[[Work], Changed]) -> Changed
         QueueFullError: when too much waits to be written; nothing is changed.
     """
     store_id = exchange.known_caller.store.store_id
-    done: Changed = await exchange.context.writer.submit(
-        _carry_out, store_id, what, alone=True
+    writer, claim = exchange.context.writer, exchange.claim
+    done: Changed = await confirmed(
+        writer.submit(_carry_out, store_id, what, alone=True, claim=claim)
     )
     return done
+
+
+async def _read(request: Request) -> bytes:
+    exchange: Exchange = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    return await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
 
 
 def _carry_out(

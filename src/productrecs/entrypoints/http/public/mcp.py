@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
+    from productrecs.entrypoints.http.context import Exchange
+
 router = APIRouter(tags=["documentation"])
 
 BODY_LIMIT: Final = 64 * KIB
@@ -97,7 +99,9 @@ async def mcp(request: Request) -> Response:
     base = base_url(request)
     check_origin(request.headers.get("origin"), base)
     _LIMIT.take(address_by(request.scope, dict(request.scope["headers"])))
-    body = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    exchange: Exchange = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
     try:
         message = parse_json(body)
     except BodyError as error:

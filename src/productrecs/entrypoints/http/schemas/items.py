@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import (
     AfterValidator,
@@ -40,10 +40,10 @@ from productrecs.entrypoints.http.schemas.problems import (
     Problem,
     from_details,
 )
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MAX_ITEMS = 1000
 MAX_TITLE = 1_000
@@ -51,6 +51,13 @@ MAX_DESCRIPTION = 64_000
 MAX_URL = 8_192
 MAX_CATEGORIES = 200
 MAX_CATEGORY = 1_000
+
+
+class UnreadItem(Protocol):
+    """An item that is not decoded yet."""
+
+    def read(self) -> object:
+        """Return what it tells, in Python's own types."""
 
 
 class TooManyItemsError(ProductRecsError):
@@ -153,19 +160,35 @@ def parse_items(body: object) -> list[ItemPatch]:
         TooManyItemsError: when it holds more than 1000, before any is looked at.
         BodyError: when the body or any item is not as it should be.
     """
-    items = _items_of(body)
-    patches: list[ItemPatch] = []
+    return list(_patches(_items_of(body)))
+
+
+def pack_items(items: Sequence[UnreadItem]) -> list[PackedPatch]:
+    """Return what `parse_items` does of items that are read one after the other.
+
+    Raises:
+        TooManyItemsError: as `parse_items`.
+        BodyError: as `parse_items`, and when one is no JSON.
+    """
+    if len(items) > MAX_ITEMS:
+        message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
+        raise TooManyItemsError(message)
+    return [PackedPatch.of(one) for one in _patches(item.read() for item in items)]
+
+
+def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
     problems: list[Problem] = []
     for index, item in enumerate(items):
         try:
-            patches.append(_patch(_validate(item)))
+            patch = _patch(_validate(item))
         except ValidationError as error:
             problems += _problems(error, ("body", "items", index))
             if len(problems) >= MAX_PROBLEMS:  # no more are told
                 break
+        else:
+            yield patch
     if problems:
         raise BodyError(problems)
-    return patches
 
 
 def parse_item(row: object) -> ItemPatch:

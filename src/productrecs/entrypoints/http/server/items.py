@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
@@ -10,7 +10,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.bodies import parse_json, read_body
+from productrecs.entrypoints.http.bodies import parse_json, read_body, split_json
 from productrecs.entrypoints.http.context import Exchange
 from productrecs.entrypoints.http.documentation import (
     OK_REPLY,
@@ -26,11 +26,18 @@ from productrecs.entrypoints.http.repeats import (
     named,
     once,
 )
-from productrecs.entrypoints.http.schemas.items import ItemsPush, parse_items
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_ITEMS,
+    ItemsPush,
+    pack_items,
+    parse_items,
+)
 from productrecs.entrypoints.http.traffic import Count
+from productrecs.entrypoints.http.writing.desk import confirmed
 from productrecs.entrypoints.services import Services
-from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push import Pushed, delete, push
+from productrecs.records.repeats.named import Named
 from productrecs.storage.group_commit import Work
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.allowance import catalog_limit
@@ -67,6 +74,8 @@ _EXAMPLES: Final = {
 }
 _encode: Final = msgspec.json.Encoder().encode
 _LARGE: Final = 128 << 10
+_WEIGHT: Final = 2
+"""While a push is read its items are in memory twice: as they came, and packed."""
 _COUNT: Final = {"type": "integer"}
 CatalogChange = Callable[[StoreLog, int, int | None], Pushed | None]
 """Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
@@ -101,9 +110,7 @@ async def push_items(
     nothing and gets its reply again, with `Idempotent-Replayed: true`.
     """
     exchange: Exchange = request.scope["productrecs"]
-    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
-    patches = await _read(data)
-    call = named("items", idempotency_key, data)
+    patches, call = await _read(request, exchange, idempotency_key)
     repeated = False
 
     def change(log: StoreLog, now_ms: int, limit: int | None) -> Pushed:
@@ -170,17 +177,54 @@ async def delete_item(
     return Response(_encode({"ok": True, "id": named}), media_type="application/json")
 
 
-async def _read(data: bytes) -> list[ItemPatch]:
+def parse_push(data: bytes) -> list[PackedPatch]:
+    """Return what a body says of each item, decoded item by item.
+
+    Raises:
+        TooManyItemsError: when it holds more than 1000.
+        BodyError: when it is no JSON, or it or any item is not as it should be.
+    """
+    items = split_json(data, MAX_ITEMS)
+    if items is not None:
+        return pack_items(items)
+    return [PackedPatch.of(one) for one in parse_items(parse_json(data))]
+
+
+class _Read(NamedTuple):
+    """What a push says, and what it is known by."""
+
+    patches: list[PackedPatch]
+    call: Named | None
+
+
+async def _read(request: Request, exchange: Exchange, key: str | None) -> _Read:
+    """Return what a push says; of its body nothing is left then."""
+    headers, claim = request.scope["headers"], exchange.claim
+    data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
+
+    def read() -> _Read:
+        return _Read(parse_push(data), named("items", key, data))
+
     if len(data) < _LARGE:
-        return parse_items(parse_json(data))
-    # A full push takes the loop's time of hundreds of other calls: elsewhere, then.
-    return await asyncio.to_thread(lambda: parse_items(parse_json(data)))
+        return read()
+    # A full push takes the loop's time of hundreds of other calls: elsewhere, then. One at
+    # a time, for each takes the interpreter from everybody else.
+    loop = asyncio.get_running_loop()
+    found = await loop.run_in_executor(exchange.context.parsing, read)
+    claim.shrink(len(data))
+    return found
 
 
 async def _change(exchange: Exchange, change: CatalogChange) -> Pushed | None:
     context, store = exchange.context, exchange.known_caller.store
-    done: Pushed | None = await context.writer.submit(
-        context.write_catalog, store.store_id, change, alone=True
+    done: Pushed | None = await confirmed(
+        context.writer.submit(
+            context.write_catalog,
+            store.store_id,
+            change,
+            alone=True,
+            claim=exchange.claim,
+        )
     )
     await context.shops.refresh(store)
     return done

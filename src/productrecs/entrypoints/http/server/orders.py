@@ -15,6 +15,7 @@ from productrecs.entrypoints.http.documentation import (
 )
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.traffic import Count
+from productrecs.entrypoints.http.writing.desk import confirmed
 from productrecs.entrypoints.http.writing.facts import Fact
 
 if TYPE_CHECKING:
@@ -62,10 +63,13 @@ async def sync_order(request: Request) -> Response:
     send it with the publishable key.
     """
     exchange: Exchange = request.scope["productrecs"]
-    data = await read_body(request.receive, request.scope["headers"], BODY_LIMIT)
+    headers, claim = request.scope["headers"], exchange.claim
+    data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     order = parse_order(parse_json(data))
     context, store = exchange.context, exchange.known_caller.store
-    receipt: Receipt = await context.desk.submit(Fact.ORDER, store.store_id, order)
+    receipt: Receipt = await confirmed(
+        context.desk.submit(Fact.ORDER, store.store_id, order, claim)
+    )
     counted = Count.ORDERS_REPEATED if receipt.duplicate else Count.ORDERS
     context.traffic.add(counted)
     content = {

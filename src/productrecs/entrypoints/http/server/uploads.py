@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 
-from productrecs.core.errors import StorageBrokenError
+from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.bodies import check_headers
 from productrecs.entrypoints.http.documentation import answers, errors, reply
 from productrecs.entrypoints.http.multipart import FIELDS_LIMIT, Form, body_chunks
 from productrecs.entrypoints.http.repeats import REPEATED, IdempotencyKey, once
+from productrecs.entrypoints.http.writing.desk import confirmed
 from productrecs.entrypoints.services import Services
 from productrecs.records.orders.csv_format import HISTORY, CsvFormat
 from productrecs.records.orders.uploads.files import (
@@ -161,8 +162,8 @@ async def upload_orders(
         call = None
         if idempotency_key is not None:
             call = Named("uploads", idempotency_key, written.digest)
-        queued: str = await context.writer.submit(
-            context.write_uploads, store_id, (new, call), alone=True
+        queued: str = await confirmed(
+            context.writer.submit(context.write_uploads, store_id, (new, call), alone=True)
         )
         if queued != upload_id:
             await aside(file.discard)  # it came before
@@ -265,7 +266,7 @@ async def _receiving(
         file = folder.receive(upload_id)
         try:
             yield file, aside
-        except StorageBrokenError:
+        except (StorageBrokenError, UnconfirmedWriteError):
             # Whether it was stored is unknown: if so the file is needed, else it is swept.
             aside.last(file.close)
             raise

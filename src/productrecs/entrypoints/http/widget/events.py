@@ -1,12 +1,17 @@
 """POST /v1/events: answered once what it said is on the disk."""
 
+import asyncio
 from itertools import groupby
 from typing import Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.entrypoints.http.bodies import parse_json, read_event_body
+from productrecs.entrypoints.http.bodies import (
+    EVENT_LIMIT,
+    parse_json,
+    read_event_body,
+)
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import (
     OK_EXAMPLE,
@@ -20,9 +25,11 @@ from productrecs.entrypoints.http.schemas.event_fast import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import EventBody, parse_events
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
-from productrecs.entrypoints.http.writing.facts import Fact, Groups
+from productrecs.entrypoints.http.writing.desk import confirmed
+from productrecs.entrypoints.http.writing.facts import Fact, Groups, weight_of
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.log import names_a_product
+from productrecs.storage.byte_budget import Claim
 from productrecs.tenancy.accounts.store import Store
 
 router = APIRouter(tags=["widget"])
@@ -90,23 +97,34 @@ async def declared_events(request: Request) -> Response:
     days. What looks odd and was kept all the same is told in `warnings`.
     """
     exchange: Exchange = request.scope["productrecs"]
-    data = await read_event_body(request.receive, request.scope["headers"])
-    content = await receive(exchange.context, exchange.known_caller.store, data)
+    claim = exchange.claim
+    data = await read_event_body(request.receive, request.scope["headers"], claim)
+    content = await receive(exchange.context, exchange.known_caller.store, data, claim)
     return Response(content, media_type="application/json")
 
 
-async def receive(context: Context, store: Store, data: bytes) -> bytes:
+async def receive(context: Context, store: Store, data: bytes, claim: Claim) -> bytes:
     """Store what a body says, durably, and return the reply.
+
+    What waits to be written is held beside what `claim` holds for the body.
 
     Raises:
         BodyError: when it is not what the contract describes; nothing is stored.
         QueueFullError: when too much waits to be written; nothing is stored.
+        UnconfirmedWriteError: when nobody can say in time whether it is stored.
     """
-    groups = _grouped(data)
     opened = context.shops.get(store) or await context.shops.open(store)
-    await context.desk.submit(Fact.EVENTS, store.store_id, groups)
-    context.traffic.add(Count.EVENTS, sum(map(len, groups)))
-    warnings = _warnings(opened, groups)
+    if len(data) <= EVENT_LIMIT:
+        groups = _grouped(data)
+    else:  # it may tell of so much that everybody else would wait
+        loop = asyncio.get_running_loop()
+        groups = await loop.run_in_executor(context.parsing, _grouped, data)
+    count, warnings = sum(map(len, groups)), _warnings(opened, groups)
+    with claim.another().grow(weight_of(groups)) as queued:
+        write = context.desk.submit(Fact.EVENTS, store.store_id, groups, queued)
+    del groups  # an array may tell a hundred times what it weighs
+    await confirmed(write)
+    context.traffic.add(Count.EVENTS, count)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 
 

@@ -47,8 +47,9 @@ async def declared_photo_search(request: Request) -> Response:
     """
     exchange: Exchange = request.scope["productrecs"]
     context = exchange.context
+    headers, claim = request.scope["headers"], exchange.claim
     context.seeing.check_room()
-    data = await read_body(request.receive, request.scope["headers"], PHOTO_LIMIT)
+    data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
     opened = await context.shops.open(exchange.known_caller.store)
     content = await context.seeing.run(
         lambda lookout: _found(context, opened, data, lookout)

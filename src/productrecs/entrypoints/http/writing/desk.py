@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from productrecs.core.errors import (
     DamagedDatabaseError,
@@ -21,6 +21,7 @@ from productrecs.core.errors import (
     StorageBusyError,
     StorageError,
     StorageFullError,
+    UnconfirmedWriteError,
     UnsafeStorageError,
 )
 from productrecs.entrypoints.http.writing import frames
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.entrypoints.http.writing.facts import Fact
+    from productrecs.storage.byte_budget import Claim
     from productrecs.storage.group_commit import Many
     from productrecs.storage.outcomes import Outcomes
 
@@ -40,7 +42,16 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS: Final = 5.0
 """How long what was not sent yet waits for the writing process to come back."""
 
+CONFIRM_SECONDS: Final = 8.0
+"""How long a request waits for its write: longer than for a database that is busy."""
+
+_AGAIN: Final = (
+    "it may be stored, now or in a moment. Send it again: an event with its event_id, an "
+    "order with its order_id and a push with its Idempotency-Key count once; a deletion or "
+    "a setting may be sent any number of times"
+)
 _RETRY_SECONDS: Final = 0.05
+_Result = TypeVar("_Result")
 _KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
     kind.__name__: kind
     for kind in (
@@ -51,10 +62,25 @@ _KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
         DamagedDatabaseError,
         UnsafeStorageError,
         StorageError,
+        UnconfirmedWriteError,
         QueueFullError,
         StoreGoneError,
     )
 }
+
+
+async def confirmed(write: asyncio.Future[_Result]) -> _Result:
+    """Return what a write comes to, once it is durable.
+
+    Raises:
+        UnconfirmedWriteError: when that takes too long; it may be stored all the same.
+    """
+    try:
+        async with asyncio.timeout(CONFIRM_SECONDS):
+            return await write
+    except TimeoutError:
+        message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s: {_AGAIN}"
+        raise UnconfirmedWriteError(message) from None
 
 
 class WritingFailedError(Exception):
@@ -72,8 +98,12 @@ class Desk(Protocol):
     def is_staffed(self) -> bool:
         """Whether somebody is there who writes what is handed over."""
 
-    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+    def submit(
+        self, fact: Fact, store_id: str, payload: object, claim: Claim | None = None
+    ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable.
+
+        What `claim` holds for the payload is held until then, whoever waits for it.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
@@ -104,15 +134,24 @@ class OwnDesk:
         """It is this process itself."""
         return True
 
-    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+    def submit(
+        self, fact: Fact, store_id: str, payload: object, claim: Claim | None = None
+    ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
-        return self._writer.submit(self._writings[fact], store_id, payload)
+        return self._writer.submit(self._writings[fact], store_id, payload, claim=claim)
 
     async def start(self) -> None:
         """There is nothing to begin."""
 
     async def close(self) -> None:
         """There is nothing to let go of."""
+
+
+class _Waiting(NamedTuple):
+    """A write that was handed over: who waits for it, and what it holds."""
+
+    future: asyncio.Future[Any]
+    claim: Claim | None
 
 
 class SharedDesk(asyncio.Protocol):
@@ -129,7 +168,7 @@ class SharedDesk(asyncio.Protocol):
         self._limit = limit
         self._frames = frames.Frames()
         self._transport: asyncio.WriteTransport | None = None
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, _Waiting] = {}
         self._unsent: list[tuple[int, bytes]] = []
         self._next = 0
         self._present = False
@@ -151,7 +190,9 @@ class SharedDesk(asyncio.Protocol):
         gone = asyncio.get_running_loop().time() - self._left_at
         return gone < PATIENCE_SECONDS
 
-    def submit(self, fact: Fact, store_id: str, payload: object) -> asyncio.Future[Any]:
+    def submit(
+        self, fact: Fact, store_id: str, payload: object, claim: Claim | None = None
+    ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
         if len(self._waiting) >= self._limit or self._closing:
             message = "too many writes are waiting; send this one again in a moment"
@@ -161,8 +202,9 @@ class SharedDesk(asyncio.Protocol):
         if not self._unsent and self._transport is not None:
             loop.call_soon(self._send)  # with all else that comes in this turn
         self._unsent.append((number, frames.question(number, fact, store_id, payload)))
-        future = self._waiting[number] = loop.create_future()
-        return future
+        held = claim.handed_over() if claim is not None else None
+        self._waiting[number] = _Waiting(loop.create_future(), held)
+        return self._waiting[number].future
 
     async def start(self) -> None:
         """Connect; until that succeeds what is submitted waits."""
@@ -170,9 +212,9 @@ class SharedDesk(asyncio.Protocol):
         self._connecting = asyncio.create_task(self._connect())
 
     async def close(self) -> None:
-        """Let go, once all that was taken is answered."""
+        """Let go, once nobody waits for an answer any more."""
         self._closing = True
-        while self._waiting:
+        while any(not one.future.done() for one in self._waiting.values()):
             await asyncio.sleep(0.01)
         if self._connecting is not None:
             self._connecting.cancel()
@@ -192,11 +234,9 @@ class SharedDesk(asyncio.Protocol):
             self._present = False
             self._left_at = asyncio.get_running_loop().time()
         unsent = {number for number, _ in self._unsent}
-        message = (
-            "the process that writes ended before it answered: perhaps this is stored; "
-            "send it again, with the same event_id or order_id it counts once"
-        )
-        self._fail([one for one in self._waiting if one not in unsent], message)
+        message = f"the process that writes ended before it answered: {_AGAIN}"
+        for number in [one for one in self._waiting if one not in unsent]:
+            self._refuse(number, UnconfirmedWriteError(message))
         if not self._closing:
             loop = asyncio.get_running_loop()
             self._lost_at = loop.time()
@@ -219,23 +259,28 @@ class SharedDesk(asyncio.Protocol):
                 self._refuse(number, error)
 
     def _settle(self, number: int, result: object) -> None:
-        future = self._waiting.pop(number, None)
+        future = self._taken(number)
         if future is not None and not future.done():
             future.set_result(result)
 
     def _refuse(self, number: int, error: Exception) -> None:
-        future = self._waiting.pop(number, None)
+        future = self._taken(number)
         if future is not None and not future.done():
             future.set_exception(error)
+
+    def _taken(self, number: int) -> asyncio.Future[Any] | None:
+        """Return who waits for an answer, and hold nothing for it any more."""
+        waiting = self._waiting.pop(number, None)
+        if waiting is None:
+            return None
+        if waiting.claim is not None:
+            waiting.claim.release()
+        return waiting.future
 
     def _send(self) -> None:
         if self._transport is not None and self._unsent:
             self._transport.write(b"".join([frame for _, frame in self._unsent]))
             self._unsent.clear()
-
-    def _fail(self, numbers: list[int], message: str) -> None:
-        for number in numbers:
-            self._refuse(number, StorageBusyError(message))
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
@@ -248,5 +293,6 @@ class SharedDesk(asyncio.Protocol):
                     late = [number for number, _ in self._unsent]
                     self._unsent.clear()
                     message = "the process that writes is not there; send this again"
-                    self._fail(late, message)
+                    for number in late:
+                        self._refuse(number, StorageBusyError(message))
                 await asyncio.sleep(_RETRY_SECONDS)

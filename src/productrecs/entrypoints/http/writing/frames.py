@@ -52,13 +52,19 @@ def question(number: int, fact: Fact, store_id: str, payload: object) -> bytes:
     return _QUESTION.pack(length, number, fact, len(name)) + name + body
 
 
-def read_question(frame: memoryview) -> tuple[int, Fact, str, Any]:
-    """Return (number, kind, store's id, payload) of a question without its length."""
+def read_question(frame: memoryview) -> tuple[int, Fact, str, memoryview]:
+    """Return (number, kind, store's id, payload) of a question without its length.
+
+    The payload is packed: see `payload_of`.
+    """
     number, kind, size = _AHEAD.unpack_from(frame)
     begin = _AHEAD.size + size
-    fact = _FACTS[kind]
-    payload = _payloads[fact].decode(frame[begin:])
-    return number, fact, str(frame[_AHEAD.size : begin], "utf-8"), payload
+    return number, _FACTS[kind], str(frame[_AHEAD.size : begin], "utf-8"), frame[begin:]
+
+
+def payload_of(fact: Fact, packed: memoryview) -> Any:
+    """Return what a question of this kind hands over."""
+    return _payloads[fact].decode(packed)
 
 
 def done(numbers: Sequence[int]) -> bytes:

@@ -14,6 +14,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.writing import frames
 from productrecs.entrypoints.http.writing.broken import stop_at_once
 from productrecs.entrypoints.http.writing.facts import Fact, writings_of
+from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 40.0
+WEIGHT: Final = 3
+"""Times the packed payload: what it takes once it is read."""
 _SWITCH_SECONDS: Final = 0.0005
 
 
@@ -58,9 +61,11 @@ class _Connection(asyncio.Protocol):
         self,
         writer: GroupCommit,
         writings: Mapping[Fact, Many],
+        budget: ByteBudget,
         gone: Callable[[Any], None],
     ) -> None:
         self._writer = writer
+        self._budget = budget
         self._writings = writings
         self._gone = gone
         self._frames = frames.Frames()
@@ -87,11 +92,14 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take facts to be written."""
         for frame in self._frames.feed(data):
-            number, fact, store_id, payload = frames.read_question(frame)
+            number, fact, store_id, packed = frames.read_question(frame)
             try:
-                self._writer.put(
-                    self._writings[fact], store_id, payload, _Reply(self, number)
-                )
+                with self._budget.claim(store_id).grow(WEIGHT * len(packed)) as claim:
+                    payload = frames.payload_of(fact, packed)
+                    reply = _Reply(self, number)
+                    self._writer.put(
+                        self._writings[fact], store_id, payload, reply, claim=claim
+                    )
             except ProductRecsError as error:
                 self.refuse(number, error)
 
@@ -153,13 +161,14 @@ class Office:
         loop = self._loop = asyncio.get_running_loop()
         writer = GroupCommit(self._services.database, stop_at_once)
         writings = writings_of(self._services)
+        budget = ByteBudget(self._services.settings.request_memory * MIB)
 
         def gone(connection: _Connection) -> None:
             self._connections.discard(connection)
             self._changed.set()
 
         def come() -> _Connection:
-            connection = _Connection(writer, writings, gone)
+            connection = _Connection(writer, writings, budget, gone)
             self._connections.add(connection)
             return connection
 

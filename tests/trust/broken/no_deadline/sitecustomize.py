@@ -1,0 +1,5 @@
+"""A service that waits for its writes as long as they take."""
+
+from productrecs.entrypoints.http.writing import desk
+
+desk.CONFIRM_SECONDS = 3_600.0  # type: ignore[misc]  # the fault itself
