@@ -1,16 +1,20 @@
 """Where are shoppers' photos looked at? By processes apart from this one, two at a time.
 
-Nothing of a photo is kept: its bytes live as long as the request, in memory alone.
+Stores take turns (round robin), so that one with many photos keeps nobody else waiting for
+more than the photos in hand. Nothing of a photo is kept: its bytes live as long as the
+request, in memory alone.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
 from productrecs.core.errors import QueueFullError
+from productrecs.core.ids import StoreId
 from productrecs.records.pictures.weights import DETECTOR, EMBEDDER, read_model_file
 from productrecs.training.visual.lookout import Lookout
 
@@ -19,6 +23,82 @@ Result = TypeVar("Result")
 _THREADS: Final = 2
 _MOST_WAITING: Final = 24
 """More would wait longer than anybody who took a photo does, and take memory meanwhile."""
+
+
+def _too_many() -> QueueFullError:
+    return QueueFullError("too many photos at once; send this one again")
+
+
+class Turns:
+    """Who is next, of stores that want more than there is room for.
+
+    So many are at work at once, each store's in the order in which they came, and stores by
+    turns. So many wait at most: of the store that has most waiting, the last to come has to
+    leave for somebody of a store with fewer.
+    """
+
+    def __init__(self, at_once: int, most_waiting: int) -> None:
+        """Begin with nobody."""
+        self._free = at_once
+        self._most_waiting = most_waiting
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by turns
+        self._count = 0
+
+    def check_room(self, store: Hashable) -> None:
+        """Let another of a store come.
+
+        Raises:
+            QueueFullError: when it would have to leave at once.
+        """
+        if self._count >= self._most_waiting and not self._has_fewer(store):
+            raise _too_many()
+
+    async def take(self, store: Hashable) -> None:
+        """Return when it is a store's turn, which it has to `give_back`.
+
+        Raises:
+            QueueFullError: when too many wait, or it has to leave for another store's.
+        """
+        if self._free:
+            self._free -= 1
+            return
+        self.check_room(store)
+        if self._count >= self._most_waiting:
+            self._send_last_away()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(store, deque()).append(turn)
+        self._count += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Let the next one have the turn."""
+        while self._waiting:
+            store = next(iter(self._waiting))
+            turns = self._waiting.pop(store)
+            turn = turns.popleft()
+            self._count -= 1
+            if turns:
+                self._waiting[store] = turns  # behind all others
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _has_fewer(self, store: Hashable) -> bool:
+        most = max(map(len, self._waiting.values()), default=0)
+        return len(self._waiting.get(store, ())) + 1 < most
+
+    def _send_last_away(self) -> None:
+        store = max(self._waiting, key=lambda one: len(self._waiting[one]))
+        turn = self._waiting[store].pop()
+        self._count -= 1
+        if not turn.done():
+            turn.set_exception(_too_many())
 
 
 class Seeing:
@@ -38,31 +118,28 @@ class Seeing:
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._own = threading.local()
         self._lookouts: list[Lookout] = []
-        self._waiting = 0
+        self._turns = Turns(_THREADS, _MOST_WAITING)
 
-    def check_room(self) -> None:
-        """Let another photo come in, before its body is read.
-
-        Raises:
-            QueueFullError: when too many wait already.
-        """
-        if self._waiting >= _MOST_WAITING:
-            message = "too many photos at once; send this one again"
-            raise QueueFullError(message)
-
-    async def run(self, work: Callable[[Lookout], Result]) -> Result:
-        """Return what `work` returns, once its turn has come.
+    def check_room(self, store_id: StoreId) -> None:
+        """Let another photo of a store come in, before its body is read.
 
         Raises:
             QueueFullError: when too many wait already.
         """
-        self.check_room()
-        self._waiting += 1
+        self._turns.check_room(store_id)
+
+    async def run(self, store_id: StoreId, work: Callable[[Lookout], Result]) -> Result:
+        """Return what `work` returns, once its store's turn has come.
+
+        Raises:
+            QueueFullError: when too many wait already.
+        """
+        await self._turns.take(store_id)
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._threads, lambda: work(self._lookout()))
         finally:
-            self._waiting -= 1
+            self._turns.give_back()
 
     def close(self) -> None:
         """Wait for the photos in hand, and let the processes go."""

@@ -48,11 +48,12 @@ async def declared_analysis(request: Request) -> Response:
     exchange: Exchange = request.scope["productrecs"]
     context = exchange.context
     headers, claim = request.scope["headers"], exchange.claim
-    context.seeing.check_room()
+    store = exchange.known_caller.store
+    context.seeing.check_room(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
-    opened = await context.shops.open(exchange.known_caller.store)
+    opened = await context.shops.open(store)
     content = await context.seeing.run(
-        lambda lookout: _told(context, opened, data, lookout)
+        store.store_id, lambda lookout: _told(context, opened, data, lookout)
     )
     return Response(content, media_type="application/json")
 
