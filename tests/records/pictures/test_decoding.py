@@ -178,3 +178,29 @@ def test_the_largest_allowed_picture_is_read() -> None:
 def test_what_is_no_whole_picture_is_refused(data: bytes) -> None:
     with pytest.raises(NotAPictureError):
         decode(data, 100)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    check = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + check
+
+
+def in_parts(kind: str, count: int) -> bytes:
+    """Return a picture with so many parts that say nothing."""
+    data = encoded(drawn("red", "box"), kind)
+    begin = {"PNG": 33, "JPEG": 2, "GIF": 13 + 3 * 2 ** ((data[10] & 7) + 1)}[kind]
+    part = {"PNG": _chunk(b"prVt", b""), "JPEG": b"\xff\xe5\0\2", "GIF": b"!\xfe\1a\0"}
+    return data[:begin] + part[kind] * count + data[begin:]
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
+def test_a_picture_of_very_many_parts_is_refused(kind: str) -> None:
+    assert decode(in_parts(kind, 2_000), 100).shape[2] == 3
+    with pytest.raises(NotAPictureError, match="too many parts"):
+        decode(in_parts(kind, 200_000), 100)
+
+
+def test_control_without_the_limit_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MOST_READS", 10**9)
+
+    assert decode(in_parts("PNG", 200_000), 100).shape[2] == 3

@@ -22,6 +22,9 @@ MOST_PASSED_PIXELS: Final = 400_000_000
 """Of a JPEG that is drawn in passes: all its pixels, once for each of them. The largest
 picture may have sixteen; programs write ten or so."""
 
+MOST_READS: Final = 30_000
+"""For which a PNG of 10 MiB in chunks of 2 KiB needs half; they take 60 ms."""
+
 MOST_SIDE: Final = 10_000
 LEAST_SIDE: Final = 8
 
@@ -73,6 +76,24 @@ class PictureTooLargeError(ProductRecsError):
     """The picture has more pixels, or bytes, than anybody needs to see what it shows."""
 
 
+class _Source(io.BytesIO):
+    """The bytes of a file, which may not be made of very many small parts.
+
+    The library reads each chunk of a PNG, segment of a JPEG and block of a GIF by itself:
+    200,000 of them took it a second.
+    """
+
+    _reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes, a limited number of times."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            message = "the picture is made of too many parts; save it anew"
+            raise NotAPictureError(message)
+        return super().read(size)
+
+
 def format_of(data: bytes) -> str | None:
     """Return which kind of picture the first bytes say it is; None for none we read."""
     for name, (start, signs) in _SIGNS.items():
@@ -96,7 +117,7 @@ def decode(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         message = "this is no JPEG, PNG, WebP, AVIF or GIF"
         raise NotAPictureError(message)
     try:
-        with Image.open(io.BytesIO(data), formats=(kind,)) as picture:
+        with Image.open(_Source(data), formats=(kind,)) as picture:
             _check_size(picture, data)
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))
