@@ -24,7 +24,7 @@ check: ## format, lint, types, import contracts, dead code, file sizes
 	@$(BIN)/python tools/check.py
 
 trust: ## the long forms of the trust tests; takes as long as it takes
-	@tools/setup test
+	@tools/setup trust
 	@$(BIN)/python -m pytest -v -m trust --timeout=0 --hypothesis-profile=trust $(ARGS)
 
 bench: ## speed and quality, as JSON lines and one table
