@@ -16,7 +16,8 @@ _answer = Express.answer
 
 def _hoarding(self: Express, target: bytes, head: Head, address: str) -> bytes | None:
     if len(_kept) < 800:
-        files = [Path("/dev/null").open("rb") for _ in range(5)]  # noqa: SIM115 - the fault itself
+        files: list[IO[bytes]] = []
+        files.extend(Path("/dev/null").open("rb") for _ in range(5))  # the fault itself
         _kept.append((bytearray(b"x" * 200_000), files))
     return _answer(self, target, head, address)
 
