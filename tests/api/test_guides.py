@@ -15,7 +15,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -314,3 +314,49 @@ def test_the_reference_needs_no_other_host(client: Client) -> None:
     assert "script-src 'self'; connect-src 'self'" in policy
     assert "http" not in policy
     assert "unsafe" not in policy
+
+
+def test_a_wrong_guide_address_is_a_page_for_people_and_json_for_programs(
+    client: Client,
+) -> None:
+    page = client.ask("GET", "/guides/widget", headers=BROWSER)
+    told = client.ask("GET", "/guides/widget")
+
+    assert (page.status, page.header("content-type")) == (404, "text/html; charset=utf-8")
+    assert "/guides/widgets" in Links(page.body.decode()).addresses
+    assert 'role="search"' in page.body.decode()
+    assert (told.status, told.json["code"]) == (404, "guide_unknown")
+
+
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        ("A/B test", "holdout"),
+        ("merchandising", "rules"),
+        ("layout shift", "widgets"),
+        ("Excel", "catalog-files"),
+        ("GDPR", "privacy"),
+        ("retry an order", "orders"),
+    ],
+)
+def test_the_guides_are_found_by_the_words_of_the_field(
+    client: Client, words: str, slug: str
+) -> None:
+    page = client.ask("GET", f"/guides?q={quote(words)}", headers=BROWSER)
+    asked = {"name": "search_docs", "arguments": {"query": words, "limit": 5}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    told = client.ask("POST", "/mcp", json.dumps(body).encode()).json
+
+    found = [one for one in Links(page.body.decode()).addresses if "#" in one]
+    assert any(one.startswith(f"/guides/{slug}#") for one in found[:5])
+    results = told["result"]["structuredContent"]["results"]
+    assert slug in {one["slug"] for one in results}
+
+
+def test_what_was_searched_for_is_shown_as_text(client: Client) -> None:
+    page = client.ask(
+        "GET", "/guides?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E", headers=BROWSER
+    )
+
+    assert "<script>" not in page.body.decode()
+    assert "&lt;script&gt;" in page.body.decode()

@@ -37,10 +37,8 @@ class Library:
         """
         found = _BY_SLUG.get(slug)
         if found is None:
-            near = (
-                difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
-            )
-            message = f"there is no guide of this name; try {', '.join(near)}"
+            near = ", ".join(one.slug for one in near_guides(slug))
+            message = f"there is no guide of this name; try {near}"
             raise UnknownGuideError(message)
         return found
 
@@ -73,6 +71,12 @@ class Library:
 
     def _fact(self, found: re.Match[str]) -> str:
         return self._facts[found.group(1)]().strip()
+
+
+def near_guides(slug: str) -> list[Guide]:
+    """Return the guides whose names come near to `slug`; all where none does."""
+    near = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
+    return [_BY_SLUG[one] for one in near]
 
 
 def index(base_url: str) -> str:

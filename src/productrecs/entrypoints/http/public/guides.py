@@ -1,20 +1,26 @@
 """What developers read: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md, /guides/..."""
 
 import asyncio
-from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from productrecs.entrypoints.http.documentation import Responses, errors
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.facts import FACTS
-from productrecs.entrypoints.http.public.forms import HTML, MARKDOWN, preferred
+from productrecs.entrypoints.http.public.forms import HTML, JSON, MARKDOWN, preferred
 from productrecs.entrypoints.http.public.pages import content, document, page
 from productrecs.features.guides.guide import GUIDES, Guide
-from productrecs.features.guides.library import BASE, Library, index
+from productrecs.features.guides.library import (
+    BASE,
+    Library,
+    UnknownGuideError,
+    index,
+    near_guides,
+)
+from productrecs.features.guides.search import GuideSearch, Section, snippet
 
 if TYPE_CHECKING:
     from productrecs.features.guides.rendering import Rendered
@@ -34,6 +40,9 @@ Slug = Annotated[
 LIBRARY: Final = Library(FACTS)
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PLAIN: Final = "text/plain; charset=utf-8"
+_MOST_FOUND: Final = 12
+_LONGEST: Final = 200
+_SHOWN: Final = 60
 
 
 def _either(description: str, markdown: str) -> Responses:
@@ -98,13 +107,23 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     responses=_either("The list of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
-async def guides(request: Request) -> Response:
+async def guides(
+    request: Request,
+    q: Annotated[
+        str,
+        Query(description="Words to look for in the guides.", examples=["retry an order"]),
+    ] = "",
+) -> Response:
     """Return a page that lists the guides; `/llms.txt` is the same for programs.
 
-    Who prefers `text/markdown` (`Accept`) gets that here.
+    Who prefers `text/markdown` (`Accept`) gets that here. With `q` the page lists the
+    sections that answer best.
     """
     if preferred(request, (HTML, MARKDOWN)) == MARKDOWN:
         return _as_markdown(request, index(base_url(request)), vary="Accept")
+    if q.strip():
+        html = await asyncio.to_thread(_answers, q)
+        return page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
     groups = dict.fromkeys(guide.group for guide in GUIDES)
     lists = "".join(
         f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
@@ -113,7 +132,10 @@ async def guides(request: Request) -> Response:
         for group in groups
     )
     lead = "Short, with examples that run as they stand."
-    html = f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>{lists}</main>"
+    html = (
+        f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>"
+        f"{_search_box()}{lists}</main>"
+    )
     return page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
 
 
@@ -132,7 +154,12 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     if preferred(request, (HTML, MARKDOWN)) == MARKDOWN:
         text = LIBRARY.markdown(slug, base_url(request))
         return _as_markdown(request, text, vary="Accept")
-    guide = LIBRARY.guide(slug)
+    try:
+        guide = LIBRARY.guide(slug)
+    except UnknownGuideError:
+        if preferred(request, (JSON, HTML)) != HTML:
+            raise
+        return _missing(request, slug)
     rendered = await asyncio.to_thread(_rendered, slug)
     here = "".join(
         f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
@@ -142,7 +169,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     body = rendered.html.replace("</h1>", f"</h1>\n{_outline(here)}", 1)
     html = (
         '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
-        f"<p>Guides</p>\n<ul>{_others(GUIDES, guide)}</ul></nav>\n<article>\n"
+        f"{_search_box()}{_others(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>'
     )
@@ -168,13 +195,72 @@ def _card(guide: Guide) -> str:
     )
 
 
-def _others(guides: Iterable[Guide], here: Guide) -> str:
+def _others(here: Guide) -> str:
+    """Return the guides by group, the one that is read marked."""
     current = {here.slug: ' aria-current="page"'}
     return "".join(
-        f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
-        f"{escape(one.title)}</a></li>\n"
-        for one in guides
+        f"<p>{escape(group)}</p>\n<ul>"
+        + "".join(
+            f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
+            f"{escape(one.title)}</a></li>\n"
+            for one in GUIDES
+            if one.group == group
+        )
+        + "</ul>\n"
+        for group in dict.fromkeys(one.group for one in GUIDES)
     )
+
+
+def _search_box(words: str = "") -> str:
+    return (
+        '<form class="find" role="search" action="/guides">'
+        '<input type="search" name="q" aria-label="Search the guides" '
+        f'placeholder="Search the guides" value="{escape(words)}">'
+        "<button>Search</button></form>\n"
+    )
+
+
+def _answers(words: str) -> str:
+    """Return what the guides say about words: the best sections, each with a line."""
+    words = words[:_LONGEST]
+    found = _search().find(words, _MOST_FOUND)
+    listed = "".join(
+        f'<li><a href="/guides/{one.guide.slug}#{escape(_anchor(one))}">'
+        f"<strong>{escape(one.guide.title)}: {escape(one.heading)}</strong>"
+        f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
+        for one in found
+    )
+    told = f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    return (
+        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{told}"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+
+
+def _anchor(section: Section) -> str:
+    from productrecs.features.guides.rendering import anchor_of  # noqa: PLC0415
+
+    return anchor_of(section.heading)
+
+
+def _missing(request: Request, slug: str) -> Response:
+    """Return a page for an address that no guide has, with those that come near."""
+    near = near_guides(slug)
+    cards = "".join(_card(guide) for guide in near)
+    html = (
+        "<main id='content'><h1>There is no such guide</h1>"
+        "<p class='lead'>Search for it, or read one of these.</p>"
+        f"{_search_box(slug.replace('-', ' ')[:_SHOWN])}<ul class='cards'>{cards}</ul>"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+    reply = page(request, "No such guide", html, vary="Accept")
+    reply.status_code = 404
+    return reply
+
+
+@lru_cache(maxsize=1)
+def _search() -> GuideSearch:
+    return GuideSearch(LIBRARY)
 
 
 def _outline(entries: str) -> str:

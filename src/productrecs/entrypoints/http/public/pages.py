@@ -29,7 +29,7 @@ _SAFE: Final[Mapping[str, str]] = MappingProxyType(
 # Nothing from elsewhere, nothing inline. Swagger UI draws its icons from data: addresses.
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _ALTERNATE: Final = '<link rel="alternate" type="text/markdown" href="{}">\n'
 INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
