@@ -151,6 +151,25 @@ def test_a_photo_is_turned_upright(shop: Merchant, orientation: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "as_if"),
+    [
+        ({"num": None}, {}),
+        ({"num": "5"}, {"num": 5}),
+        ({"num": 5.0}, {"num": 5}),
+        ({"in_stock": None}, {}),
+        ({"in_stock": 1}, {"in_stock": True}),
+        ({"in_stock": "1"}, {"in_stock": True}),
+        ({"in_stock": 0}, {"in_stock": False}),
+    ],
+)
+def test_null_is_absence_and_numbers_are_read_as_in_every_body(
+    shop: Merchant, said: dict[str, object], as_if: dict[str, object]
+) -> None:
+    image = {"image": photo(RED)}
+    assert ask(shop, image | said).ids == ask(shop, image | as_if).ids != []
+
+
+@pytest.mark.parametrize(
     ("body", "status", "loc"),
     [
         ({}, 422, "image"),

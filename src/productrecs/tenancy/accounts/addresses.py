@@ -1,5 +1,6 @@
 """How is a domain or an origin written, so that equal ones are equal texts?"""
 
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -8,6 +9,8 @@ import idna
 from productrecs.core.errors import ProductRecsError
 
 _RESERVED: Final = ("search-", "look-")
+_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_HOST: Final = 253
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -32,6 +35,27 @@ def normal_domain(text: str) -> str:
         raise DomainError(message)
     if host.startswith(_RESERVED):
         message = f"{host!r} begins with search- or look-, which would hide its own scripts"
+        raise DomainError(message)
+    return host
+
+
+def new_domain(text: str) -> str:
+    """Return the domain of a store to be, as `normal_domain` does.
+
+    Of stores that there are, any domain is found.
+
+    Raises:
+        DomainError: when no browser could reach it: by its labels, or its length.
+    """
+    host = normal_domain(text)
+    labels = [] if host.startswith("[") else host.split(".")
+    broken = [one for one in labels if not _LABEL.fullmatch(one)]
+    if broken or len(host) > _LONGEST_HOST:
+        shown = broken[0] if broken else host
+        message = (
+            f"{shown[:80]!r} can be in no domain: between dots stand 1 to 63 letters, "
+            "digits and hyphens, and a hyphen is neither first nor last"
+        )
         raise DomainError(message)
     return host
 

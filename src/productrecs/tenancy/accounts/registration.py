@@ -10,7 +10,11 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import new_store_id
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.addresses import normal_domain, normal_origin
+from productrecs.tenancy.accounts.addresses import (
+    new_domain,
+    normal_domain,
+    normal_origin,
+)
 from productrecs.tenancy.accounts.keys import (
     SecretKey,
     hash_of,
@@ -72,7 +76,7 @@ def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
     now_ms = clock()
     return Store(
         store_id=new_store_id(),
-        domain=normal_domain(wanted.domain),
+        domain=new_domain(wanted.domain),
         email=wanted.email,
         subscription=first_subscription(wanted.plan, now_ms),
         publishable_key=new_publishable_key(),

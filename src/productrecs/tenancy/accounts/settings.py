@@ -11,6 +11,8 @@ from productrecs.core.errors import ProductRecsError
 
 SettingValue = str | int | float | bool
 
+LONGEST_CURRENCY: Final = 8
+
 
 class SettingError(ProductRecsError):
     """A setting has no such name, or no such value."""
@@ -65,10 +67,12 @@ def _language(text: str) -> str:
 
 
 def _currency(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z]{3}", text):
-        message = "three letters such as EUR"
+    # Interface 4 bounds a currency by its length alone; shops also count in points.
+    name = text.strip().upper()
+    if not 1 <= len(name) <= LONGEST_CURRENCY or not name.isprintable():
+        message = f"1 to {LONGEST_CURRENCY} characters, best a code such as EUR"
         raise ValueError(message)
-    return text.upper()
+    return name
 
 
 def _timezone(text: str) -> str:

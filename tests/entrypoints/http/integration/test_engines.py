@@ -55,9 +55,21 @@ def test_init_alone_is_no_connection(system: System) -> None:
     assert (status["platform"], status["first_connected_at"]) == (None, None)
 
 
-def test_a_currency_that_is_none_is_refused_and_nothing_stored(system: System) -> None:
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [("points", "POINTS"), (" Fr. ", "FR."), ("12345678", "12345678"), ("  ", "EUR")],
+)
+def test_any_currency_of_eight_characters_is_taken(
+    system: System, said: str, kept: str
+) -> None:
+    system.post("engines/init", {"currency": said})
+
+    assert system.widget()["settings"]["currency"] == kept
+
+
+def test_a_currency_that_is_too_long_is_refused_and_nothing_stored(system: System) -> None:
     reply = system.call(
-        "POST", "engines/init", {"currency": "EURO", "store_url": "https://a.b"}
+        "POST", "engines/init", {"currency": "EUROCENTS", "store_url": "https://a.b"}
     )
 
     assert reply.status == 422

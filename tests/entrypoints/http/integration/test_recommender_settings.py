@@ -49,6 +49,25 @@ def test_a_number_outside_1_to_20_is_refused(system: System, num: object) -> Non
     assert system.get(PATH) == {"rec_num": 8, "allow_repeat_recommendations": False}
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [(1, True), ("1", True), ("true", True), (1.0, True), (0, False), ("off", False)],
+)
+def test_a_switch_is_read_as_addresses_say_it(
+    system: System, said: object, kept: object
+) -> None:
+    system.put(PATH, {"allow_repeat_recommendations": not kept})
+    told = system.put(PATH, {"allow_repeat_recommendations": said})
+    assert told["allow_repeat_recommendations"] is kept
+
+
+@pytest.mark.parametrize("said", [2, -1, 0.5, "", "perhaps", [True], {}])
+def test_what_is_no_switch_is_refused(system: System, said: object) -> None:
+    reply = system.call("PUT", PATH, {"allow_repeat_recommendations": said})
+    assert reply.status == 422
+    assert reply.json["detail"][0]["loc"] == ["body", "allow_repeat_recommendations"]
+
+
 def test_they_are_the_settings_of_the_command_line(system: System) -> None:
     database = system.services.database
     system.put(PATH, {"rec_num": 3})

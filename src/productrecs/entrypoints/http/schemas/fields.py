@@ -36,6 +36,7 @@ NUMERIC = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\s*$"
 _NUMERIC = re.compile(NUMERIC)
 CURRENCY_CODE = r"^\s*([A-Za-z]{3})?\s*$"
 _CURRENCY_CODE = re.compile("[A-Z]{3}")
+_SWITCHES = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 _MAX_NUMERAL = 400  # characters; no number within our bounds needs as many
 _WITHOUT_NUL = r"^[^\u0000]*$"
 _OUT_OF_RANGE = "Integer should be within ±2^53; send a longer id as a string"
@@ -152,6 +153,16 @@ def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int 
         return number
 
     return read_whole
+
+
+def read_switch(value: object) -> bool | None:
+    """Return true or false as addresses may say them too: 1, "1", "on"; None for null."""
+    if value is None or type(value) is bool:
+        return value
+    word = str(int(value)) if type(value) is float and value in {0, 1} else str(value)
+    if type(value) in {int, float, str} and word in _SWITCHES:
+        return _SWITCHES[word]
+    raise PydanticKnownError("bool_parsing")
 
 
 def read_availability(value: object) -> Availability | None:
@@ -295,6 +306,11 @@ OptionalInteger = Annotated[
     PlainValidator(whole_reader(-MAX_INTEGER)),
     WithJsonSchema(whole_schema(-MAX_INTEGER)),
 ]
+OptionalSwitch = Annotated[
+    bool | None,
+    PlainValidator(read_switch),
+    WithJsonSchema(nullable({"type": "boolean"}, {"enum": [0, 1, *_SWITCHES]})),
+]
 OptionalCount = Annotated[
     int | None, PlainValidator(whole_reader(1)), WithJsonSchema(COUNT_SCHEMA)
 ]
@@ -302,11 +318,6 @@ OptionalCurrency = Annotated[
     str | None,
     PlainValidator(read_currency),
     WithJsonSchema(nullable(string_schema(0, MAX_CURRENCY))),
-]
-OptionalCurrencyCode = Annotated[
-    str | None,
-    PlainValidator(read_currency_code),
-    WithJsonSchema(nullable({"type": "string", "pattern": CURRENCY_CODE})),
 ]
 OptionalMoment = Annotated[
     str | None,

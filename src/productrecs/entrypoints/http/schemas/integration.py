@@ -7,13 +7,13 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    StrictBool,
     ValidationError,
     WithJsonSchema,
 )
 
 from productrecs.entrypoints.http.schemas.fields import (
-    OptionalCurrencyCode,
+    OptionalCurrency,
+    OptionalSwitch,
     nullable,
     string_schema,
     text_reader,
@@ -65,8 +65,9 @@ class EnginesInitBody(BaseModel):
     model_config = ConfigDict(title="EnginesInit", extra="ignore")
 
     store_url: _Address = Field(None, description="Where the store is.")
-    currency: OptionalCurrencyCode = Field(
-        None, description="The currency of prices, three letters such as EUR."
+    currency: OptionalCurrency = Field(
+        None,
+        description="The currency of prices: EUR, or a name of your own.",
     )
 
 
@@ -78,7 +79,7 @@ class RecommenderSettingsBody(BaseModel):
     rec_num: _RecNum = Field(
         None, description="How many products a reply holds when none is asked; default 8."
     )
-    allow_repeat_recommendations: StrictBool | None = Field(
+    allow_repeat_recommendations: OptionalSwitch = Field(
         None, description="Whether what was bought may be recommended again; default no."
     )
 

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
 
+from productrecs.entrypoints.http.schemas.fields import (
+    OptionalSwitch,
+    whole_reader,
+    whole_schema,
+)
 from productrecs.entrypoints.http.schemas.problems import BodyError, Problem, from_details
 from productrecs.records.pictures.decoding import MOST_BYTES, PictureTooLargeError
 
@@ -24,6 +36,11 @@ _PREFIX: Final = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
 _BLANKS: Final = "\r\n\t "
 _WITHOUT_BLANKS: Final = str.maketrans("", "", _BLANKS)
 _SHORTEST: Final = 16
+
+
+_Num = Annotated[
+    int | None, PlainValidator(whole_reader(1, MOST)), WithJsonSchema(whole_schema(1, MOST))
+]
 
 
 class PhotoBody(BaseModel):
@@ -46,8 +63,10 @@ class PhotoSearchBody(PhotoBody):
 
     model_config = ConfigDict(title="PhotoSearch", extra="ignore")
 
-    num: int = Field(DEFAULT, ge=1, le=MOST, description="How many products.")
-    in_stock: bool = Field(False, description="Only what can be bought.")  # noqa: FBT003 - a default
+    num: _Num = Field(None, description=f"How many products; {DEFAULT} when not said.")
+    in_stock: OptionalSwitch = Field(
+        None, description="Only what can be bought; null means no."
+    )
 
 
 class Photo:
@@ -89,7 +108,8 @@ def parse_photo(body: object) -> Photo:
     except ValidationError as error:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
-    return Photo(_bytes_of(asked.image), asked.num, in_stock=asked.in_stock)
+    num = DEFAULT if asked.num is None else asked.num
+    return Photo(_bytes_of(asked.image), num, in_stock=bool(asked.in_stock))
 
 
 def unseeable(error: ProductRecsError) -> BodyError:
