@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from productrecs.entrypoints.cli import demo
 from productrecs.entrypoints.demo.looks import LOOKS
+from productrecs.entrypoints.demo.store import DOMAIN
 from productrecs.entrypoints.demo.storefront.pictures import Pictures, pictures_folder
 from productrecs.entrypoints.demo.storefront.search import TRY
 from productrecs.entrypoints.services import build_services
@@ -396,7 +397,7 @@ def _rows(shop: Service, query: sa.Select[Any]) -> list[dict[str, Any]]:
 def key_of(shop: Service) -> str:
     """Return the shop's publishable key."""
     with shop.database() as database:
-        return find_store(database, demo.DOMAIN).publishable_key
+        return find_store(database, DOMAIN).publishable_key
 
 
 def test_control_a_page_that_moves_is_too_wide_and_has_barriers_is_noticed(

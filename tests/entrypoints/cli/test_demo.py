@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import asked
 from productrecs.entrypoints.cli import demo
 from productrecs.entrypoints.demo.history import Exposure
-from productrecs.entrypoints.demo.store import SEED, DemoStore, generate
+from productrecs.entrypoints.demo.store import DOMAIN, SEED, DemoStore, generate
 from productrecs.entrypoints.demo.storefront.pictures import pictures_folder
 from productrecs.entrypoints.demo.visits import Search
 from productrecs.entrypoints.reports import (
@@ -70,6 +71,32 @@ def counts(services: Services) -> list[int]:
         ]
 
 
+def test_a_taken_port_is_said_before_anything_is_made(
+    data_folder: Path, shell: CommandLine
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = shell.refused("demo", "--port", str(port))
+
+    assert f"port {port} of 127.0.0.1 is in use" in said
+    assert f"make run ARGS='--port {port + 1}'" in said
+    assert shell.told("store", "list") == []
+    assert not (data_folder / "demo").exists()
+
+
+def test_looks_of_the_demo_are_read_where_they_are_drawn(
+    services: Services, shell: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_little(monkeypatch)
+    paint(pictures_folder(services.settings.data))
+    demo.prepared(services)
+    look = shell.told("looks", "list", DOMAIN)[0]
+
+    proposed = shell.run("looks", "propose", DOMAIN, str(look["id"]))
+
+    assert proposed.exit_code == 0, proposed.output
+
+
 @BOTH
 def test_the_demo_store_is_made_once_and_has_a_new_secret_each_time(
     services: Services, monkeypatch: pytest.MonkeyPatch
@@ -92,7 +119,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_little(monkeypatch)
-    half = register(services.database, Registration(demo.DOMAIN), services.clock)[0]
+    half = register(services.database, Registration(DOMAIN), services.clock)[0]
 
     whole = demo.prepared(services)
 

@@ -19,13 +19,24 @@ from productrecs.core.shopper import visitor_code
 from productrecs.engines.text.language import Language
 from productrecs.entrypoints.cli.event_import import CHUNK
 from productrecs.entrypoints.cli.item_import import import_items
-from productrecs.entrypoints.cli.listening import listening_options, settings_of
+from productrecs.entrypoints.cli.listening import (
+    ListenError,
+    listen,
+    listening_options,
+    settings_of,
+)
 from productrecs.entrypoints.cli.serve import supervise
 from productrecs.entrypoints.cli.session import opened
 from productrecs.entrypoints.cli.source import Source, progress
 from productrecs.entrypoints.demo.habits import BUNDLES
 from productrecs.entrypoints.demo.seeing import publish_looks, see_pictures
-from productrecs.entrypoints.demo.store import ORDER_COLUMNS, SEED, DemoStore, generate
+from productrecs.entrypoints.demo.store import (
+    DOMAIN,
+    ORDER_COLUMNS,
+    SEED,
+    DemoStore,
+    generate,
+)
 from productrecs.entrypoints.demo.storefront.pictures import (
     Pictures,
     drawing_ahead,
@@ -44,6 +55,7 @@ from productrecs.records.orders.receive import receive_events
 from productrecs.records.searches.intents import counted_by_intent
 from productrecs.records.searches.repository import SearchCountRepository
 from productrecs.records.searches.tally import Searched
+from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.keys import SecretKey
 from productrecs.tenancy.accounts.registration import (
@@ -59,7 +71,6 @@ from productrecs.tenancy.billing.plans import plan_named
 from productrecs.training.fit import Workshop, train_store
 from productrecs.training.inputs import TrainingInputs
 
-DOMAIN: Final = "demo.localhost"
 SETTINGS: Final = {
     "currency": "EUR",
     "timezone": "Europe/Berlin",
@@ -101,6 +112,7 @@ def demo(
     Example: productrecs demo --port 8080
     """
     settings = settings_of(host, port, data, workers)
+    _check_free(settings)
     with opened(settings.data) as services:
         shop = prepared(services)
     sys.exit(
@@ -111,6 +123,20 @@ def demo(
             storefront=DOMAIN,
         )
     )
+
+
+def _check_free(settings: Settings) -> None:
+    """Pass, if the address can be listened on: making the shop takes half a minute.
+
+    Raises:
+        ListenError: when it cannot.
+    """
+    try:
+        listen(settings.host, settings.port).close()
+    except ListenError as error:
+        example = f"make run ARGS='--port {settings.port + 1}'"
+        message = f"{error} (such as {example})"
+        raise ListenError(message) from error
 
 
 def prepared(services: Services) -> DemoShop:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -10,6 +11,12 @@ from productrecs.entrypoints.cli.session import (
     json_option,
     opened,
     print_json,
+)
+from productrecs.entrypoints.demo.store import DOMAIN
+from productrecs.entrypoints.demo.storefront.pictures import (
+    PICTURES,
+    Pictures,
+    pictures_folder,
 )
 from productrecs.entrypoints.http.shops import read_shop
 from productrecs.entrypoints.services import Services
@@ -81,11 +88,22 @@ def _proposals(
     opened_shop = read_shop(services, store)
     shop = opened_shop.shop
     visible = shop.shelf(services.clock(), Place.PRODUCT).visible
-    data = picture_of(looks_of, look, store.domain, settings.image_hosts)
+    data = _demo_picture(services, store, look)
+    if data is None:
+        data = picture_of(looks_of, look, store.domain, settings.image_hosts)
     with Viewer(PATIENT_SECONDS, settings.image_detector, path) as viewer:
         eye = Eye(viewer, opened_shop.pictures, embedding)
         spots = spots_in(data, eye, shop.catalog, visible)
     return proposals_of(spots, shop.catalog, look.content.hotspots)
+
+
+def _demo_picture(services: Services, store: Store, look: Look) -> bytes | None:
+    """Return the picture of a look of the demo, whose host is no machine; else None."""
+    path = urlsplit(look.content.image_url).path
+    if store.domain != DOMAIN or not path.startswith(f"{PICTURES}/"):
+        return None
+    pictures = Pictures(pictures_folder(services.settings.data))
+    return pictures.get(tuple(path.removeprefix(f"{PICTURES}/").split("/")))
 
 
 def _chosen(found: list[Proposal], accepted: tuple[str, ...]) -> list[Hotspot]:

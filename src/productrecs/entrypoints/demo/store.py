@@ -12,8 +12,9 @@ from productrecs.entrypoints.demo.living import live_a_year
 from productrecs.entrypoints.demo.shoppers import gather_the_crowd
 from productrecs.entrypoints.demo.visits import Event, Search
 
-__all__ = ["DAYS", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
+__all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
 
+DOMAIN = "demo.localhost"
 DAYS = 365
 SEED = 2_026
 """Of the shop that `productrecs demo` opens."""

@@ -95,6 +95,8 @@ def fetch(
     except (OSError, http.client.HTTPException, ValueError) as error:
         if time.monotonic() >= until:
             message = f"it did not come within {seconds:.0f} seconds"
+        elif isinstance(error, socket.gaierror):
+            message = "its host is not known; see whether the address is right"
         else:
             message = f"the host cannot be reached ({type(error).__name__})"
         raise PictureUnavailableError(message, may_pass=True) from error

@@ -13,7 +13,10 @@ from productrecs.entrypoints.demo.departments import DEPARTMENTS
 from productrecs.entrypoints.demo.looks import LOOKS, look_named, scene
 from productrecs.entrypoints.demo.pictures.picture import CARD, LARGE, picture
 from productrecs.entrypoints.demo.storefront.goods import product_of
-from productrecs.entrypoints.demo.storefront.visit import Reply
+from productrecs.entrypoints.demo.storefront.visit import HOME, Reply
+
+PICTURES: Final = f"{HOME}/pictures"
+"""Below which address the shop has them."""
 
 _ENDING: Final = ".webp"
 # A picture's address says nothing of the program's version, so it is asked for again daily.
