@@ -86,10 +86,15 @@ def test_a_password_comes_from_input_and_is_kept_as_a_hash(
     [
         (("--domain", "search-shop.example"), "search-"),
         (("--domain", "/"), "not a domain"),
+        (("--domain", "-x.com"), "'-x' can be in no domain"),
+        (("--domain", "x-.com"), "'x-' can be in no domain"),
+        (("--domain", f"{'x' * 64}.com"), "1 to 63 letters"),
+        (("--domain", ".".join(["x" * 60] * 5)), "can be in no domain"),
+        (("--domain", "shop..com"), "not a domain"),
         (("--domain", "taken.example"), "registered already"),
         (("--domain", "b.example", "--plan", "gold"), "trial, starter"),
         (("--domain", "b.example", "--timezone", "Mars/Base"), "Europe/Berlin"),
-        (("--domain", "b.example", "--currency", "money"), "EUR"),
+        (("--domain", "b.example", "--currency", "euros, in cash"), "EUR"),
     ],
 )
 def test_an_impossible_store_is_refused_in_one_line(
@@ -100,6 +105,48 @@ def test_an_impossible_store_is_refused_in_one_line(
     assert reason in shell.refused("store", "create", *words)
 
     assert len(shell.told("store", "list")) == 1
+
+
+def test_a_new_store_is_told_its_plan_and_the_way_out_of_a_trial(
+    shell: CommandLine,
+) -> None:
+    now = {"PRODUCTRECS_NOW": "2026-03-10T12:00:00Z"}
+    trial = shell.run("store", "create", "--domain", "a.example", **now)
+    own = shell.run(
+        "store", "create", "--domain", "b.example", "--plan", "unlimited", **now
+    )
+    quiet = shell.run("store", "create", "--domain", "c.example", "--json", **now)
+
+    assert "trial: 10,000 calls a month, 1,000 items" in trial.stdout
+    assert "ends at 2026-03-24T12:00:00.000Z" in trial.stdout
+    assert "productrecs store set-plan a.example unlimited" in trial.stdout
+    assert "unlimited: unlimited calls a month, unlimited items" in own.stdout
+    assert "set-plan" not in own.output
+    assert json.loads(quiet.stdout)["domain"] == "c.example"
+    assert "productrecs store set-plan c.example unlimited" in quiet.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "domain"),
+    [
+        (f"{'x' * 63}.com", f"{'x' * 63}.com"),
+        ("my_shop.local", "my_shop.local"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("Bücher.example", "xn--bcher-kva.example"),
+    ],
+)
+def test_domains_that_a_browser_reaches_are_taken(
+    shell: CommandLine, said: str, domain: str
+) -> None:
+    assert shell.told("store", "create", "--domain", said)["domain"] == domain
+
+
+def test_an_operator_chooses_the_plan_of_new_stores_once(shell: CommandLine) -> None:
+    chosen = {"PRODUCTRECS_STORE_CREATE_PLAN": "unlimited"}
+    shell("store", "create", "--domain", "a.example", **chosen)
+
+    assert shell.told("store", "show", "a.example")["plan"] == "unlimited"
 
 
 def test_a_short_password_is_refused(shell: CommandLine) -> None:

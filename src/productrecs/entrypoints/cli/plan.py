@@ -18,7 +18,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.allowance import allowance
 from productrecs.tenancy.accounts.registration import change_subscription, find_store
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.billing.plans import plan_named
+from productrecs.tenancy.billing.plans import Plan, plan_named
 from productrecs.tenancy.billing.subscription import Subscription
 
 Facts = Mapping[str, object]
@@ -96,10 +96,7 @@ def plans(*, as_json: bool, data: Path | None) -> None:
         return
     for plan in every:
         days = "" if plan.days is None else f", for {plan.days} days"
-        click.echo(
-            f"{plan.name:<10} {limit_words(plan.monthly_calls)} calls a month, "
-            f"{limit_words(plan.catalog_items)} items{days}"
-        )
+        click.echo(f"{plan.name:<10} {allowed_words(plan)}{days}")
 
 
 def plan_facts(services: Services, store: Store) -> dict[str, object]:
@@ -116,6 +113,26 @@ def plan_facts(services: Services, store: Store) -> dict[str, object]:
         "calls_limit": None if plan is None else plan.monthly_calls,
         "catalog_limit": None if plan is None else plan.catalog_items,
     }
+
+
+def allowed_words(plan: Plan) -> str:
+    """Return what a plan allows as a person reads it."""
+    return (
+        f"{limit_words(plan.monthly_calls)} calls a month, "
+        f"{limit_words(plan.catalog_items)} items"
+    )
+
+
+def plan_lines(store: Store, plan: Plan) -> list[str]:
+    """Return what whoever registers a store should know of its plan, line by line."""
+    lines = [f"plan             {plan.name}: {allowed_words(plan)}"]
+    ends_at = store.subscription.ends_at
+    if ends_at is not None:
+        own = f"productrecs store set-plan {store.domain} unlimited"
+        over = "Then lists and searches are empty and pushes are refused."
+        lines.append(f"{'':<17}It ends at {iso(ends_at)}. {over}")
+        lines.append(f"{'':<17}For a shop of your own, without limits: {own}")
+    return lines
 
 
 def limit_words(limit: object) -> str:

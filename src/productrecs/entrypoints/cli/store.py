@@ -14,6 +14,7 @@ from productrecs.core.clock import iso
 from productrecs.entrypoints.cli.plan import (
     limit_words,
     plan_facts,
+    plan_lines,
     resume,
     set_plan,
     suspend,
@@ -81,7 +82,10 @@ def create(
 ) -> None:
     """Register a store and print its two keys; the secret is shown this once.
 
-    Example: productrecs store create --domain shop.example.com --currency GBP
+    A new store is on the trial, which ends after 14 days. For a shop of your own, say
+    --plan unlimited (or PRODUCTRECS_STORE_CREATE_PLAN=unlimited for every store).
+
+    Example: productrecs store create --domain shop.example.com --plan unlimited
     """
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     settings = {name: said[name] for name in ("language", "currency", "timezone")}
@@ -95,6 +99,9 @@ def create(
         )
         created, secret = register(services.database, wanted, services.clock)
     show_keys(created, secret, as_json=as_json)
+    if not as_json or created.subscription.ends_at is not None:
+        for line in plan_lines(created, wanted.plan):
+            click.echo(line, err=as_json)
 
 
 @store.command("list")

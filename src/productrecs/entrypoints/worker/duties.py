@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.erasing import eraser_of
@@ -106,6 +107,32 @@ class StoreDuties:
         """Work out who the store's customers are."""
         store, services = self._store(job), self._services
         work_out(services.database, store, services.clock())
+
+    def stores_near_their_plans_end(self) -> Sequence[StoreId]:
+        """Return the stores whose plan ends within three days, or ended not long ago."""
+        self._accounts.refresh()
+        now_ms = self._services.clock()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.subscription.is_near_end(now_ms)
+        ]
+
+    def tell_of_plans(self, job: Job, _progress: Progress) -> None:
+        """Say in the log that a store's plan ends or has ended, and what to do."""
+        store = self._store(job)
+        said = store.subscription
+        facts = {
+            "store": store.store_id,
+            "domain": store.domain,
+            "plan": said.plan,
+            "ends_at": iso(said.ends_at or 0),
+            "remedy": f"productrecs store set-plan {store.domain} PLAN",
+        }
+        if said.ends_at is not None and said.ends_at <= self._services.clock():
+            _log.error("a plan has ended: the store's pages get nothing", extra=facts)
+        else:
+            _log.warning("a plan ends soon", extra=facts)
 
     def sync_engines(self, job: Job, progress: Progress) -> None:
         """Push the whole catalog to the engines once more, then let them learn anew."""

@@ -25,6 +25,7 @@ def build_worker(services: Services) -> Worker:
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.work_out_customers,
         "sync-engines": stores.sync_engines,
+        "tell-of-plans": stores.tell_of_plans,
         "train": stores.train,
     }
     duties = (
@@ -36,6 +37,11 @@ def build_worker(services: Services) -> Worker:
         Duty("forget-explorations", every=timedelta(days=1), stores=stores.all_stores),
         Duty("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
         Duty("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
+        Duty(
+            "tell-of-plans",
+            every=timedelta(days=1),
+            stores=stores.stores_near_their_plans_end,
+        ),
         Duty("measure-tests", every=timedelta(hours=1), stores=stores.stores_in_tests),
         Duty(
             "work-out-customers",

@@ -1,11 +1,14 @@
 """Which plan has a store, and does it hold right now?"""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 from productrecs.core.clock import DAY_MS, iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.billing.plans import Plan
+
+NEAR_END_MS: Final = 3 * DAY_MS
+"""So long before and after the end of a plan, whoever runs the service is told of it."""
 
 
 class BillingInactiveError(ProductRecsError):
@@ -24,6 +27,10 @@ class Subscription:
         """Return whether the plan holds and nobody suspended the store."""
         is_over = self.ends_at is not None and now_ms >= self.ends_at
         return self.suspended_at is None and not is_over
+
+    def is_near_end(self, now_ms: int) -> bool:
+        """Return whether the plan ends within days, or ended days ago."""
+        return self.ends_at is not None and abs(self.ends_at - now_ms) <= NEAR_END_MS
 
     def check_active(self, now_ms: int) -> None:
         """Pass, if the plan holds.

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
-from productrecs.core.clock import DAY_MS, iso
+from productrecs.core.clock import iso
 from productrecs.entrypoints.cli.doctor.findings import Finding, note, wrong
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.allowance import Allowance, allowance
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.notice import BillingStatus
+from productrecs.tenancy.billing.subscription import NEAR_END_MS
 
-SOON_MS: Final = 3 * DAY_MS
 NEARLY: Final = 0.95  # of the catalog limit
 
 
@@ -43,8 +43,8 @@ def _period(store: Store, now_ms: int, larger: str) -> Iterator[Finding]:
         message = (
             f"its plan {said.plan} ended at {iso(said.ends_at)}: its pages get nothing"
         )
-        yield note(store.domain, message, larger)
-    elif said.ends_at <= now_ms + SOON_MS:
+        yield wrong(store.domain, message, larger)
+    elif said.ends_at <= now_ms + NEAR_END_MS:
         message = f"its plan {said.plan} ends at {iso(said.ends_at)}"
         yield note(store.domain, message, larger)
 

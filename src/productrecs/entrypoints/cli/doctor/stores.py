@@ -35,7 +35,10 @@ AHEAD_MS: Final = 5 * MINUTE_MS
 def check_store(services: Services, store: Store) -> Iterator[Finding]:
     """Yield what is wrong with a store; one line that all is well otherwise."""
     found = list(_look(services, store))
-    yield from found or [ok(store.domain, "has what it needs")]
+    words, said = "has what it needs", store.subscription
+    if said.ends_at is not None:
+        words += f"; its plan {said.plan} ends at {iso(said.ends_at)}"
+    yield from found or [ok(store.domain, words)]
 
 
 def _look(services: Services, store: Store) -> Iterator[Finding]:
