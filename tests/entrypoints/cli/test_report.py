@@ -56,12 +56,16 @@ def test_what_followed_recommendations_is_reported(shell: CommandLine, busy: str
         "clicked": 1,
         "click_rate": 1.0,
         "carts": 1,
+        "carts_clicked": 1,
+        "carts_seen": 0,
         "cart_value": 10.0,
         "sales": 1,
         "sales_clicked": 1,
         "units": 2,
         "revenue": 40.0,
         "revenue_clicked": 40.0,
+        "revenue_seen": 0.0,
+        "sales_seen": 0,
     }
 
 

@@ -186,7 +186,10 @@ async def get_upload(
         Path(description="What the upload was answered with.", examples=[_EXAMPLE_ID]),
     ],
 ) -> Response:
-    """Tell what became of an upload so far."""
+    """Return how far an upload is, what it changed, and the first rows left out.
+
+    Dates that could not be read are counted: those lines have the date of submission.
+    """
     exchange: Exchange = request.scope["productrecs"]
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id
     upload = await asyncio.to_thread(_find, services, store_id, upload_id)
