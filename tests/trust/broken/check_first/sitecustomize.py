@@ -18,11 +18,11 @@ _change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B00
 _pushed: dict[int, int] = {}
 
 
-async def _noted(data: bytes) -> Any:
-    patches = await _read(data)
+async def _noted(request: Any, exchange: Exchange, key: str | None) -> Any:
+    found = await _read(request, exchange, key)
     task = asyncio.current_task()
-    _pushed[id(task)] = sum(patch.item_id.startswith("new") for patch in patches)
-    return patches
+    _pushed[id(task)] = sum(patch.item_id.startswith("new") for patch in found.patches)
+    return found
 
 
 def _look(exchange: Exchange, new: int) -> None:

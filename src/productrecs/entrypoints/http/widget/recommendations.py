@@ -187,7 +187,9 @@ def plain_request(
     if source is Source.SIMILAR and item_id is None:
         return None
     identities = _identities(query.get("customer_id"), query.get("user_id"))
-    return RecommendationRequest(source, num, item_id, basket, identities, excluded, anchor)
+    return RecommendationRequest(
+        source, num, item_id, basket, identities, excluded, with_anchor=anchor
+    )
 
 
 class TrendingRequest(NamedTuple):
