@@ -180,9 +180,8 @@ def plain_request(
     basket, excluded = _ids(query.get("item_ids")), _ids(query.get("exclude"))
     anchor = _SWITCHES.get(query.get("anchor", ""))
     item_id = query.get("item_id") or None
-    if source is None or num is None or anchor is None:
-        return None
-    if len(basket) > MOST_ANCHORS or len(excluded) > MOST_EXCLUDED:
+    is_too_long = len(basket) > MOST_ANCHORS or len(excluded) > MOST_EXCLUDED
+    if source is None or num is None or anchor is None or is_too_long:
         return None
     if source is Source.SIMILAR and item_id is None:
         return None
