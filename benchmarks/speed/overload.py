@@ -1,4 +1,4 @@
-"""How many lists are still given when one, two and four times as many are asked as can be?
+"""Overload: goodput of lists at one, two and four times the peak.
 
 Three small stores: one asks for a twentieth of the lists, in `QUIET`, the other two share
 the rest. The peak is found right before, over few connections that ask as they are

@@ -1,4 +1,4 @@
-"""How is a CSV file written that spreadsheets open? No cell of it is a formula.
+"""CSV writer for files that spreadsheets open: no cell is a formula.
 
 Anybody with a publishable key chooses order ids, and a merchant opens the export: a cell
 that begins like a formula is run by spreadsheets. Such text gets an apostrophe before it,

@@ -1,4 +1,4 @@
-"""How much memory may bodies and waiting writes take in one process, and who gets how much?
+"""Byte budget: memory of request bodies and waiting writes in one process, with shares.
 
 One budget a process. A claimant may hold as much as it leaves free for all others: half of
 the budget while it is alone (switches share their memory so: dynamic thresholds, Choudhury

@@ -1,4 +1,4 @@
-"""Is the database whole? A worker reads all of it now and then; everybody learns of it.
+"""Damage check: a worker reads the whole database regularly and reports bad pages.
 
 A damaged page harms nobody until somebody reads it, and by then backups may have become
 old. What is found is written to a file beside the database: a damaged database may be past

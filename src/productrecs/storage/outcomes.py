@@ -1,4 +1,4 @@
-"""What came of the last reads and writes of this process? Readiness says it."""
+"""Outcomes of the last reads and writes of this process, for readiness."""
 
 import logging
 import threading

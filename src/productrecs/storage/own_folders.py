@@ -1,4 +1,4 @@
-"""Which folders belong to one process, and go with it, however it ends?
+"""Temporary folders of one process, removed after it ends in any way.
 
 Whoever holds a folder has a lock on a file in it, which ends with the process. A folder
 that nobody holds was left behind by a process that was killed: the next one that makes a

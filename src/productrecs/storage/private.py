@@ -1,4 +1,4 @@
-"""Who may read the data folder? Its owner alone, whatever the umask.
+"""Data folder permissions: only its owner may read it, whatever the umask.
 
 It holds orders, shoppers' histories and the hashes of keys. Files are born private because
 the program sets its own umask; folders of earlier releases are tightened when they are

@@ -1,4 +1,4 @@
-"""How is a person told what a file of items held, and what became of it?"""
+"""Report of an item import: what the file held, and what was stored."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What do the shop's lists show, and where?"""
+"""Lists of the demo shop: what they show, and where."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

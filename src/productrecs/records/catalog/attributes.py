@@ -1,4 +1,4 @@
-"""Where are brand, colour and other attributes of a product kept? At its description's end.
+"""Imported attributes (brand, colour, ...), kept at the end of the description.
 
 Items have no fields for them. A search reads descriptions, so it finds them there; what
 shows a description to shoppers shows the part before them.

@@ -1,4 +1,4 @@
-"""What were searches about? Texts of one intent are counted together."""
+"""Search intents: queries with one intent are counted together."""
 
 from collections.abc import Mapping
 from typing import Final

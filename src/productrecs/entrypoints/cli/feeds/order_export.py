@@ -1,4 +1,4 @@
-"""What do orders of a shop's export say? Which products they mean, and what was bought."""
+"""Order exports: matches their products to items, and selects what was bought."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

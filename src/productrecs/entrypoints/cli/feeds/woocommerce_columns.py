@@ -1,4 +1,4 @@
-"""How are the columns of a WooCommerce export named? In the language of whoever made it."""
+"""Column names of WooCommerce product exports, by language."""
 
 from types import MappingProxyType
 from typing import Final

@@ -1,4 +1,4 @@
-"""What do orders of a WooCommerce shop say? Exported by WooCommerce itself, or a plugin.
+"""WooCommerce order exports, by WooCommerce itself or an export plugin.
 
 WooCommerce Analytics writes an order a row, with the names of its products. Advanced Order
 Export writes a row for each line. Order/Customer CSV Export and WebToffee's Order Export do

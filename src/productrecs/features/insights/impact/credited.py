@@ -1,4 +1,4 @@
-"""Which products were sold after recommendations, and in which orders?"""
+"""Credited sales: products sold after recommendations, and their orders."""
 
 from typing import Final
 
