@@ -57,7 +57,7 @@ def use_every_way(merchant: Merchant) -> None:
 
 def let_shoppers_in(service: Service, merchant: Merchant) -> None:
     """Name shoppers in every way there is, right and wrong, and let the engines learn."""
-    assert merchant.push({"id": "a"}, {"id": "b"}).status == 200
+    assert merchant.push({"id": "a", "title": "A"}, {"id": "b", "title": "B"}).status == 200
     for who in SHOPPERS:
         view = {"event": "detail-page-view", "item_id": "a", "user_id": who}
         assert merchant.track(view, view | {"session_id": SESSION}).status == 200

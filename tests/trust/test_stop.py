@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.service import Service, eventually
+from tests.support.service import Service, ServiceError, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, stored
 
@@ -77,23 +78,35 @@ def test_a_stop_is_over_within_seconds_though_connections_are_kept(
 
 
 def test_nothing_stays_in_the_temporary_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stop removes what was there; the next start removes what kills left behind."""
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    service = Service(tmp_path / "data").prepare()
+    service = Service(data_folder).prepare()
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:  # a socket's path is short
+        temporary = Path(short)
+        monkeypatch.setenv("TMPDIR", short)
 
-    for _ in range(2):
+        for _ in range(2):
+            service.start()
+            assert len(list(temporary.iterdir())) == 1
+            service.kill()
         service.start()
-        assert len(list(temporary.iterdir())) == 1
-        service.kill()
-    service.start()
-    assert len(list(temporary.iterdir())) == 1  # its own
-    service.stop()
+        assert len(list(temporary.iterdir())) == 1  # its own
+        service.stop()
 
-    assert list(temporary.iterdir()) == []
+        assert list(temporary.iterdir()) == []
+
+
+def test_a_temporary_folder_that_is_too_deep_is_refused_with_the_remedy(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = data_folder / ("x" * 100)
+    deep.mkdir(parents=True)
+    service = Service(data_folder).prepare()
+    monkeypatch.setenv("TMPDIR", str(deep))
+
+    with pytest.raises(ServiceError, match="Set TMPDIR to a folder"):
+        service.start()
 
 
 def test_control_processes_that_end_at_once_fail_somebody(data_folder: Path) -> None:

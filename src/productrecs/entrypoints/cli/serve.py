@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -22,6 +23,8 @@ from productrecs.entrypoints.cli.supervisor import PROGRAM, Role, Supervisor
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.settings import Settings
 from productrecs.storage.own_folders import own_folder
+
+_LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its last zero
 
 
 @click.command
@@ -95,9 +98,19 @@ def an_office() -> Iterator[tuple[Path, socket.socket]]:
 
     Only this user may enter the folder. The socket outlives the process that serves it:
     whoever comes while there is none waits for its successor.
+
+    Raises:
+        OSError: when there can be none; the message says what to change.
     """
-    with own_folder(Path(tempfile.gettempdir()), "productrecs-office-") as folder:
+    temporary = Path(tempfile.gettempdir())
+    with own_folder(temporary, "productrecs-office-") as folder:
         path = folder / "office"
+        if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+            message = (
+                f"The path of the temporary folder, {temporary}, is too long for a socket."
+                " Set TMPDIR to a folder with a path of at most 70 characters."
+            )
+            raise OSError(message)
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(str(path))
             door.listen()
