@@ -14,7 +14,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http import gate, visit
-from productrecs.entrypoints.http.errors import Form
+from productrecs.entrypoints.http.error_body import Form
 from productrecs.entrypoints.http.origins import OPEN
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings

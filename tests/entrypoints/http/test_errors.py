@@ -10,17 +10,16 @@ import pytest
 
 import productrecs
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.errors import (
-    ANSWERS,
+from productrecs.entrypoints.http.error_body import (
     INTERNAL,
     JSON,
     PROBLEM,
     Answer,
     Asked,
-    answer_to,
     refusal,
     retry_after,
 )
+from productrecs.entrypoints.http.errors import ANSWERS, answer_to
 from productrecs.entrypoints.http.schemas.problems import BodyError
 
 # What only a command line, a start or a background job meets: never a request.

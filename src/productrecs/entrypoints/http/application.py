@@ -19,14 +19,8 @@ from productrecs.entrypoints.board import Place
 from productrecs.entrypoints.http.activity import RecentActivity
 from productrecs.entrypoints.http.admission import Admission
 from productrecs.entrypoints.http.context import Context
-from productrecs.entrypoints.http.errors import (
-    INTERNAL,
-    INTERNAL_WORDS,
-    ROUTER_CODES,
-    Answer,
-    answer_to,
-    wait_after,
-)
+from productrecs.entrypoints.http.error_body import INTERNAL, INTERNAL_WORDS, Answer
+from productrecs.entrypoints.http.errors import ROUTER_CODES, answer_to, refused, wait_after
 from productrecs.entrypoints.http.exploring import Exploring
 from productrecs.entrypoints.http.fitness import Fitness, Surroundings
 from productrecs.entrypoints.http.gate import Gate
@@ -52,7 +46,6 @@ from productrecs.entrypoints.http.public import (
     widgets,
 )
 from productrecs.entrypoints.http.rates import Rates
-from productrecs.entrypoints.http.refusing import refused
 from productrecs.entrypoints.http.schemas.problems import (
     BodyError,
     from_details,

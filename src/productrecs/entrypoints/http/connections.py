@@ -23,7 +23,7 @@ from uvicorn.server import ServerState
 from productrecs.core.ids import random_text
 from productrecs.entrypoints.http.admission import Admission, Limits
 from productrecs.entrypoints.http.cycles import Cycle, let_answer_whole, scope_of
-from productrecs.entrypoints.http.errors import (
+from productrecs.entrypoints.http.error_body import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,
     OVERLOADED,

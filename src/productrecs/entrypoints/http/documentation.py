@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from productrecs.entrypoints.http.errors import GUIDE
+from productrecs.entrypoints.http.error_body import GUIDE
 from productrecs.entrypoints.http.refusals import SHOWN, codes_of
 
 REQUEST_ID: Final = "req_7Yt3kQ0vXn"

@@ -1,13 +1,11 @@
-"""Which status does an error have? The one table, and the one shape of an error's body."""
+"""Error responses: status and code of every error class, and a declared route's reply."""
 
 import random
-import re
 from collections.abc import Mapping
-from http import HTTPStatus
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-import msgspec
+from fastapi import Request, Response
 
 from productrecs.core.errors import (
     ProductRecsError,
@@ -33,9 +31,21 @@ from productrecs.entrypoints.http.bodies import (
     ClientGoneError,
     EncodedBodyError,
 )
+from productrecs.entrypoints.http.error_body import (
+    INTERNAL,
+    OVERLOADED,
+    Answer,
+    Asked,
+    refusal,
+)
 from productrecs.entrypoints.http.multipart import NotAFormError, UploadStalledError
 from productrecs.entrypoints.http.origins import ForeignOriginError
-from productrecs.entrypoints.http.paths import BadPathError, UnknownBuildError
+from productrecs.entrypoints.http.paths import (
+    BadPathError,
+    UnknownBuildError,
+    address_of,
+    base_url,
+)
 from productrecs.entrypoints.http.pressure import TooMuchAtOnceError
 from productrecs.entrypoints.http.rates import TooManyRequestsError
 from productrecs.entrypoints.http.schemas.items import TooManyItemsError
@@ -59,26 +69,8 @@ from productrecs.storage.store_log import StoreGoneError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
 from productrecs.training.visual.lookout import LookoutError
 
-_encode: Final = msgspec.json.Encoder().encode
-
-
-class Answer(NamedTuple):
-    """The status of an error, and its code for programs."""
-
-    status: int
-    code: str
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether the same request may succeed a little later: Retry-After says when."""
-        return self.status in {429, 503}
-
-
-GUIDE: Final = "/docs-md/errors.md"
-JSON: Final = b"application/json"
-PROBLEM: Final = b"application/problem+json"
-_NEVER: Final = re.compile(rb"\bq\s*=\s*0(\.0*)?\s*(;|$)")
-OVERLOADED: Final = Answer(503, "overloaded")
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.context import Exchange
 
 # BodyError is not here: it is 422 in the shape of interface 2.12.
 ANSWERS: Final[Mapping[type[ProductRecsError], Answer]] = MappingProxyType(
@@ -133,13 +125,6 @@ ROUTER_CODES: Final[Mapping[int, Answer]] = MappingProxyType(
         405: Answer(405, "method_not_allowed"),
     }
 )
-# What the server itself refuses, before there is a request.
-BAD_REQUEST: Final = Answer(400, "bad_request")
-HEADERS_TOO_LARGE: Final = Answer(431, "headers_too_large")
-INTERNAL: Final = Answer(500, "internal")
-INTERNAL_WORDS: Final = (
-    "something went wrong on our side; the request id finds it in our log"
-)
 
 
 def answer_to(error: ProductRecsError) -> Answer:
@@ -155,54 +140,19 @@ def wait_after(error: ProductRecsError) -> int | None:
     return error.after if isinstance(error, TooManyRequestsError) else None
 
 
-class Asked(NamedTuple):
-    """What a refusal should know of its request: its id, and where and how it came."""
-
-    request_id: str
-    base: str = ""
-    path: str = ""
-    accept: bytes = b""
-
-
-class Form(NamedTuple):
-    """A refusal as it is sent."""
-
-    body: bytes
-    content_type: bytes
-
-
-def refusal(
-    why: Answer, detail: str, asked: Asked, more: Mapping[str, object] | None = None
-) -> Form:
-    """Return the form of every error but 422; `more` are further members of it.
-
-    Who accepts `application/problem+json` gets that of RFC 9457, with the same members.
-    """
-    told: dict[str, object] = {
-        "detail": detail,
-        "code": why.code,
-        "doc_url": f"{asked.base}{GUIDE}#{why.code}",
-        "request_id": asked.request_id,
-        **(more or {}),
-    }
-    if not _accepts_problems(asked.accept):
-        return Form(_encode(told), JSON)
-    problem = {
-        "type": told["doc_url"],
-        "title": HTTPStatus(why.status).phrase,
-        "status": why.status,
-        "instance": asked.path,
-    }
-    return Form(_encode(problem | told), PROBLEM)
-
-
-def _accepts_problems(accept: bytes) -> bool:
-    kinds = (one.partition(b";") for one in accept.lower().split(b","))
-    return any(
-        kind.strip() == PROBLEM and not _NEVER.search(rest) for kind, _, rest in kinds
+def refused(
+    request: Request, why: Answer, detail: str, more: Mapping[str, object] | None = None
+) -> Response:
+    """Return the refusal in the form that the caller asks for; `more` is told with it."""
+    exchange: Exchange = request.scope["productrecs"]
+    asked = Asked(
+        exchange.request_id,
+        base_url(request),
+        address_of(request.scope),
+        request.headers.get("accept", "").encode("latin-1"),
     )
-
-
-def retry_after(rng: random.Random) -> bytes:
-    """Return how many seconds to wait after a refusal, spread over some of them."""
-    return str(rng.randint(1, 5)).encode()
+    form = refusal(why, detail, asked, more)
+    headers = {"content-type": form.content_type.decode()}
+    if why.is_passing:
+        headers["retry-after"] = str(random.randint(1, 5))  # noqa: S311 - spreads retries
+    return Response(form.body, why.status, headers=headers)

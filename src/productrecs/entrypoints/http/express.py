@@ -25,7 +25,7 @@ from productrecs.entrypoints.http.authentication import (
     keys_of,
 )
 from productrecs.entrypoints.http.context import Context
-from productrecs.entrypoints.http.errors import (
+from productrecs.entrypoints.http.error_body import (
     OVERLOADED,
     Asked,
     Form,

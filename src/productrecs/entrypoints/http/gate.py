@@ -30,15 +30,13 @@ from productrecs.entrypoints.http.authentication import (
 )
 from productrecs.entrypoints.http.bodies import ClientGoneError, read_event_body
 from productrecs.entrypoints.http.context import Context, Exchange
-from productrecs.entrypoints.http.errors import (
+from productrecs.entrypoints.http.error_body import (
     INTERNAL,
     INTERNAL_WORDS,
-    ROUTER_CODES,
     Answer,
-    answer_to,
     retry_after,
-    wait_after,
 )
+from productrecs.entrypoints.http.errors import ROUTER_CODES, answer_to, wait_after
 from productrecs.entrypoints.http.express import Express
 from productrecs.entrypoints.http.fitness import Fitness
 from productrecs.entrypoints.http.line import Line

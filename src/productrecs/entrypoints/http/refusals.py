@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.entrypoints.http.errors import ANSWERS, HEADERS_TOO_LARGE, ROUTER_CODES
+from productrecs.entrypoints.http.error_body import HEADERS_TOO_LARGE
+from productrecs.entrypoints.http.errors import ANSWERS, ROUTER_CODES
 
 
 class Shown(NamedTuple):

@@ -1,13 +1,9 @@
-"""Where do searches run? On threads of their own, so that no other reply waits for one.
-
-And was this searched a moment ago? Then not again: people type alike.
-"""
+"""Search thread pool: searches run on their own threads, so that no other reply waits."""
 
 import asyncio
 import contextlib
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
@@ -16,50 +12,9 @@ from productrecs.core.errors import QueueFullError
 
 Result = TypeVar("Result")
 
-Moment = tuple[object, ...]
-"""What a search is made from; each is replaced whole when it changes."""
-
-LIMIT_BYTES: Final = 40 << 20
-_BYTES_OF_AN_ENTRY: Final = 400
 _THREADS: Final = 2
 _MOST_WAITING: Final = 200
 """More would wait longer than anybody who types does."""
-
-
-class SearchReplies:
-    """What searches found, kept only while nothing of the store changed."""
-
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        """Keep up to `limit_bytes`, the least recently used leave first."""
-        self.size = 0
-        self._limit = limit_bytes
-        self._moment: Moment = ()
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-
-    def get(self, moment: Moment, asked: Hashable) -> bytes | None:
-        """Return what was kept for `asked` in this very moment."""
-        if not is_same(moment, self._moment):
-            self._kept.clear()
-            self._moment, self.size = moment, 0
-            return None
-        kept = self._kept.get(asked)
-        if kept is not None:
-            self._kept.move_to_end(asked)
-        return kept
-
-    def put(self, moment: Moment, asked: Hashable, found: bytes) -> None:
-        """Keep what was found, unless that moment is over."""
-        if asked in self._kept or not is_same(moment, self._moment):
-            return
-        self._kept[asked] = found
-        self.size += len(found) + _BYTES_OF_AN_ENTRY
-        while self.size > self._limit:
-            self.size -= len(self._kept.popitem(last=False)[1]) + _BYTES_OF_AN_ENTRY
-
-
-def is_same(one: Moment, other: Moment) -> bool:
-    """Return whether nothing was replaced between two moments."""
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 class _Task(NamedTuple):

@@ -20,7 +20,7 @@ from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.cards import make_card
 from productrecs.entrypoints.http.replies import ReplyCache
-from productrecs.entrypoints.http.searching import SearchReplies
+from productrecs.entrypoints.http.search_cache import SearchReplies
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.view import LooksView
 from productrecs.features.recommendations.shop import Shop

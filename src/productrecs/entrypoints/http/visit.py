@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.entrypoints.http.cycles import answer_whole
-from productrecs.entrypoints.http.errors import JSON, Answer, Asked, Form, refusal
+from productrecs.entrypoints.http.error_body import (
+    JSON,
+    Answer,
+    Asked,
+    Form,
+    refusal,
+)
 from productrecs.entrypoints.http.heads import Header, valid_request_id
 from productrecs.entrypoints.http.kept import kept
 from productrecs.entrypoints.http.origins import OPEN

@@ -8,13 +8,12 @@ from pydantic import BaseModel
 
 from productrecs.entrypoints.http.authentication import ROUTES, Credential
 from productrecs.entrypoints.http.bodies import EVENT_LIMIT, EVENTS_LIMIT, KIB, MIB
-from productrecs.entrypoints.http.errors import (
-    ANSWERS,
+from productrecs.entrypoints.http.error_body import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,
     INTERNAL,
-    ROUTER_CODES,
 )
+from productrecs.entrypoints.http.errors import ANSWERS, ROUTER_CODES
 from productrecs.entrypoints.http.public.builds import tags
 from productrecs.entrypoints.http.public.health import NOT_READY
 from productrecs.entrypoints.http.schemas.events import (

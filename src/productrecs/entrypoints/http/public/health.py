@@ -14,9 +14,9 @@ from productrecs.entrypoints.http.documentation import (
     errors,
     reply,
 )
-from productrecs.entrypoints.http.errors import Answer
+from productrecs.entrypoints.http.error_body import Answer
+from productrecs.entrypoints.http.errors import refused
 from productrecs.entrypoints.http.fitness import CHECKS, Fitness
-from productrecs.entrypoints.http.refusing import refused
 
 router = APIRouter(tags=["public"])
 

@@ -13,8 +13,8 @@ from productrecs.engines.text.index import Relaxed
 from productrecs.entrypoints.http.cards import listed_body, search_body
 from productrecs.entrypoints.http.context import Context, Exchange
 from productrecs.entrypoints.http.documentation import errors, search_reply
+from productrecs.entrypoints.http.search_cache import Moment, is_same
 from productrecs.entrypoints.http.searches import Searcher, who_is
-from productrecs.entrypoints.http.searching import Moment, is_same
 from productrecs.entrypoints.http.shops import OpenShop
 from productrecs.entrypoints.http.traffic import Count
 from productrecs.entrypoints.http.widget.search_pages import (
