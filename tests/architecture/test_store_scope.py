@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 ACROSS_STORES = {
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }
+SQL_STATEMENT = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(OR\s+\w+\s+)?INTO\b|\bUPDATE\s+\w+\s+SET\b"
+    r"|\bDELETE\s+FROM\b|\bPRAGMA\b|\bCREATE\s+(TABLE|INDEX)\b",
+    re.DOTALL,
+)
 STATEMENTS = frozenset({"select", "insert", "update", "delete", "upsert", "text"})
 STORE_TABLES = [name for name, table in metadata.tables.items() if "store_id" in table.c]
 SQL_TABLE = re.compile(rf"\b(?:FROM|JOIN|UPDATE|INTO)\s+\"?(?:{'|'.join(STORE_TABLES)})\b")
@@ -96,6 +101,19 @@ def unbound_texts(tree: ast.Module) -> list[str]:
     return [one for one in texts if len(SQL_TABLE.findall(one)) > one.count("store_id")]
 
 
+def sql_texts(tree: ast.Module) -> list[str]:
+    """Return the literals that are SQL statements."""
+    whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {part for node in whole for part in node.values}
+    plain = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    texts = [ast.unparse(node) for node in [*whole, *plain] if node not in parts]
+    return [one for one in texts if SQL_STATEMENT.search(one)]
+
+
 def test_every_repository_is_built_for_one_store() -> None:
     found = {
         repository.name: takes_a_store(repository)
@@ -128,6 +146,28 @@ def test_every_sql_text_names_the_store() -> None:
     ]
 
     assert unbound == []
+
+
+def test_sql_is_written_in_repositories_and_storage_only() -> None:
+    elsewhere = [
+        f"{path}: {text}"
+        for path, tree in modules()
+        if "/storage/" not in path and not path.endswith("/repository.py")
+        for text in sql_texts(tree)
+    ]
+
+    assert elsewhere == []
+
+
+def test_sql_elsewhere_is_caught() -> None:
+    tree = ast.parse(
+        "ONE = 'SELECT a FROM items'\n"
+        "TWO = f'SELECT {columns} FROM items WHERE store_id = ?'\n"
+        "THREE = 'DELETE FROM events'\n"
+        "NONE = 'Select a file from the list'\n"
+    )
+
+    assert len(sql_texts(tree)) == 3
 
 
 def test_a_repository_without_a_store_is_caught() -> None:

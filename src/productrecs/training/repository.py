@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.bare import bare
+from productrecs.storage.dialects import HotReader
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -30,6 +31,10 @@ _LOG: Final = (
     "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "ORDER BY seq LIMIT ?"
+)
+_VERSIONS_SQL: Final = (
+    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq "
+    "FROM store_heads WHERE store_id = ?"
 )
 _CATALOG: Final = (
     "SELECT change_seq, number, present, title, categories FROM items "
@@ -283,3 +288,13 @@ class TrainingRepository:
         )
         pointed = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(pointed.values(model_id=model.model_id))
+
+
+def store_versions(reader: HotReader, store_id: StoreId) -> tuple[Any, ...] | None:
+    """Return how far each view of a store has come; None when the store is gone.
+
+    The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
+    visual index, the looks' seq.
+    """
+    rows = reader.all(_VERSIONS_SQL, (store_id,))
+    return rows[0] if rows else None

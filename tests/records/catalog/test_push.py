@@ -9,7 +9,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, parse_moment
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog import view as view_module
+from productrecs.records.catalog import repository
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push import (
@@ -90,7 +90,7 @@ def test_what_changes_while_the_catalog_is_read_is_not_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An item of a page that was read, and then one of a page that was not, are changed."""
-    monkeypatch.setattr(view_module, "_PAGE_SQL", _by_two(view_module._PAGE_SQL))  # noqa: SLF001 - pages of two
+    monkeypatch.setattr(repository, "_PAGE_SQL", _by_two(repository._PAGE_SQL))  # noqa: SLF001 - pages of two
     send(database, store_id, **{name: {"price": 1.0} for name in "abcd"})
 
     class Interrupted:

@@ -34,6 +34,7 @@ from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.repository import store_versions
 from productrecs.training.search.kinship import ServedKin
 from productrecs.training.search.served import ServedIndex, folder_of_index
 from productrecs.training.search.text_model import embedder_at
@@ -46,10 +47,6 @@ POLL_SECONDS: Final = 0.2
 STALE_AFTER_SECONDS: Final = 5.0
 MEMORY_BUDGET: Final = 1 << 30
 PRELOADED: Final = 20
-_HEAD_SQL: Final = (
-    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq "
-    "FROM store_heads WHERE store_id = ?"
-)
 
 
 # Requests leave next to no cycles behind, and each look for them holds up every reply: a
@@ -281,10 +278,10 @@ def _served_index(services: Services, store_id: StoreId) -> ServedIndex:
 def _read_on(
     services: Services, store_id: StoreId, opened: OpenShop, reader: HotReader
 ) -> None:
-    rows = reader.all(_HEAD_SQL, (store_id,))
-    if not rows:
+    versions = store_versions(reader, store_id)
+    if versions is None:
         return
-    catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq = rows[0]
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq = versions
     shop = opened.shop
     shop.catalog.refresh(reader, int(catalog_seq))
     if shop.rules is not None:

@@ -11,11 +11,25 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, Item
 from productrecs.storage.database import Database
+from productrecs.storage.dialects import HotReader
 from productrecs.storage.tables import items, store_heads
 
 _CHUNK: Final = 500
 _FIELDS: Final = tuple(FIELD_DEFAULTS)
 _LISTS: Final = frozenset({"categories", "category_ids"})
+_PAGE: Final = 10_000
+_COLUMNS: Final = (
+    "number, item_id, present, change_seq, title, product_url, image_url, price, "
+    "availability, stock_qty, categories, available_from, available_until, created_at"
+)
+_PAGE_SQL: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND number > ? "  # noqa: S608 - own names
+    f"ORDER BY number LIMIT {_PAGE}"
+)
+_CHANGES_SQL: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND change_seq > ? "  # noqa: S608 - own names
+    f"ORDER BY change_seq, number"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +216,15 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
         created_at=int(row["created_at"]),
         item=Item(row["item_id"], **fields),
     )
+
+
+def rows_after(reader: HotReader, store_id: StoreId, number: int) -> list[tuple[Any, ...]]:
+    """Return the next rows of a catalog by number, in the order of `_COLUMNS`."""
+    return reader.all(_PAGE_SQL, (store_id, number))
+
+
+def rows_changed_since(
+    reader: HotReader, store_id: StoreId, seq: int
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a catalog that changed after `seq`, in the order of `_COLUMNS`."""
+    return reader.all(_CHANGES_SQL, (store_id, seq))

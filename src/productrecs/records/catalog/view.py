@@ -25,6 +25,7 @@ from productrecs.records.catalog.availability import (
     effective,
 )
 from productrecs.records.catalog.narrowest import Narrowest
+from productrecs.records.catalog.repository import rows_after, rows_changed_since
 from productrecs.records.catalog.variants import variant_key
 from productrecs.storage.dialects import HotReader
 
@@ -32,19 +33,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _HIDDEN, _SOLD_OUT, _BUYABLE = 0, 1, 2
 _FOREVER: Final = 2**62
-_PAGE: Final = 10_000
-_COLUMNS: Final = (
-    "number, item_id, present, change_seq, title, product_url, image_url, price, "
-    "availability, stock_qty, categories, available_from, available_until, created_at"
-)
-_PAGE_SQL: Final = (
-    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND number > ? "  # noqa: S608 - own names
-    f"ORDER BY number LIMIT {_PAGE}"
-)
-_CHANGES_SQL: Final = (
-    f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND change_seq > ? "  # noqa: S608 - own names
-    f"ORDER BY change_seq, number"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +160,12 @@ class CatalogView:
 
     def _everything(self, reader: HotReader) -> Iterator[list[tuple[Any, ...]]]:
         after = -1
-        while page := reader.all(_PAGE_SQL, (self.store_id, after)):
+        while page := rows_after(reader, self.store_id, after):
             after = int(page[-1][0])
             yield page
 
     def _changes(self, reader: HotReader) -> Iterator[list[tuple[Any, ...]]]:
-        rows = reader.all(_CHANGES_SQL, (self.store_id, self._seq))
+        rows = rows_changed_since(reader, self.store_id, self._seq)
         if rows:
             yield rows
 

@@ -16,13 +16,20 @@ from typing import Any, Final, NamedTuple
 from productrecs.core.ids import StoreId
 from productrecs.core.shopper import visitor_code
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.showings import DONE_LIMIT, SHOWN_LIMIT, Showings
+from productrecs.records.orders.repository import (
+    LINK,
+    customer_of_session,
+    facts_after,
+    facts_of_person,
+    log_head,
+    term_of_event,
+)
+from productrecs.records.orders.showings import Showings
 from productrecs.storage.dialects import HotReader
 
 RECENT_LIMIT: Final = 50
 PEOPLE_LIMIT: Final = 60_000
 PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
-_BOUGHT_LIMIT: Final = 20_000
 _NEWS_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
 _SIGNS_LIMIT: Final = 5
@@ -32,50 +39,6 @@ _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _SIGN_KINDS: Final = frozenset(
     map(int, (EventKind.CATEGORY_VIEW, EventKind.SEARCH_PREF, EventKind.METADATA_PREF))
 )
-_LINK: Final = -1
-
-_HEAD_SQL: Final = "SELECT seq, erasures FROM store_heads WHERE store_id = ?"
-# `line_seq` apart from `seq` tells that an old line was changed.
-_NEWS_SQL: Final = f"""
-    SELECT {_LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
-    FROM shopper_links WHERE store_id = ? AND since_seq > ?
-    UNION ALL
-    SELECT kind, seq, ts, item, session, person, seq, term
-    FROM events WHERE store_id = ? AND seq > ?
-    UNION ALL
-    SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
-    FROM purchase_lines WHERE store_id = ? AND seq > ?
-    ORDER BY seq LIMIT {_NEWS_LIMIT + 1}
-"""  # noqa: S608 - own constants
-_PERSON_SQL: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
-# The columns of two indexes, so that nothing is read but those.
-_PAST_SQL: Final = f"""
-    SELECT * FROM (
-        SELECT kind, seq, ts, item, session FROM events
-        WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
-        ORDER BY seq DESC LIMIT {DONE_LIMIT}
-    ) AS done
-    UNION ALL
-    SELECT * FROM (
-        SELECT {_BUY}, seq, ts, item, session FROM purchase_lines
-        WHERE store_id = ? AND person = ? AND NOT void
-        ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}
-    ) AS bought
-    UNION ALL
-    SELECT * FROM (
-        SELECT kind, seq, ts, item, session FROM (
-            SELECT kind, seq, ts, item, session FROM events
-            WHERE store_id = ? AND person = ?
-            ORDER BY seq DESC LIMIT {DONE_LIMIT + SHOWN_LIMIT}
-        ) AS lately
-        WHERE kind = {_SHOWN_ONLY} ORDER BY seq DESC LIMIT {SHOWN_LIMIT}
-    ) AS shown
-"""  # noqa: S608 - own constants
-
-
-_TERM_SQL: Final = "SELECT term FROM events WHERE store_id = ? AND seq = ?"
-
-
 _BY_TIME: Final = itemgetter(2, 1)
 
 
@@ -196,8 +159,7 @@ class Histories:
         return history
 
     def _hear_news(self, reader: HotReader) -> None:
-        rows = reader.all(_HEAD_SQL, (self._store_id,))
-        head, erasures = rows[0] if rows else (-1, 0)
+        head, erasures = log_head(reader, self._store_id)
         if head == self._seen:
             return
         if erasures != self._erasures:  # somebody is to be remembered no more
@@ -205,7 +167,7 @@ class Histories:
             self._people.clear()
             self._names.clear()
         if self._people:
-            news = reader.all(_NEWS_SQL, (self._store_id, self._seen) * 3)
+            news = facts_after(reader, self._store_id, self._seen, _NEWS_LIMIT + 1)
             if len(news) > _NEWS_LIMIT:  # an import, or a store nobody asked for long
                 self._people.clear()
                 self._names.clear()
@@ -216,7 +178,7 @@ class Histories:
 
     def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
         for kind, seq, ts, item, session, person, first_seq, term in news:
-            if kind == _LINK:  # a session brings its past to a customer: read both anew
+            if kind == LINK:  # a session brings its past to a customer: read both anew
                 self._names.pop(session, None)
                 self._people.pop(session, None)
                 self._people.pop(person, None)
@@ -242,17 +204,15 @@ class Histories:
         signs = [fact[1] for fact in past if fact[3] is None and fact[0] in _SIGN_KINDS]
         terms: dict[int, str | None] = {}
         for seq in signs[-_SIGNS_LIMIT:]:
-            rows = reader.all(_TERM_SQL, (self._store_id, seq))
-            terms[seq] = rows[0][0] if rows else None
+            terms[seq] = term_of_event(reader, self._store_id, seq)
         return [(*fact, terms.get(fact[1])) for fact in past]
 
     def _load(self, shopper: str, reader: HotReader) -> History:
         store = self._store_id
-        linked = reader.all(_PERSON_SQL, (store, shopper))
-        person = linked[0][0] if linked else shopper
+        person = customer_of_session(reader, store, shopper) or shopper
         history = self._people.get(person)
         if history is None:
-            past = reader.all(_PAST_SQL, (store, person) * 3)
+            past = facts_of_person(reader, store, person)
             history = self._people[person] = History(person, self._seen)
             history.take(self._with_terms(sorted(past, key=_BY_TIME), reader))
             if len(self._people) > self._limit:

@@ -3,16 +3,13 @@
 import threading
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import HotReader
 from productrecs.tenancy.accounts.keys import hash_of
-from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.repository import AccountRepository, accounts_version
 from productrecs.tenancy.accounts.store import Store
-
-_VERSION_SQL: Final = "SELECT value FROM counters WHERE name = 'accounts'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +70,7 @@ class AccountDirectory:
         if reader is None:
             with self._database.reading() as connection:
                 return AccountRepository(connection).version()
-        rows = reader.all(_VERSION_SQL, ())
-        return int(rows[0][0]) if rows else 0
+        return accounts_version(reader)
 
     def _load(self) -> _Accounts:
         with self._database.reading() as connection:

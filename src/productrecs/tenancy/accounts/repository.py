@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
+from productrecs.storage.dialects import HotReader, upsert
 from productrecs.storage.store_log import StoreGoneError
 from productrecs.storage.tables import (
     counters,
@@ -244,3 +244,9 @@ def _store(row: sa.RowMapping) -> Store:
         chosen=tuple(chosen),
         created_at=row["created_at"],
     )
+
+
+def accounts_version(reader: HotReader) -> int:
+    """Return the number that grows with every change of an account."""
+    rows = reader.all("SELECT value FROM counters WHERE name = 'accounts'", ())
+    return int(rows[0][0]) if rows else 0

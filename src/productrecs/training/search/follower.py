@@ -10,7 +10,7 @@ from productrecs.engines.text.index import IndexWriter
 from productrecs.engines.text.schema import ProductText
 from productrecs.storage.dialects import HotReader
 from productrecs.storage.index_files import IndexFolder, Seal
-from productrecs.training.search.reading import Place, changes
+from productrecs.training.search.repository import Place, changes
 
 BATCH: Final = 1_000
 """Products of one step, some 0.1 to 0.3 s: others' changes come in between."""

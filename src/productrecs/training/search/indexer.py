@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.follower import Follower
 from productrecs.training.search.kinship import Kinship
-from productrecs.training.search.reading import CatalogHead, heads, sample
+from productrecs.training.search.repository import CatalogHead, heads, sample
 from productrecs.training.search.served import folder_of_index
 
 _log = logging.getLogger(__name__)
