@@ -11,7 +11,8 @@ from productrecs.entrypoints.http.documentation import Responses, errors
 from productrecs.entrypoints.http.paths import base_url
 from productrecs.entrypoints.http.public.facts import FACTS
 from productrecs.entrypoints.http.public.forms import HTML, JSON, MARKDOWN, preferred
-from productrecs.entrypoints.http.public.pages import content, document, page
+from productrecs.entrypoints.http.public.pages import SCRIPTED, content, document, page
+from productrecs.entrypoints.http.public.reference import address
 from productrecs.features.guides.guide import GUIDES, Guide
 from productrecs.features.guides.library import (
     BASE,
@@ -40,6 +41,17 @@ Slug = Annotated[
 LIBRARY: Final = Library(FACTS)
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PLAIN: Final = "text/plain; charset=utf-8"
+# Shown by the script alone: without it nothing could be filled in.
+_YOURS: Final = """<details class="outline" hidden>
+<summary>Your key and domain in the samples</summary>
+<form class="yours" autocomplete="off">
+<label>Publishable key <input name="key" placeholder="pk_..." spellcheck="false"></label>
+<label>Store's domain
+<input name="shop" placeholder="shop.example.com" spellcheck="false"></label>
+<p><button>Use in the samples</button> <button type="reset">Clear</button></p>
+<p role="status"></p>
+</form></details>
+"""
 _MOST_FOUND: Final = 12
 _LONGEST: Final = 200
 _SHOWN: Final = 60
@@ -166,17 +178,20 @@ async def guide_page(request: Request, slug: Slug) -> Response:
         for one in rendered.headings
         if one.level == 2  # noqa: PLR2004 - h2
     )
-    body = rendered.html.replace("</h1>", f"</h1>\n{_outline(here)}", 1)
+    top = _outline(here) + (_YOURS if "data-yours=" in rendered.html else "")
+    body = rendered.html.replace("</h1>", f"</h1>\n{top}", 1)
     html = (
         '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
         f"{_search_box()}{_others(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
-        f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>'
+        f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
+        f'<script src="{address("guides.js")}" defer></script>'
     )
     return page(
         request,
         guide.title,
         html.replace(BASE, escape(base_url(request))),
+        policy=SCRIPTED,
         vary="Accept",
         markdown=f"/docs-md/{guide.slug}.md",
     )

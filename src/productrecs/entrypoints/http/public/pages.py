@@ -32,6 +32,7 @@ _POLICY: Final = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _ALTERNATE: Final = '<link rel="alternate" type="text/markdown" href="{}">\n'
+SCRIPTED: Final = "script-src 'self'; " + _POLICY
 INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
 
 

@@ -1,6 +1,6 @@
 """GET /docs: the interface to read and to try, with nothing from another host."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from productrecs.entrypoints.http.public.pages import (
     page,
     read_asset,
 )
+from productrecs.features.guides.pictures import PICTURES, read_picture
 
 router = APIRouter(tags=["documentation"])
 
@@ -37,7 +38,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 class _Asset(NamedTuple):
     kind: str
-    package: str | None = None  # whose folder `static` has it; None: ours
+    read: Callable[[str], bytes] = read_asset
+
+
+def _read_swagger(name: str) -> bytes:
+    return (resources.files("fastapi_offline") / "static" / name).read_bytes()
 
 
 _SCRIPT: Final = "text/javascript; charset=utf-8"
@@ -45,10 +50,12 @@ _STYLE: Final = "text/css; charset=utf-8"
 ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
     {
         "icon.svg": _Asset("image/svg+xml"),
+        "guides.js": _Asset(_SCRIPT),
         "pages.css": _Asset(_STYLE),
         "reference.js": _Asset(_SCRIPT),
-        "swagger-ui.css": _Asset(_STYLE, "fastapi_offline"),
-        "swagger-ui-bundle.js": _Asset(_SCRIPT, "fastapi_offline"),
+        "swagger-ui.css": _Asset(_STYLE, _read_swagger),
+        "swagger-ui-bundle.js": _Asset(_SCRIPT, _read_swagger),
+        **{name: _Asset("image/webp", read_picture) for name in PICTURES},
     }
 )
 _PAGE: Final = """<link rel="stylesheet" href="{style}">
@@ -119,7 +126,4 @@ def address(asset: str) -> str:
 
 @lru_cache(maxsize=len(ASSETS))
 def _read(asset: str) -> bytes:
-    package = ASSETS[asset].package
-    if package is None:
-        return read_asset(asset)
-    return (resources.files(package) / "static" / asset).read_bytes()
+    return ASSETS[asset].read(asset)

@@ -1,0 +1,14 @@
+"""Pictures of the guides: their names and sizes. `tools/screenshot.py` makes them."""
+
+from collections.abc import Mapping
+from importlib import resources
+from types import MappingProxyType
+from typing import Final
+
+PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType({})
+"""Width and height of each picture in pixels, by the name of its file."""
+
+
+def read_picture(name: str) -> bytes:
+    """Return the file of one of `PICTURES`."""
+    return (resources.files(__package__) / "pictures" / name).read_bytes()

@@ -1,0 +1,65 @@
+"""Highlighted samples: the text stays as it was, and placeholders can be found in it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from productrecs.entrypoints.http.public.facts import FACTS
+from productrecs.features.guides.guide import GUIDES, Guide
+from productrecs.features.guides.highlighting import PLACEHOLDERS, highlighted
+from productrecs.features.guides.library import Library
+from productrecs.features.guides.rendering import render
+from tests.support.guides import blocks
+
+LIBRARY = Library(FACTS)
+TAG = re.compile(r"<[^>]+>")
+
+
+def plain(html: str) -> str:
+    return unescape(TAG.sub("", html))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "part"),
+    [
+        ("sh", "curl -s 'a' # why\n", '<span class="c1"># why</span>'),
+        ("json", '{"ok": true}\n', '<span class="kc">true</span>'),
+        ("html", '<p id="a">&amp;</p>\n', '<span class="nt">p</span>'),
+        ("php", "<?php\nreturn 1;\n", '<span class="k">return</span>'),
+    ],
+)
+def test_a_sample_is_highlighted_by_its_language(
+    language: str, text: str, part: str
+) -> None:
+    html = highlighted(text, language)
+
+    assert part in html
+    assert plain(html) == text
+
+
+@pytest.mark.parametrize("language", ["", "text", "no-such-language"])
+def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
+    assert highlighted("a < b\n", language) == "a &lt; b\n"
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
+def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
+    text = LIBRARY.text(guide.slug)
+    html = render(text).html
+    samples = blocks(text)
+    shown = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", html, re.DOTALL)
+
+    assert [plain(one) for one in shown] == [one.text for one in samples]
+    for placeholder, name in PLACEHOLDERS.items():
+        expected = sum(one.text.count(placeholder) for one in samples)
+        marked = html.count(f'<span data-yours="{name}">{placeholder}</span>')
+        assert marked == expected, placeholder
+
+
+def test_the_address_of_the_service_stays_in_one_piece() -> None:
+    html = render("```sh\ncurl {base_url}/v1/items\n```\n").html
+
+    assert "{base_url}/v1/items" in html
