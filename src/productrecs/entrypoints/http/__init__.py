@@ -1,4 +1,4 @@
-"""The API: who is asking, what was sent, and how the answer is written.
+"""HTTP API: routes by audience, and what carries, admits and answers their requests.
 
-Routes by audience, nothing of a store's rules: those live below, in features and records.
+A store's rules are not here: they are in features and records.
 """

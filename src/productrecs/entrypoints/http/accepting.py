@@ -1,9 +1,9 @@
-"""Which process takes the next connection? The one that has fewer.
+"""Accept balancer: new connections go to the API process that has the fewest.
 
-All API processes listen to one socket, and whoever wakes first accepts: left to itself, one
-of them takes nearly all connections of a burst and the other's core is idle. So a process
-that has more than its share looks away for a millisecond. Nobody waits for a process that
-is busy, stuck or gone: after that moment the connection is accepted all the same.
+All API processes listen to one socket, and whoever wakes first accepts. Left alone, one of
+them takes nearly all connections of a burst while another core is idle. So a process that
+has more than its share stops accepting for a millisecond. Nobody waits for a process that
+is busy, stuck or gone: after that millisecond the connection is accepted in any case.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How much happened in a store lately? Counted when asked, seldom where that is slow."""
+"""Activity counts: a store's events and orders of the last 30 days, cached where slow."""
 
 import threading
 import time

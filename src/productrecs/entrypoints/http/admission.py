@@ -1,9 +1,8 @@
-"""How many connections may one process have open, and who goes when there are too many?
+"""Connection limits: the most open connections for a process and for one address.
 
-Each address of the internet gets so many, an IPv6 network of /64 as one address. Other
-addresses (this machine's, a private network's) get as many as there are: a proxy's are the
-connections of everybody. When the process has as many as it may, whoever connected and then
-said nothing goes first.
+Each public address has its limit; a /64 network of IPv6 counts as one address. Private
+addresses have none: they are proxies, which carry everybody's connections. When the
+process is full, the oldest connection that never sent a request is cut.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""The HTTP application: what is put together when a process starts to answer."""
+"""Application: builds the HTTP application of one API process, and starts and stops it."""
 
 import asyncio
 import contextlib

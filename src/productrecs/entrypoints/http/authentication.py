@@ -1,4 +1,7 @@
-"""Who is calling, and may they? One table of routes, decided before any body is read."""
+"""Authentication: the route table, and the key that each route asks for.
+
+A request is authenticated before any of its body is read.
+"""
 
 import secrets
 from collections.abc import Mapping

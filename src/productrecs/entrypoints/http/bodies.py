@@ -1,4 +1,4 @@
-"""Is this body small enough, plainly encoded, and JSON as strict as we mean it?"""
+"""Request bodies: read within size limits, then parsed as strict JSON."""
 
 import codecs
 import functools

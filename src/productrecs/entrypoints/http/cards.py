@@ -1,4 +1,4 @@
-"""What does a reply show of a product? Bytes, written once when the item changes."""
+"""Product cards: the JSON of products, encoded once when an item changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,9 +1,9 @@
-"""How long may a client keep us waiting, and how much may it send before it has asked?
+"""HTTP connection: the protocol of one client connection, with its timeouts.
 
-`parser.py` reads requests and uvicorn runs the application; it sets no limit on a client
-that sends its request a byte a minute or never reads the reply. These limits cost nothing
-while a request is answered: a look every few seconds finds the slow ones, and the idle ones
-too, for which uvicorn would set a timer after each reply.
+Our parser reads requests and uvicorn runs the application. uvicorn sets no limit on a
+client that sends one byte a minute or never reads the reply. The timeouts here cost nothing
+while a request is answered: every second, one pass over all connections finds those that
+are overdue.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What does a route need? Everything of this process, and everything of this request."""
+"""Context: what a route gets, of its process (`Context`) and its request (`Exchange`)."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One request on its way through the application, as uvicorn keeps it."""
+"""ASGI cycle: uvicorn's request-response cycle, with replies sent in a single write."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What does /openapi.json say? What the routes say of themselves, and what all share."""
+"""OpenAPI document: what the routes declare, completed with shared schemas and headers."""
 
 import functools
 import json

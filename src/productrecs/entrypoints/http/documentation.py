@@ -1,4 +1,4 @@
-"""What does a route say of itself in /openapi.json? Its replies, bodies and examples."""
+"""OpenAPI responses: builders of the responses, bodies and examples of routes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What did lists try? Stored in the background: no reply fails or waits for it."""
+"""Exploration log: explored items of served lists, stored in the background."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,12 +1,12 @@
-"""Lists and searches that need not be waited for, answered in the step that parsed them.
+"""Fast path: answers a cached or quick list in the step that parsed the request.
 
-For every request uvicorn makes a scope, a cycle and a task, and the gate a visit; for a
-list that lies ready they cost more than all else. Here a well-formed call for a list goes
-from its address to its reply at once. Whatever is out of the ordinary, or must be waited
-for, is left to the gate, which gives the reference behaviour; both call the same functions.
+For every request uvicorn makes a scope, a cycle and a task, and the dispatcher an exchange.
+For a cached list these cost more than everything else. Here a well-formed request for a
+list or a search is answered at once. Anything unusual, or anything that has to wait, is
+left to the dispatcher, which is the reference; both call the same functions.
 
-Where more comes in than can be done, a call is refused here too, in a fraction of the time
-that its list would take: else refusing would leave no time for those that are answered.
+Load is shed here too: rejecting takes a fraction of the time that a list takes. Otherwise
+rejecting would leave no time for requests that are answered.
 """
 
 import random

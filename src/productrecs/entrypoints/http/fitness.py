@@ -1,7 +1,7 @@
-"""Is this process fit to get requests, and what is less than well around it?
+"""Readiness: the reasons why a process should get no requests, and warnings.
 
-What keeps requests away is a reason. What only makes lists less fresh is a warning: who
-took the process out of a proxy for that would lose events and gain nothing.
+A reason keeps requests away. A warning does not: stale lists are no reason to take a
+process out of a load balancer, which would lose events and gain nothing.
 """
 
 import asyncio

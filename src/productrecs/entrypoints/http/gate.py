@@ -1,8 +1,9 @@
-"""The front door: request id, CORS and key first, then the fast lane or the declared route.
+"""Dispatcher: the outermost ASGI application, which every request meets first.
 
-Outermost of all, plain ASGI. What is well-formed and frequent is answered here; anything
-out of the ordinary goes on to the same path declared in FastAPI, which gives the reference
-behaviour, the exact 422 and the documentation. Both call the same functions.
+It handles request id, CORS, key, rate limit, load shedding and plan. Frequent well-formed
+requests are answered here; anything unusual goes on to the same path declared in FastAPI,
+which is the reference: it gives the exact 422 and the documentation. Both call the same
+functions.
 """
 
 import itertools

@@ -1,8 +1,8 @@
-"""Which heads came before? A browser sends the same headers with each of its calls.
+"""Header cache: parsed request headers by their bytes.
 
-Taking a head apart costs more than finding a list that lies ready. So the headers of calls
-that were answered at once are remembered by the bytes that they came in; of a later call
-with the same ones only the target is read.
+A browser sends the same headers with each request. Parsing them costs more than finding a
+cached list. So the headers of requests that were answered on the fast path are remembered;
+of a later request with the same bytes only the target is read.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Is whoever asks held out of a store's test? Decided at once, stored in the background.
+"""Holdout assignment: whether a shopper is in the control group of a store's test.
 
-Nothing here can fail a reply: where the database does not answer, what this process
-remembers decides, and else the identity that was sent.
+The arm is decided at once and stored in the background. Nothing here can fail a reply:
+without the database, the memory of this process decides, and else the identity itself.
 """
 
 import logging

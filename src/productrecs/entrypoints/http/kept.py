@@ -1,4 +1,4 @@
-"""Does the caller have this reply already? What tells one content from another."""
+"""Conditional responses: ETag, If-None-Match and 304."""
 
 import hashlib
 from typing import NamedTuple

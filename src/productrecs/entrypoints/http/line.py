@@ -1,17 +1,16 @@
-"""Which calls for lists wait while a process has more to answer than a moment's work?
+"""Request queue: list requests wait, by store, while the event loop is busy.
 
-The event loop answers whoever has sent something, one after the other, and only then looks
-who has sent something since. Beside a thousand calls for lists an event, which is handed on
-and comes back, would wait for all of them three times over. So once a turn of the loop has
-lasted for a moment, calls for lists are queued unread, and each turn takes a moment's worth
-of them. All else passes them.
+The event loop answers whoever has sent something, one after the other, and only then polls
+for more. Beside a thousand list requests, an event that goes to the writer process and
+back would wait for all of them three times. So once an iteration of the loop is slow, list
+requests are queued unparsed, and each iteration answers one batch of them. Everything else
+passes the queue.
 
-Each store has a queue of its own, and the queues are served in rotation: a store that asks
-for much waits for itself. All queues together hold what can be answered in time. Beyond
-that, a call of a store that has its share of it is refused, but later: refusing takes a
-small part of each turn, however many there are to refuse. While a call waits, its client
-sends nothing more on that connection, and the connection costs nothing; a refusal at once
-would only bring the next call.
+Each store has its own queue, and the queues are served in rotation (round robin), so a
+store with many requests delays only itself. All queues together hold what can be answered
+in time. Beyond that, requests of a store over its fair share are rejected, but not at once:
+while a request waits, its client sends nothing more on that connection, and a rejection
+would only bring the next request. Rejecting takes a small part of each iteration.
 """
 
 import asyncio

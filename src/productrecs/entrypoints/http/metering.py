@@ -1,11 +1,10 @@
-"""How are metered calls counted, and who carries the counts to the database?
+"""Usage metering: counts metered calls, and adds them to the database.
 
-A call costs a look at its store's meter in memory, and is counted on the process's sheet,
-which outlives a kill. One thread a process, the keeper, brings the counts to the database
-every two seconds, and sooner when a quota is near; twice a second it learns there what
-other machines counted. It rests for a multiple of the time it took. What processes left
-behind that were killed, it brings too. Nobody waits for it, and no call fails with it:
-while the database is away, counts gather on the sheet.
+A call is counted in memory and in the usage file of its process, which survives a kill.
+One thread for each process adds the counts to the database every two seconds, and sooner
+when a quota is near. Twice a second it reads what other machines counted. It also adds the
+counts that killed processes left behind. No call waits for it or fails with it: without
+the database, counts stay in the usage file.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""How does a file get out of its form while it is still on the way? A piece at a time.
+"""Streaming multipart parser: yields one uploaded file while the form still arrives.
 
-Nothing of it is kept here but what came since the last `take`. What browsers, curl and
-HTTP libraries send is read; of a form, exactly one file of the asked name, and little else.
+It holds only the bytes that came since the last `take`. It accepts what browsers, curl and
+HTTP libraries send: exactly one file of the given name, and a few small fields.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""May a page of this origin read the reply, or ask at all?"""
+"""CORS: the headers that let pages of a store's origins read replies."""
 
 from typing import Final
 from urllib.parse import urlsplit

@@ -1,9 +1,8 @@
-"""A strict HTTP/1.1 request parser: it reads every message in one way, or refuses it.
+"""Strict HTTP/1.1 request parser: every message has one reading, or is rejected.
 
-A proxy in front of us and we must agree where each request ends. Where a message could be
-read in two ways it is refused and the connection is closed: nothing after it is read. The
-parser never changes to another protocol: `Upgrade` is a header like any other. Decision
-0087 says why it is our own.
+A proxy in front of us and we must agree where each request ends. A message with two
+readings is rejected and the connection closed: nothing after it is read. The parser never
+switches protocols: `Upgrade` is a header like any other. Decision 0087 says why it is ours.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What does the address say? Paths and query strings, decoded strictly; and our own."""
+"""URLs: strict decoding of paths and query strings, and the service's base URL."""
 
 import re
 from collections.abc import Mapping, MutableMapping

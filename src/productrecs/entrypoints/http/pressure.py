@@ -1,14 +1,14 @@
-"""Is this process behind with its work, and whose lists does it let go then?
+"""Load shedding: rejects list requests while the event loop cannot keep up.
 
-The event loop answers in turns; a turn that takes long is what every request of the next
-one waits for. When no turn has been quick for half a second, more comes in than can be
-done, and waiting longer would only make all of it late. Then a turn gives lists for as long
-as its successor may wait for it, and refuses the others (503), of those stores first that
-ask for more than the average; what stores tell us (events, orders, items) never is. A turn
-that had to refuse nothing, and everybody is answered again.
+An iteration of the event loop that takes long delays every request of the next one. When
+no iteration was quick for half a second, more arrives than can be answered, and queueing
+more would make all of it late. Then an iteration answers lists for a limited time and
+rejects the rest (503), first those of stores with more requests than average. Events,
+orders and items are never rejected. After an iteration without a rejection everybody is
+answered again.
 
-A turn may be late for want of a processor, too, which somebody else has. So the first few
-lists of a turn are always given: they are not what makes it late.
+An iteration may also be late because another process had the CPU. So the first few lists
+of each iteration are always answered: they are not the cause.
 """
 
 import asyncio

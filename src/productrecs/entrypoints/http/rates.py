@@ -1,7 +1,8 @@
-"""Does one caller ask more often than it may? A bucket for each, which leaks.
+"""Rate limits: a leaky bucket for each key and each client address.
 
-The buckets of one machine's processes lie in memory that all of them see: whoever fills one
-is told so by each. Nothing is locked; two calls in the same microsecond may count as one.
+The buckets are in memory that all processes of a machine share, so that a caller has one
+limit and not one for each process. Nothing is locked: two calls in the same microsecond
+may count as one.
 """
 
 import ipaddress

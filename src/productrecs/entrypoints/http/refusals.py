@@ -1,4 +1,4 @@
-"""Which refusals does the description show? An example of each code."""
+"""Error examples: one example of each error code, for the OpenAPI document."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

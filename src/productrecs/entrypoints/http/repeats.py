@@ -1,4 +1,4 @@
-"""Did this call come before, under the name that its caller gave it?"""
+"""Idempotency: a call with an `Idempotency-Key` is carried out once."""
 
 import hashlib
 from collections.abc import Callable

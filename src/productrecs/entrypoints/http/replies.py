@@ -1,4 +1,4 @@
-"""Was this asked a moment ago? Finished replies, kept only while they are true."""
+"""Recommendation cache: list replies to requests without a shopper, while still fresh."""
 
 import struct
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What is searched for in this process's stores? Counted at once, kept a moment later."""
+"""Search log: counts searches in memory, and stores the counts every two seconds."""
 
 import asyncio
 import contextlib

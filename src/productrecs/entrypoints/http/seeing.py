@@ -1,8 +1,8 @@
-"""Where are shoppers' photos looked at? By processes apart from this one, two at a time.
+"""Photo pool: photos are analysed by two child processes, fairly among stores.
 
-Stores take turns (round robin), so that one with many photos keeps nobody else waiting for
-more than the photos in hand. Nothing of a photo is kept: its bytes live as long as the
-request, in memory alone.
+Stores are served in rotation (round robin), so that one store with many photos delays the
+others by no more than the photos at work. No photo is stored: its bytes are in memory for
+as long as the request lasts.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""How does one process listen, and stop without failing anybody?
+"""Server: one process listens, and stops without failing a request.
 
-To stop: readiness turns to 503 and every reply says `Connection: close`, while we go on
-accepting for a moment, so that balancers and kept connections go elsewhere. Then the kernel
-stops to begin connections, those that have begun are accepted, the socket is closed, and
-every request that has come is answered.
+To stop, readiness turns to 503 and every reply says `Connection: close`, while the process
+goes on accepting for a moment, so that load balancers and open connections go elsewhere.
+Then the kernel starts no more connections, those it has started are accepted, the socket
+is closed, and every request that has arrived is answered.
 """
 
 import asyncio

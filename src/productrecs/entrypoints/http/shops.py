@@ -1,7 +1,7 @@
-"""Which stores are in this process's memory, and how do they stay true?
+"""Store cache: the stores that this process has in memory, kept up to date.
 
-A store's views load on first use and leave by least-recent use under one memory budget. One
-thread looks at the database's counters five times a second and reads on what has moved.
+A store is loaded on first use, and the least recently used are evicted under one memory
+budget. One thread polls the database five times a second and applies what changed.
 """
 
 import asyncio

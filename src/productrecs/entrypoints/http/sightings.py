@@ -1,4 +1,4 @@
-"""What came with calls that a store's owner should know of? Stored in the background."""
+"""Key misuse log: leaked secret keys and foreign origins, stored in the background."""
 
 import re
 from collections.abc import Sequence

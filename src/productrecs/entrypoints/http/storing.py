@@ -1,7 +1,7 @@
-"""How does what replies note reach the database? In the background: none waits for it.
+"""Write-behind: what replies record is stored in the background, in batches.
 
-Nothing here can fail a reply. What cannot be stored now waits, within bounds; beyond them
-it is lost, and said to be.
+Nothing here can fail a reply. What cannot be stored now waits, up to a limit; beyond it
+the rest is lost, and logged as lost.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""What went through this process, and how long did it take? Counted by the way.
+"""Request metrics: counts and durations of requests, and other counters and gauges.
 
-Only the event loop counts, so that nothing needs a lock. Everything is a number in a row
-of the board: where it stands there follows from the tables of routes and statuses, hence is
-the same in every process of one program.
+Only the event loop counts, so nothing needs a lock. Each number has a fixed cell in a row
+of the shared metrics. The tables of routes and statuses fix the cells, so they are the
+same in every process of one release.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Which version of the interface is spoken here?"""
+"""API version: the version of the interface, and the header that says it."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""How is one request answered, and what does every answer carry?
+"""HTTP exchange: one request in the dispatcher, and its reply.
 
-Headers that all replies have are put on here, whichever way the answer came to be, and here
-a metered reply is counted.
+Every reply gets its common headers here, whoever made it, and a metered reply is counted
+here.
 """
 
 import logging

@@ -1,1 +1,1 @@
-"""What a store's own system calls to connect itself, with the secret key."""
+"""Integration routes: called by a store's plugin, with the secret key."""

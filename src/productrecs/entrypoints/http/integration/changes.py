@@ -1,4 +1,4 @@
-"""How does a call read its body, and change its store in one transaction?"""
+"""Store changes: reads a body, and changes the store in one transaction."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, TypeVar

@@ -1,4 +1,4 @@
-"""POST /integration/connect: a store's own system says what it is."""
+"""Connect: POST /integration/connect records the store's platform."""
 
 from typing import TYPE_CHECKING, Final
 

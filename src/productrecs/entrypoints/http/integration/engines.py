@@ -1,6 +1,6 @@
-"""POST /integration/engines/init, /sync-engines, /train: engines at a merchant's word.
+"""Engines: POST /integration/engines/init, /sync-engines and /train.
 
-Nobody needs them: engines provision themselves, follow the catalog and learn by themselves.
+Usually unnecessary: engines are created, follow the catalog and train automatically.
 """
 
 from enum import StrEnum

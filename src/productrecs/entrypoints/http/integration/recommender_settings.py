@@ -1,4 +1,4 @@
-"""GET and PUT /integration/recommender-settings: how many, and whether again."""
+"""Recommender settings: GET and PUT /integration/recommender-settings."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

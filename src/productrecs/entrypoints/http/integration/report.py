@@ -1,4 +1,4 @@
-"""GET /integration/report: a store's numbers, each with its definition."""
+"""Reports: GET /integration/report returns a store's numbers with their definitions."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""GET /integration/status: how does the store stand, in a few numbers?"""
+"""Status: GET /integration/status returns counts and times of a store."""
 
 import asyncio
 from dataclasses import asdict

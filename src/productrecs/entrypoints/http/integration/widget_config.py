@@ -1,4 +1,4 @@
-"""GET and PUT /integration/widget-config: how a store's widgets look, as it was set."""
+"""Widget config: GET and PUT /integration/widget-config, as the merchant set it."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final

@@ -1,1 +1,1 @@
-"""What anybody may call: health and the index."""
+"""Public routes: health, metrics, guides, widget scripts and the index, without a key."""

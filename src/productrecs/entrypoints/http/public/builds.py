@@ -1,9 +1,9 @@
-"""GET /widget/v1/_/...: the scripts at addresses that never change, for pages that pin.
+"""Pinned scripts: GET /widget/v1/_/... serves widget scripts at immutable addresses.
 
-A page that names what a script must be (`integrity`) cannot take one that changes under its
-address. These know no store: the tag names its key. An address holds a digest of what is
-there, and each build that this installation ever offered stays in its data folder, so that
-pages which name it work after an upgrade too.
+A page that sets `integrity` on a script cannot use an address whose content changes. These
+scripts contain no store: the tag names the key. The address holds a digest of the content,
+and each build that this installation ever offered stays in its data folder, so that pages
+which pin it work after an upgrade.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What do the guides tell of this very program? Tables made from its own data."""
+"""Guide tables: tables of the guides that are made from the program's own data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,7 @@
-"""Which figures does /metrics tell, and what does each mean? Names as Prometheus advises.
+"""Prometheus metrics: the families of `/metrics`, and what each means.
 
-Base units, `_total` for what only grows, moments instead of ages. No label names a shopper,
-a product or a key; a store only where the operator asks for some.
+Base units, `_total` for counters, timestamps instead of ages. No label names a shopper, a
+product or a key; a store is named only where the operator asks for it.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Which form of a page would the caller have: HTML, markdown, JSON?"""
+"""Content negotiation: HTML, markdown or JSON, by the caller's Accept header."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What developers read: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md, /guides/..."""
+"""Guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/..."""
 
 import asyncio
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""GET /health/live and /health/ready: is anybody there, and can they answer?"""
+"""Health checks: GET /health/live and GET /health/ready."""
 
 from typing import Annotated, Final
 

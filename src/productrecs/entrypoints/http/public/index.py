@@ -1,4 +1,4 @@
-"""GET /: what is this, and where is everything?"""
+"""Index: GET / says what this service is, and links everything else."""
 
 from typing import TYPE_CHECKING, Any, Final
 

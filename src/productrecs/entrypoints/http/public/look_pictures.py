@@ -1,4 +1,4 @@
-"""GET /look-pictures/...: the pictures that merchants gave us for their looks."""
+"""Look pictures: GET /look-pictures/... serves the pictures of a merchant's looks."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 

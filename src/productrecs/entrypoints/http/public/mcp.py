@@ -1,7 +1,7 @@
-"""POST /mcp: the guides for language models, over the Model Context Protocol.
+"""MCP server: POST /mcp serves the guides to language models (Model Context Protocol).
 
-Stateless: each call stands for itself, answers are JSON, no stream stays open. The SDK is
-imported by the first call, so that a process which nobody asks stays as small as it is.
+It is stateless: each call is complete, replies are JSON, and no stream stays open. The SDK
+is imported by the first call, to save memory in processes that are never asked.
 """
 
 import asyncio

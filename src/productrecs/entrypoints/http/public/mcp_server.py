@@ -1,4 +1,4 @@
-"""Which tools has the server of the guides, and what do they answer? Loaded when asked."""
+"""MCP tools: list, read and search the guides. Imported by the first call."""
 
 import logging
 from collections.abc import Callable, Mapping

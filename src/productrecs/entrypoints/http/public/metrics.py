@@ -1,8 +1,8 @@
-"""GET /metrics: the figures of the installation, for Prometheus.
+"""Metrics endpoint: GET /metrics, for Prometheus.
 
-Whichever process is asked answers for all processes of its supervisor, from the board, and
-for the installation, from the database. The library that writes the format is imported by
-the first call, so that a process which nobody asks stays as small as it is.
+Any process answers for all processes of its supervisor, from the shared metrics, and for
+the installation, from the database. The library that writes the format is imported by the
+first call, to save memory in processes that are never asked.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Who reads gzip, and how is a body put into it?"""
+"""gzip encoding: whether a caller accepts it, and compressed bodies."""
 
 import zlib
 from functools import lru_cache

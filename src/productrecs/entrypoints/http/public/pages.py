@@ -1,4 +1,4 @@
-"""How is a page for people sent: its frame, its safety headers, and when is it not sent?"""
+"""HTML pages: the frame, the security headers and the caching of pages for people."""
 
 from collections.abc import Mapping
 from html import escape

@@ -1,4 +1,4 @@
-"""How much memory, time and files does a process of this service hold?"""
+"""Process stats: memory, CPU time and open files of a process, from /proc."""
 
 import os
 from pathlib import Path

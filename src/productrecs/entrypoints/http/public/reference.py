@@ -1,4 +1,4 @@
-"""GET /docs: the interface to read and to try, with nothing from another host."""
+"""API reference: GET /docs and GET /openapi.json, with no request to another host."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache

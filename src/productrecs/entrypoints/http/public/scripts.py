@@ -1,8 +1,8 @@
-"""How does a widget's script travel? Called with what it is told, in the caller's coding.
+"""Compressed scripts: a widget script with its settings, in the caller's encoding.
 
-The scripts are built from `widgets/` and come with the package. Each ends in a call of
-itself with what the service knows; the rest is the same for all stores, and is compressed
-once: in gzip here, in brotli when it was built.
+The scripts are built from `widgets/` and ship with the package. Each ends in a call of
+itself with its settings. The rest is the same for all stores and is compressed once: gzip
+at start, brotli at build time.
 """
 
 import hashlib

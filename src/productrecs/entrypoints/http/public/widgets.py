@@ -1,7 +1,6 @@
-"""GET /widget/v1/...: the scripts that shops put on their pages.
+"""Widget scripts: GET /widget/v1/... serves the scripts that shops put on their pages.
 
-They are told of their store what the service knows of it, and are not kept for long.
-`builds.py` has the same scripts, which know no store, at addresses that never change.
+They contain their store's settings and are cached for a short time.
 """
 
 from collections.abc import Iterator

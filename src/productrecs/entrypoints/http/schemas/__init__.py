@@ -1,4 +1,4 @@
-"""The border: what a body must look like, what is wrong with one, and how it is told.
+"""Schemas: request bodies and their validation, and the JSON of products.
 
-Pydantic lives here and nowhere below; each module hands inner types on. Never stores.
+Pydantic is used here and nowhere below; each module returns inner types. Nothing is stored.
 """

@@ -1,4 +1,4 @@
-"""Which events does one body tell, and what does it lack to tell them?"""
+"""Event conversion: from a validated body to events, and what a body lacks for that."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Can this one event be read without asking pydantic?
+"""Fast event parser: one plain event, read without pydantic.
 
-Pydantic's way (`events.py`) is the reference. This one takes only what is plainly right
-and in the commonest form, and passes on the rest; a test over random input holds the
-two equal.
+The pydantic schema of events is the reference. This parser takes the most common form of a
+valid event and leaves everything else to the reference; a test with random input compares
+the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What does an event look like on the wire, and which facts does it tell?"""
+"""Event schema: the body of `POST /v1/events`, and events to import."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How is one value of a body read, and when is it refused?
+"""Field readers: parse and validate single values of a body.
 
-Every reader takes what JSON can hold and returns the inner value, or raises an error
-that pydantic files under the field. Beside each reader stands the JSON schema of what
-it accepts, so that the published description and the behaviour are one page.
+Each reader takes any JSON value and returns the inner value, or raises an error that
+pydantic files under the field. Beside each reader is the JSON schema of what it accepts, so
+that the published document and the behaviour are in one place.
 """
 
 from __future__ import annotations

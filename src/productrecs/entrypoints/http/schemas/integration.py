@@ -1,4 +1,4 @@
-"""What does a store's own system say of itself, and of what is recommended?"""
+"""Integration schemas: the bodies of `/integration/...`."""
 
 from typing import Annotated, Final, TypeVar
 

@@ -1,4 +1,4 @@
-"""What does a push of items look like, and what does it change?"""
+"""Item schema: the body of `POST /v1/items`, and items to import."""
 
 from __future__ import annotations
 

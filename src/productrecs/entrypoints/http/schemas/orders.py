@@ -1,4 +1,4 @@
-"""What does an order look like on the wire?"""
+"""Order schema: the body of `POST /v1/orders`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a photo look like on the wire? Base64 in JSON."""
+"""Photo schema: a photo as base64 in JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a body, and how does the 422 reply say so?"""
+"""Validation errors: what is wrong with a body, and the 422 reply that says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does an update of a widget's look say, and is each setting what it may be?"""
+"""Widget config schema: an update of a widget's settings, each one validated."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,1 +1,1 @@
-"""What a merchant's server calls, with the secret key."""
+"""Server routes: catalog and orders, called by a merchant's server with the secret key."""

@@ -1,4 +1,4 @@
-"""POST /v1/items and DELETE /v1/items/{item_id}: the catalog follows the merchant."""
+"""Items: POST /v1/items and DELETE /v1/items/{item_id} change the catalog."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence

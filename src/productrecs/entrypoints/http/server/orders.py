@@ -1,4 +1,4 @@
-"""POST /v1/orders: a purchase, once, however often it is sent."""
+"""Orders: POST /v1/orders stores a purchase once, however often it is sent."""
 
 from typing import TYPE_CHECKING, Final
 

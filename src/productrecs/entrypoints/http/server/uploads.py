@@ -1,4 +1,7 @@
-"""POST /orders/upload and GET /orders/upload/{upload_id}: a store's past, from a file."""
+"""Order uploads: POST /orders/upload imports past orders from a CSV file.
+
+GET /orders/upload/{upload_id} returns the progress.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence

@@ -1,1 +1,1 @@
-"""What a shop's pages call, with the publishable key and without a preflight."""
+"""Widget routes: called by a shop's pages, with the publishable key, without preflight."""

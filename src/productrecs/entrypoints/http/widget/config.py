@@ -1,4 +1,4 @@
-"""GET /v1/widget-config: how a widget of this store should look."""
+"""Widget config: GET /v1/widget-config returns the settings that a widget renders with."""
 
 import asyncio
 import logging

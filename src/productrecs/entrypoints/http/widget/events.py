@@ -1,4 +1,4 @@
-"""POST /v1/events: answered once what it said is on the disk."""
+"""Events: POST /v1/events, acknowledged once the events are on disk."""
 
 import asyncio
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""GET /v1/forecast/...: what will the store sell, and each of its products?"""
+"""Demand forecast: GET /v1/forecast/... for a store and for one product."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""GET /v1/looks: the look that stands on a product's page."""
+"""Looks: GET /v1/looks returns the look that is published for a product."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 

@@ -1,4 +1,4 @@
-"""POST /v1/shop-the-look/analyze: what of the store's is in this photo, and where."""
+"""Photo analysis: POST /v1/shop-the-look/analyze finds the store's products in a photo."""
 
 from typing import Any, Final
 

@@ -1,4 +1,7 @@
-"""POST /v1/search/image: products that look like a photo. Nothing of it is kept."""
+"""Photo search: POST /v1/search/image returns products that look like a photo.
+
+The photo is not stored.
+"""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""GET /v1/recommendations and GET /v1/trending."""
+"""Recommendations: GET /v1/recommendations and GET /v1/trending."""
 
 import asyncio
 import logging

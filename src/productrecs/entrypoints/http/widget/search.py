@@ -1,4 +1,4 @@
-"""GET /v1/search."""
+"""Search: GET /v1/search returns the products that match a query."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What may GET /v1/search be asked beside words, and what is then in its reply?"""
+"""Faceted search: the filters, facets, sorting, paging and highlights of GET /v1/search."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""How events and orders come from the processes that answer to the one that writes."""
+"""Writes: the client and the server of the writer process."""

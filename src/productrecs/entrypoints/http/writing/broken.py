@@ -1,4 +1,4 @@
-"""What does a process do whose disk failed to keep a write? It ends."""
+"""Disk failure: a process that could not make a write durable exits."""
 
 import logging
 import os

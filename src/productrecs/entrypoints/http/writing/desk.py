@@ -1,8 +1,8 @@
-"""Where does a process that answers hand over events and orders? At its desk.
+"""Write client: hands events and orders to the writer, and awaits the commit.
 
-Behind it is either a thread of this process (`OwnDesk`), or the one process of the service
-that writes (`SharedDesk`): then this process's interpreter serves readers only, and all
-processes' writes go into one transaction instead of waiting for each other.
+The writer is a thread of this process (`OwnDesk`), or the writer process of the service
+(`SharedDesk`). With a writer process, this interpreter serves readers only, and the writes
+of all processes share one transaction instead of waiting for each other.
 """
 
 from __future__ import annotations

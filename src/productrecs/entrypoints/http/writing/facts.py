@@ -1,4 +1,4 @@
-"""What is handed over to whoever writes, and what does it do with that?"""
+"""Write handlers: how events and orders of several requests are written together."""
 
 from __future__ import annotations
 

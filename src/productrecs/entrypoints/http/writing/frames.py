@@ -1,14 +1,14 @@
-"""What do a process that answers and the one that writes say to each other?
+"""Write protocol: the frames between API processes and the writer process.
 
-Both ends are one program on one machine, over a socket in a folder that only its user can
-enter. Everything is a frame: its length (4 bytes), then
+Both ends are the same release on one machine, over a socket in a folder that only its user
+can enter. Everything is a frame: its length (4 bytes), then
 
-- a question: number (8 bytes), kind of fact (1), length of the store's id (1), the id, and
+- a request: number (8 bytes), kind of write (1), length of the store's id (1), the id, and
   the payload as MessagePack;
-- an answer: `+` and the numbers (8 bytes each) of questions that are done and have no
-  result; or `=`, a number and a result; or `!`, a number, an error's class and its words.
+- a reply: `+` and the numbers (8 bytes each) of requests that are done and have no result;
+  or `=`, a number and a result; or `!`, a number, an error's class and its message.
 
-Who writes speaks first, with a `+` and no numbers: it is there, and takes questions.
+The writer speaks first, with a `+` and no numbers: it is up, and takes requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process that writes: it takes facts from every process that answers, and commits."""
+"""Write server: the writer process, which commits the writes of all API processes."""
 
 from __future__ import annotations
 
