@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Bools, Floats, Ints, Items
+    from productrecs.engines.arrays import (
+        Bools,
+        Floats,
+        Ints,
+        Items,
+    )
 
     Lists = Callable[[int], Items]
 

@@ -24,20 +24,23 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.browse import SessionIndex, fit_sessions
 from productrecs.engines.browse import warm_up as warm_up_visits
-from productrecs.engines.complementary import Pairs, fit_complements
+from productrecs.engines.complementary import BoughtTogetherPairs, fit_complements
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.complements import Companions, with_complements
+from productrecs.features.recommendations.complements import (
+    BasketCandidates,
+    with_complements,
+)
+from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
-from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
-from productrecs.tenancy.accounts.settings import StoreSettings
-from productrecs.training.trained_models import TrainedModels, no_models
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.trained_models import TrainedModels, empty_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 MIX: Final = recipe_of(Source.MIX, StoreSettings())
 BEFORE: Final = replace(MIX, completing=None)
@@ -82,10 +85,10 @@ def learned(
     orders, items, ages = lines
     n_items = len(kinds)
     bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items).together
-    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=n_items)
     models = replace(
-        no_models(),
+        empty_models(),
         copurchase=bought,
         complements=fit_complements(pairs, kinds, np.zeros(n_items, np.int32), sold),
         sessions=SessionIndex.empty() if visits is None else fit_sessions(*visits, n_items),
@@ -96,7 +99,7 @@ def learned(
 def listed(store: Store, recipe: Recipe, place: Placement, given: list[int]) -> list[int]:
     """Return ten products for a product page or a cart, as `mix` blends them."""
     basket = tuple(given if place is Placement.CART else given[-1:])
-    models, companions = store.models, Companions(store.models)
+    models, companions = store.models, BasketCandidates(store.models)
     found = {
         Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
         Engine.BUY: companions.goes_with(basket),

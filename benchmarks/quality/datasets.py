@@ -16,7 +16,12 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no type
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Bools, Floats, Ints, Items
+    from productrecs.engines.arrays import (
+        Bools,
+        Floats,
+        Ints,
+        Items,
+    )
 
 ROOT: Final = Path(__file__).parents[2]
 DAY_MS: Final = 86_400_000

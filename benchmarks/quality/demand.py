@@ -31,19 +31,19 @@ from benchmarks.quality.datasets import (
 )
 from benchmarks.quality.plots import plot
 from benchmarks.report import Figure
-from productrecs.engines.demand.backtest import judge
-from productrecs.engines.demand.calendar import closed_days
+from productrecs.engines.demand.backtest import run_backtest
+from productrecs.engines.demand.closed_days import closed_days
+from productrecs.engines.demand.demand_series import Demand, net_returns
 from productrecs.engines.demand.features import store_totals
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
-from productrecs.engines.demand.series import Demand, net_returns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats
-    from productrecs.engines.demand.series import Amounts
+    from productrecs.engines.arrays import Floats
+    from productrecs.engines.demand.demand_series import Amounts
 
 BEST_COVERED: Final = 300
 EARLIER: Final = (28, 56, 84, 112)
@@ -153,7 +153,7 @@ def _measure_from(
     began = time.monotonic()
     threads = int(os.environ.get("OMP_NUM_THREADS", min(os.cpu_count() or 1, 2)))
     options = DemandOptions(threads=threads)
-    verdict = judge(demand, options, lambda _share: None)
+    verdict = run_backtest(demand, options, lambda _share: None)
     everything = np.ones((demand.items, HORIZON), np.bool_)
     found = forecast_demand(demand, everything, options, lambda _share: None, verdict)
     took = time.monotonic() - began

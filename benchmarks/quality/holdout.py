@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import Figure
-from productrecs.features.insights.experiments.lift import GATE, radius
+from productrecs.features.insights.experiments.confidence_sequence import (
+    GATE,
+    interval_radius,
+)
 
 if TYPE_CHECKING:
     from benchmarks.report import Report
@@ -96,7 +99,7 @@ def _differs(
     gap, variance = np.abs(means[0] - means[1]), variances[0] + variances[1]
     count = one.visitors + other.visitors
     valid = np.array(
-        [radius(float(v), int(n)) for v, n in zip(variance, count, strict=True)]
+        [interval_radius(float(v), int(n)) for v, n in zip(variance, count, strict=True)]
     )
     naive = gap > Z * np.sqrt(variance)
     return bool((may_tell & (gap > valid)).any()), bool(naive[6:].any())

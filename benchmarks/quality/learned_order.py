@@ -16,14 +16,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from benchmarks.report import Figure
-from productrecs.engines.ranking.judge import examination, gains
-from productrecs.engines.ranking.learn import FARTHEST, Lists, learn
-from productrecs.features.recommendations.learning import LEAST_GAIN, SURENESS
-from productrecs.features.recommendations.scoring import interval_of
+from productrecs.engines.ranking.click_evaluation import (
+    examination_probabilities,
+    ranking_gains,
+)
+from productrecs.engines.ranking.ranker_training import (
+    LAST_POSITION,
+    RankingData,
+    fit_ranker,
+)
+from productrecs.features.recommendations.ranker_training import CONFIDENCE, LEAST_GAIN
+from productrecs.features.recommendations.ranking_metrics import confidence_interval
 
 if TYPE_CHECKING:
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats
+    from productrecs.engines.arrays import Floats
 
 LENGTH: Final = 8
 SHOWN: Final = 3_000  # lists; about 2,000 clicks
@@ -41,7 +48,7 @@ class World:
     steepness: float  # of looking down a list
     present: float = 0.0  # how much the order that was shown went by that trait
 
-    def shown(self, seed: int) -> tuple[Lists, Floats]:
+    def shown(self, seed: int) -> tuple[RankingData, Floats]:
         """Return the lists of which something was clicked, and what is told of looking."""
         rng = np.random.default_rng(seed)
         traits = rng.normal(size=(SHOWN, LENGTH, 4))
@@ -52,17 +59,17 @@ class World:
         worth = self.worth(traits[:, :, 0])
         looked = rng.random((SHOWN, LENGTH)) < places**-self.steepness
         clicks = looked & (rng.random((SHOWN, LENGTH)) < worth)
-        counts = np.zeros((2, FARTHEST), np.int64)
+        counts = np.zeros((2, LAST_POSITION), np.int64)
         counts[0, :LENGTH], counts[1, :LENGTH] = SHOWN, clicks.sum(axis=0)
         kept = clicks.any(axis=1)
-        lists = Lists(
+        lists = RankingData(
             rows=traits[kept].reshape(-1, 4),
             offsets=np.arange(int(kept.sum()) + 1) * LENGTH,
             places=places[kept].reshape(-1),
             taken=clicks[kept].astype(np.int64).reshape(-1),
             people=np.arange(int(kept.sum())),
         )
-        return lists, examination(counts[0], counts[1])
+        return lists, examination_probabilities(counts[0], counts[1])
 
     def worth(self, trait: Floats) -> Floats:
         """Return how often products are clicked that are looked at."""
@@ -88,9 +95,9 @@ def trial(world: World, seed: int) -> Trial:
     lists, looked = world.shown(seed)
     begin = int(len(lists) * 0.7)
     asked = lists.part(begin, len(lists))
-    scores = learn(lists.part(0, begin), 1).score(asked.rows)
-    more, present = gains(asked, scores, looked)
-    gain = interval_of(more / present.mean(), asked.people, SURENESS)
+    scores = fit_ranker(lists.part(0, begin), 1).score(asked.rows)
+    more, present = ranking_gains(asked, scores, looked)
+    gain = confidence_interval(more / present.mean(), asked.people, CONFIDENCE)
     worth = world.worth(asked.rows[:, 0]).reshape(-1, LENGTH)
     looks = np.arange(1, LENGTH + 1) ** -world.steepness
     order = np.argsort(-scores.reshape(-1, LENGTH), axis=1, kind="stable")

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats, Ints, Items, Scores
+    from productrecs.engines.arrays import (
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
 
     Lists = Callable[["Customer"], Items]
 

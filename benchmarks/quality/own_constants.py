@@ -19,16 +19,16 @@ from benchmarks.report import Figure
 from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions, warm_up
 from productrecs.records.events.event import EventKind
-from productrecs.training.constants.constants import Constants
-from productrecs.training.constants.orders import choose_companions
-from productrecs.training.constants.visits import choose_visits
-from productrecs.training.inputs import Behaviour, Purchases
+from productrecs.training.training_inputs import Behaviour, Purchases
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.tune_copurchase import tune_copurchase_options
+from productrecs.training.tuning.tune_sessions import tune_session_options
 
 if TYPE_CHECKING:
     from benchmarks.quality.bought_together import Trial
     from benchmarks.quality.datasets import Split
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats, Ints
+    from productrecs.engines.arrays import Floats, Ints
 
 PRICE: Final = 0.015  # of the hits, that a store may pay to show more of its catalog
 
@@ -45,10 +45,10 @@ def _orders(report: Report) -> None:
     warm_up()
     began = time.process_time()
     lines = _purchases(test)
-    chosen = choose_companions(lines, test.orders.n_items, lambda: None)
+    chosen = tune_copurchase_options(lines, test.orders.n_items, lambda: None)
     seconds = time.process_time() - began
     assert chosen is not None
-    told = _told(Constants(companions=chosen), "companions", seconds)
+    told = _told(Hyperparameters(companions=chosen), "companions", seconds)
     mine = bought_together.ask(test, bought_together.ours(test, chosen))
     usual = bought_together.ask(test, bought_together.ours(test, CopurchaseOptions()))
     groups = np.repeat(np.arange(len(test.asked)), [len(order) for order in test.asked])
@@ -70,10 +70,10 @@ def _orders(report: Report) -> None:
 
 def _visits(report: Report, name: str, split: Split) -> None:
     began = time.process_time()
-    chosen = choose_visits(_behaviour(split), split.n_items, lambda: None)
+    chosen = tune_session_options(_behaviour(split), split.n_items, lambda: None)
     seconds = time.process_time() - began
     assert chosen is not None
-    told = _told(Constants(visits=chosen), "visits", seconds)
+    told = _told(Hyperparameters(visits=chosen), "visits", seconds)
     mine = next_item.ask(split, next_item.ours(split, chosen))
     usual = next_item.ask(split, next_item.ours(split, SessionOptions()))
     for metric in ("HR@20", "MRR@20"):
@@ -93,7 +93,7 @@ def _add(
     report.add(Figure(title, value, "share", floor, value / floor, target, good, note))
 
 
-def _told(constants: Constants, engine: str, seconds: float) -> str:
+def _told(constants: Hyperparameters, engine: str, seconds: float) -> str:
     changes = constants.changes()[engine]
     said = ", ".join(f"{name}={value:g}" for name, value in changes.items())
     return f"chosen in {seconds:.0f} s of CPU: {said or 'the defaults'}"

@@ -22,10 +22,10 @@ from PIL import Image, ImageOps
 from benchmarks.quality.datasets import ROOT, MissingDataError, folder
 from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop_of
 from benchmarks.report import Figure
-from productrecs.engines.visual import Space, describe, fit_space
-from productrecs.engines.visual.descriptor import PICTURE_SIDE
-from productrecs.engines.visual.places import look_at
-from productrecs.records.pictures.decoding import decode
+from productrecs.engines.visual import EmbeddingSpace, describe, fit_embedding_space
+from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
+from productrecs.engines.visual.photo_regions import describe_regions
+from productrecs.records.pictures.decode_picture import decode_to_pixels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,9 +100,9 @@ def luma() -> Photos:
 def measure(report: Report) -> None:
     """Add the figures of the embedding without weights, beside the floors."""
     data = clothing()
-    pictures = [decode(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
+    pictures = [decode_to_pixels(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
     descriptors = np.stack([describe(one) for one in pictures])
-    space = fit_space(descriptors[data.is_catalog], data.groups)
+    space = fit_embedding_space(descriptors[data.is_catalog], data.groups)
     ours = space.vectors(descriptors)
     colours = np.stack([_colours(one) for one in pictures])
     thumbnails = np.stack([_thumbnail(one) for one in pictures])
@@ -115,7 +115,7 @@ def measure(report: Report) -> None:
         _CLASS_GAIN,
         f"floors: 64 colours {floors[0]:.3f}, 12x12 grey {floors[1]:.3f}",
     )
-    bare = fit_space(descriptors[data.is_catalog], []).vectors(descriptors)
+    bare = fit_embedding_space(descriptors[data.is_catalog], []).vectors(descriptors)
     report.add(
         Figure(
             "pictures, clothing, precision@10, categories unknown",
@@ -132,9 +132,11 @@ def measure(report: Report) -> None:
 
 def _measure_luma(report: Report) -> None:
     data = luma()
-    pictures = [decode(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
+    pictures = [decode_to_pixels(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
     descriptors = np.stack([describe(one) for one in pictures])
-    ours = fit_space(descriptors[data.is_catalog], data.groups).vectors(descriptors)
+    ours = fit_embedding_space(descriptors[data.is_catalog], data.groups).vectors(
+        descriptors
+    )
     colours = np.stack([_colours(one) for one in pictures])
     for first, gain in ((1, _FIRST_GAIN), (10, _TEN_GAIN)):
         floor = _found(data, colours, first)
@@ -157,8 +159,10 @@ def _measure_scenes(
     clothes = clothing()
     train = np.flatnonzero(clothes.is_catalog)
     chosen = np.random.default_rng(5).permutation(train)[:_ROOMS]
-    rooms = [decode(clothes.paths[one].read_bytes(), PHOTO_SIDE) for one in chosen]
-    shown = [decode(data.paths[one].read_bytes(), PHOTO_SIDE) for one in rows]
+    rooms = [
+        decode_to_pixels(clothes.paths[one].read_bytes(), PHOTO_SIDE) for one in chosen
+    ]
+    shown = [decode_to_pixels(data.paths[one].read_bytes(), PHOTO_SIDE) for one in rows]
     measure_scenes(report, shop, shown, rooms)
     SHEETS.mkdir(parents=True, exist_ok=True)
     sheet_of(shop, shown, rooms).save(SHEETS / "scenes.png")
@@ -172,7 +176,7 @@ def _measure_elsewhere(
 ) -> None:
     """Let products find themselves when they are shown as shoppers would show them."""
     catalog = np.flatnonzero(data.is_catalog)
-    space = fit_space(descriptors[catalog], data.groups)
+    space = fit_embedding_space(descriptors[catalog], data.groups)
     known = space.vectors(descriptors[catalog])
     lot, found = np.random.default_rng(2), dict[str, list[int]]()
     floors = [pictures[one] for one in lot.permutation(len(pictures))[:40]]
@@ -188,9 +192,9 @@ def _measure_elsewhere(
         report.add(Figure(f"pictures, luma, {name}, hit@1", value, "share", note=note))
 
 
-def _likes(space: Space, known: Vectors, photo: Pixels) -> Vectors:
+def _likes(space: EmbeddingSpace, known: Vectors, photo: Pixels) -> Vectors:
     """Return how much each known picture is like a shopper's photo, or a place in it."""
-    views, around = look_at(photo)
+    views, around = describe_regions(photo)
     whole = space.vectors(np.stack(views)).mean(axis=0, keepdims=True)
     seen = np.concatenate(
         [whole / np.linalg.norm(whole), *(space.vectors(one[None]) for one in around)]
@@ -213,7 +217,7 @@ def _elsewhere(pixels: Pixels, floor: Pixels) -> Iterator[tuple[str, Pixels]]:
     clear.putalpha(front)
     saved = io.BytesIO()
     clear.save(saved, "PNG")
-    yield "as a transparent PNG", decode(saved.getvalue(), PICTURE_SIDE)
+    yield "as a transparent PNG", decode_to_pixels(saved.getvalue(), PICTURE_SIDE)
     ground = Image.new("RGB", picture.size, (40, 40, 40))
     yield "on black", np.asarray(Image.composite(picture, ground, front))
     strip = Image.fromarray(floor[: max(8, len(floor) // 5)])
@@ -227,7 +231,7 @@ def _elsewhere(pixels: Pixels, floor: Pixels) -> Iterator[tuple[str, Pixels]]:
 
 
 def _measure_again(
-    report: Report, data: Photos, pictures: Sequence[Pixels], space: Space
+    report: Report, data: Photos, pictures: Sequence[Pixels], space: EmbeddingSpace
 ) -> None:
     catalog = np.flatnonzero(data.is_catalog)
     chosen = np.random.default_rng(1).permutation(len(catalog))[:_ASKED_AGAIN]
@@ -269,7 +273,7 @@ def _changed(pixels: Pixels, seed: int) -> Iterator[tuple[str, Pixels]]:
     yield "mirrored", np.ascontiguousarray(pixels[:, ::-1])
 
 
-def _measure_speed(report: Report, path: Path, space: Space) -> None:
+def _measure_speed(report: Report, path: Path, space: EmbeddingSpace) -> None:
     picture = Image.open(path).convert("RGB")
     large = ImageOps.fit(picture, (_PHOTO, _PHOTO), Image.Resampling.BICUBIC)
     saved = io.BytesIO()
@@ -278,7 +282,7 @@ def _measure_speed(report: Report, path: Path, space: Space) -> None:
     times = []
     for _ in range(_ROUNDS):
         began = time.process_time()
-        space.vectors(describe(decode(data, PICTURE_SIDE))[None])
+        space.vectors(describe(decode_to_pixels(data, PICTURE_SIDE))[None])
         times.append((time.process_time() - began) * 1000)
     value = float(np.median(times))
     note = f"{len(data) // 1000} kB JPEG: decoded, described, placed; one core"

@@ -17,14 +17,24 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from benchmarks.report import Figure
-from productrecs.engines.visual import VisualModel, fit_space
-from productrecs.engines.visual.descriptor import describe_parts
-from productrecs.engines.visual.nearest import Neighbours, Pictured, floor_of
-from productrecs.engines.visual.places import window_at
-from productrecs.engines.visual.proposals import overlap, propose
-from productrecs.engines.visual.sureness import Sureness, sureness_of
-from productrecs.features.looks.analyze import MOST_PRODUCTS, Spot, analyze
-from productrecs.training.visual.eye import Sight
+from productrecs.engines.visual import VisualModel, fit_embedding_space
+from productrecs.engines.visual.image_descriptor import describe_parts
+from productrecs.engines.visual.match_confidence import (
+    MatchConfidence,
+    fit_match_confidence,
+)
+from productrecs.engines.visual.nearest_neighbours import (
+    ImageVectors,
+    NeighbourTable,
+    similarity_floor,
+)
+from productrecs.engines.visual.photo_regions import box_window
+from productrecs.engines.visual.region_proposals import (
+    intersection_over_union,
+    propose_regions,
+)
+from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
+from productrecs.training.visual.photo_matcher import RegionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +42,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from benchmarks.report import Report
-    from productrecs.engines.visual import Space
-    from productrecs.records.catalog.view import CatalogView
+    from productrecs.engines.visual import EmbeddingSpace
+    from productrecs.records.catalog.catalog_view import CatalogView
 
     Pixels = npt.NDArray[np.uint8]
 
@@ -52,7 +62,7 @@ class Shop:
     """A catalog with its pictures, as the analysis sees it."""
 
     model: VisualModel
-    space: Space
+    space: EmbeddingSpace
     categories: list[tuple[str, ...]]
     members: dict[str, list[int]]
     numbers: dict[str, int]
@@ -76,7 +86,7 @@ def shop_of(
     categories: list[tuple[str, ...]],
 ) -> Shop:
     """Return a shop of these pictures, row by row."""
-    space = fit_space(descriptors, groups)
+    space = fit_embedding_space(descriptors, groups)
     vectors, count = space.vectors(descriptors), len(descriptors)
     members: dict[str, list[int]] = {}
     for row, named in enumerate(categories):
@@ -87,11 +97,11 @@ def shop_of(
     codes = {name: code for code, name in enumerate(sorted(set(narrowest)))}
     kinds = np.array([codes[name] for name in narrowest], np.int32)
     rows, scores = np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
-    pictured = Pictured(
+    pictured = ImageVectors(
         vectors, np.arange(count, dtype=np.int32), kinds, np.full(count, np.nan, np.float32)
     )
     numbers = {str(row): row for row in range(count)}
-    model = VisualModel(pictured, Neighbours(rows, scores), floor_of(vectors))
+    model = VisualModel(pictured, NeighbourTable(rows, scores), similarity_floor(vectors))
     return Shop(model, space, categories, members, numbers)
 
 
@@ -125,7 +135,11 @@ def tally_of(
     seed: int = 8,
 ) -> Tally:
     """Return what was found in scenes of products with odd, or even, numbers."""
-    lot, tally, sureness = np.random.default_rng(seed), Tally(), sureness_of(shop.model)
+    lot, tally, sureness = (
+        np.random.default_rng(seed),
+        Tally(),
+        fit_match_confidence(shop.model),
+    )
     numbers = np.arange(int(odd), len(pictures), 2)
     for _ in range(SCENES):
         chosen = lot.choice(numbers, 3, replace=False).tolist()
@@ -140,7 +154,7 @@ def sheet_of(
     shop: Shop, pictures: Sequence[Pixels], rooms: Sequence[Pixels], count: int = 12
 ) -> Image.Image:
     """Return scenes with what was said of them, to be looked at."""
-    lot, sureness = np.random.default_rng(21), sureness_of(shop.model)
+    lot, sureness = np.random.default_rng(21), fit_match_confidence(shop.model)
     columns = 4
     sheet = Image.new("RGB", (columns * PHOTO_SIDE, count // columns * PHOTO_SIDE))
     for place in range(count):
@@ -159,16 +173,17 @@ def sheet_of(
     return sheet
 
 
-def look(shop: Shop, sureness: Sureness, photo: Pixels) -> list[Spot]:
+def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot]:
     """Return what the analysis finds in a photo."""
-    boxes = propose(photo).tolist()
-    windows = [window_at(photo, box) for box in boxes]
+    boxes = propose_regions(photo).tolist()
+    windows = [box_window(photo, box) for box in boxes]
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
     alike = shop.model.like_each(vectors, MOST_PRODUCTS)
     seen = [
-        Sight(tuple(box), "", None, found) for box, found in zip(boxes, alike, strict=True)
+        RegionMatch(tuple(box), "", None, found)
+        for box, found in zip(boxes, alike, strict=True)
     ]
-    return analyze(sureness, cast("CatalogView", shop), seen)
+    return find_spots(sureness, cast("CatalogView", shop), seen)
 
 
 def scene(
@@ -192,15 +207,20 @@ def scene(
     return np.asarray(ground), boxes
 
 
-def _note(tally: Tally, shop: Shop, spots: list[Spot], there: dict[int, Box]) -> None:
+def _note(tally: Tally, shop: Shop, spots: list[PhotoSpot], there: dict[int, Box]) -> None:
     tally.shown += len(there)
     tally.spots += len(spots)
     for product, box in there.items():
         tally.found += any(
-            product in spot.items and overlap(spot.box, box) > _FOUND for spot in spots
+            product in spot.items and intersection_over_union(spot.box, box) > _FOUND
+            for spot in spots
         )
     for spot in spots:
-        touched = [one for one, box in there.items() if overlap(spot.box, box) > _TOUCHES]
+        touched = [
+            one
+            for one, box in there.items()
+            if intersection_over_union(spot.box, box) > _TOUCHES
+        ]
         tally.stray += not touched
         named = {name for one in touched for name in shop.categories[one]}
         if spot.label:

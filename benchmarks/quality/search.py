@@ -22,9 +22,9 @@ from benchmarks.quality.datasets import Judged, crowdflower
 from benchmarks.quality.letters import Neighbourhood, made_up, mistyped
 from benchmarks.quality.search_peers import PEERS, Catalog
 from benchmarks.report import Figure
-from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
-from productrecs.engines.text.schema import ProductText
-from productrecs.engines.text.words import is_code, words_of
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.tokenizer import is_code, query_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -103,7 +103,7 @@ class ours:  # noqa: N801 - reads as the function that it is
         visible = np.ones(len(catalog.ids), dtype=np.bool_)
         return lambda query: [
             catalog.ids[n]
-            for n in index.find(Wanted(index.analyse(query), RECALLED, visible)).items
+            for n in index.find(IndexQuery(index.analyse(query), RECALLED, visible)).items
         ]
 
     def __exit__(self, *_: object) -> None:
@@ -196,7 +196,7 @@ def _add_false_hits(report: Report, catalog: Catalog, find: Find) -> None:
         word
         for texts in (catalog.titles, catalog.descriptions)
         for text in texts
-        for word in words_of(text)
+        for word in query_words(text)
         if word.isalpha() and not is_code(word)
     )
     words = list(_far(known))

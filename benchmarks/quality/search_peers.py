@@ -12,7 +12,7 @@ import apsw
 import tantivy
 
 from benchmarks.quality import search_postgres
-from productrecs.engines.text.language import Language
+from productrecs.engines.text.stemming import LanguageAnalyzer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class Catalog:
 
 def bm25(catalog: Catalog) -> Find:
     """Return BM25 over the stems of titles (k1 1.2, b 0.75)."""
-    language = Language("en")
+    language = LanguageAnalyzer("en")
 
     def cut(text: str) -> list[str]:
         return language.stems(_WORD.findall(text.lower()))
@@ -116,7 +116,7 @@ def bm25s_titles(catalog: Catalog) -> Find:
     """
     import bm25s  # type: ignore[import-not-found]  # noqa: PLC0415 - not a dependency
 
-    language = Language("en")
+    language = LanguageAnalyzer("en")
     texts = [language.stems(_WORD.findall(title.lower())) for title in catalog.titles]
     index = bm25s.BM25(k1=K1, b=B)
     index.index(texts, show_progress=False)

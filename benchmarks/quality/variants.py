@@ -20,14 +20,14 @@ from benchmarks.quality.bought_together import CUT, SHOWN, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.copurchase import Products, fit_copurchase, warm_up
-from productrecs.records.catalog.variants import size_of, variant_key
+from productrecs.engines.copurchase import VariantGroups, fit_copurchase, warm_up
+from productrecs.records.catalog.variants import size_in_title, variant_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 TYPES: Final = (
     "Shirt",
@@ -121,12 +121,14 @@ class Wardrobe:
         return garment.first + place * garment.sizes + step
 
 
-def products_of(titles: Sequence[str]) -> Products:
+def products_of(titles: Sequence[str]) -> VariantGroups:
     """Return which titles are one product's, as training tells it."""
     keys = [variant_key(title) or f"#{number}" for number, title in enumerate(titles)]
     _, where, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     families = np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
-    return Products(families, np.array([size_of(title) for title in titles], np.int32))
+    return VariantGroups(
+        families, np.array([size_in_title(title) for title in titles], np.int32)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Outcome:
 
 def ask(
     lines: tuple[Ints, Items, Floats],
-    products: Products | None,
+    products: VariantGroups | None,
     asked: Sequence[Sequence[int]],
     product_of: Ints,
 ) -> Outcome:

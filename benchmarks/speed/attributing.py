@@ -15,24 +15,24 @@ import numpy as np
 from benchmarks.report import Figure
 from benchmarks.speed.stores import DOMAIN, scratch
 from productrecs.core.clock import DAY_MS, system_ms
-from productrecs.core.report import asked
+from productrecs.core.report import report_query
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.health.report import health_report
-from productrecs.features.insights.impact.attribution import (
+from productrecs.features.insights.health.data_health_report import health_report
+from productrecs.features.insights.impact.attribution_report import (
     attribution_report,
     items_report,
     sales_report,
 )
-from productrecs.features.insights.impact.widgets import widgets_report
-from productrecs.features.search.insights import Which
-from productrecs.features.search.reports import search_report
-from productrecs.records.searches.repository import Count, SearchCountRepository
-from productrecs.storage.bare import bare
+from productrecs.features.insights.impact.widget_funnel import widgets_report
+from productrecs.features.search.search_insights import QueryFilter
+from productrecs.features.search.search_report import search_report
+from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +132,7 @@ def attribution(report: Report) -> None:
     with scratch() as folder:
         database = Database.open(None, folder)
         migrate(database)
-        store, _ = register(database, Registration(DOMAIN), system_ms)
+        store, _ = register_store(database, Registration(DOMAIN), system_ms)
         begins = system_ms() - DAYS * DAY_MS
         visits = Visits(store.store_id, begins, DAYS * DAY_MS / EVENTS)
         _stock(database, store)
@@ -168,7 +168,9 @@ def attribution(report: Report) -> None:
 def _stock(database: Database, store: Store) -> None:
     with database.transaction(synced=False) as transaction:
         # Attribution does not look at it, and to fill it takes longer than all the rest.
-        bare(transaction).run("DROP INDEX IF EXISTS ix_events_store_id_person", ())
+        raw_connection(transaction).run(
+            "DROP INDEX IF EXISTS ix_events_store_id_person", ()
+        )
         rows = [
             {
                 "store_id": store.store_id,
@@ -200,7 +202,7 @@ def _search(database: Database, store: Store) -> None:
         drawn = rng.zipf(1.2, 10_000) % QUERIES
         intents, counts = np.unique(drawn, return_counts=True)
         found = {
-            f"{number} words": Count(f"words {number}", int(count), 0)
+            f"{number} words": SearchCount(f"words {number}", int(count), 0)
             for number, count in zip(intents.tolist(), counts.tolist(), strict=True)
         }
         with database.transaction(synced=False) as transaction:
@@ -211,7 +213,7 @@ def _bare(database: Database, store: Store) -> float:
     began = time.perf_counter()
     with database.reading() as connection:
         for start in range(0, EVENTS, CHUNK):
-            bare(connection).all(
+            raw_connection(connection).all(
                 "SELECT seq, ts, kind, item, shopper, widget, source, position FROM events "
                 "WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN (9, 10)",
                 (store.store_id, start, start + CHUNK),
@@ -245,7 +247,7 @@ def _reports(report: Report, database: Database, store: Store) -> None:
     for days in (30, 90):
         for by in ("widget,source", "day", "widget,source,position"):
             first = np.datetime64(system_ms() - days * DAY_MS, "ms").astype("datetime64[D]")
-            wanted = asked(
+            wanted = report_query(
                 system_ms(), store.settings.zone, first_day=str(first), by=by, limit=1000
             )
             times = []
@@ -265,13 +267,15 @@ def _reports(report: Report, database: Database, store: Store) -> None:
 
 
 def _items(report: Report, database: Database, store: Store) -> None:
-    wanted = asked(system_ms(), store.settings.zone)
+    wanted = report_query(system_ms(), store.settings.zone)
     for name, make in {
         "credited-items": lambda: items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),
         "widgets": lambda: widgets_report(database, store, wanted),
         "search": lambda: search_report(database, store, wanted),
-        "search-no-clicks": lambda: search_report(database, store, wanted, Which.NO_CLICKS),
+        "search-no-clicks": lambda: search_report(
+            database, store, wanted, QueryFilter.NO_CLICKS
+        ),
         "health": lambda: health_report(database, store, wanted, system_ms()),
     }.items():
         times = []

@@ -15,13 +15,13 @@ from benchmarks.speed.servers import Load, ready_service
 from benchmarks.speed.stores import DOMAIN, copy_of, create_store, productrecs, scratch
 from productrecs.core.clock import system_ms
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.registration import find_store
-from productrecs.tenancy.billing.meter import Meter
-from productrecs.tenancy.billing.notice import month_at
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.billing.call_meter import Meter
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.quota_notice import month_at
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.billing.sheets import Line
 from productrecs.tenancy.billing.subscription import Subscription
+from productrecs.tenancy.billing.usage_journal import UsageCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ ITEMS, CONNECTIONS, SECONDS, CALLS, TRIES = 200, 32, 4.0, 200_000, 7
 PAIRS, BRIEFLY = 12, 1.5
 BEFORE, LARGEST_SHARE, LARGEST_US = 5_000_000, 0.03, 1.0
 UNCOUNTED = """
-from productrecs.tenancy.billing.meter import Meter
+from productrecs.tenancy.billing.call_meter import Meter
 Meter.ask = lambda self, subscription, now_ms: None
 Meter.count = lambda self: None
 """
@@ -54,7 +54,7 @@ def in_process(report: Report) -> None:
         subscription,
         1_772_366_400_000,
         0,
-        lambda _: Line.loose(),
+        lambda _: UsageCounter.unlisted(),
         lambda: None,
     )
 

@@ -22,12 +22,12 @@ from benchmarks.report import Figure
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, timed
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.core.report import asked
+from productrecs.core.report import report_query
 from productrecs.features.forecast.report import demand_report
 from productrecs.storage.database import Database
 from productrecs.storage.tables import items as item_table
 from productrecs.storage.tables import purchase_lines
-from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def what_to_order(folder: Path) -> Figure:
     """Measure the report of what to order, of all products of a store that was forecast."""
     database = Database.open(None, folder)
     store, now_ms = find_store(database, DOMAIN), time.time_ns() // 1_000_000
-    wanted = asked(now_ms, store.settings.zone)
+    wanted = report_query(now_ms, store.settings.zone)
     times = []
     for _ in range(9):
         began = time.perf_counter()

@@ -29,14 +29,14 @@ from benchmarks.speed.servers import Server, busy_seconds, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from benchmarks.speed.traffic import get
 from productrecs.core.ids import StoreId
-from productrecs.engines.visual import VisualModel, describe, fit_space
-from productrecs.engines.visual.nearest import KEPT, Neighbours, Pictured
-from productrecs.engines.visual.space import DIMENSIONS
+from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
+from productrecs.engines.visual.embedding_space import DIMENSIONS
+from productrecs.engines.visual.nearest_neighbours import KEPT, ImageVectors, NeighbourTable
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays
-from productrecs.training.visual.embedding import OwnEmbedding
-from productrecs.training.visual.served import folder_of_pictures
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.served_pictures import pictures_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,20 +237,18 @@ def _picture(data: Path, store_id: StoreId) -> int:
     scores = np.sort(lot.random((PICTURES, KEPT), dtype=np.float32))[:, ::-1]
     nothing = np.full(PICTURES, np.nan, np.float32)
     model = VisualModel(
-        Pictured(vectors, numbers, np.full(PICTURES, -1, np.int32), nothing),
-        Neighbours(near, np.ascontiguousarray(scores)),
+        ImageVectors(vectors, numbers, np.full(PICTURES, -1, np.int32), nothing),
+        NeighbourTable(near, np.ascontiguousarray(scores)),
         0.1,
     )
     some = [describe(lot.integers(0, 256, (64, 64, 3), dtype=np.uint8)) for _ in range(64)]
-    arrays = {**model.to_arrays(), **fit_space(np.stack(some), []).to_arrays()}
-    facts = {"embedder": OwnEmbedding.name, "learned_from": PICTURES}
-    visual_id = publish_arrays(
-        folder_of_pictures(data / "pictures", store_id), arrays, facts
-    )
+    arrays = {**model.to_arrays(), **fit_embedding_space(np.stack(some), []).to_arrays()}
+    facts = {"embedder": BuiltInEmbedding.name, "learned_from": PICTURES}
+    visual_id = publish_arrays(pictures_folder(data / "pictures", store_id), arrays, facts)
     database = Database.open(None, data)
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
         repository.serve(visual_id, 0)
-        repository.followed(repository.standing().catalog_seq)
+        repository.mark_followed(repository.standing().catalog_seq)
     database.close()
     return sum(array.nbytes for array in arrays.values())

@@ -21,12 +21,12 @@ from benchmarks.speed.stores import (
     timed,
 )
 from productrecs.core.clock import DAY_MS, system_ms
-from productrecs.storage.bare import bare
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from benchmarks.report import Report
@@ -48,7 +48,7 @@ def rebuild(report: Report) -> None:
     data = _log()
     database = Database.open(None, data)
     with database.reading() as connection:
-        store_id, filled = bare(connection).all(
+        store_id, filled = raw_connection(connection).all(
             "SELECT store_id, seq FROM store_heads", ()
         )[0]
     floor = _bare(database, store_id)
@@ -93,17 +93,21 @@ def _log() -> Path:
 
 def _begin(database: Database) -> None:
     """Register the store and write its items straight into their table."""
-    store, _ = register(database, Registration(DOMAIN), system_ms)
+    store, _ = register_store(database, Registration(DOMAIN), system_ms)
     columns = {"present": True, "change_seq": 0, "created_at": 0, "updated_at": 0}
     with database.transaction(synced=False) as transaction:
         # Training does not look at it, and to fill it takes longer than all the rest.
-        bare(transaction).run("DROP INDEX IF EXISTS ix_events_store_id_person", ())
+        raw_connection(transaction).run(
+            "DROP INDEX IF EXISTS ix_events_store_id_person", ()
+        )
         stock = [
             {"store_id": store.store_id, "number": at, "item_id": f"i{at}", **columns}
             for at in range(traffic.ITEMS)
         ]
         transaction.execute(items.insert(), stock)
-        bare(transaction).run("UPDATE store_heads SET next_number = ?", (traffic.ITEMS,))
+        raw_connection(transaction).run(
+            "UPDATE store_heads SET next_number = ?", (traffic.ITEMS,)
+        )
 
 
 def _fill(database: Database) -> None:
@@ -122,7 +126,7 @@ def _fill(database: Database) -> None:
 def _head(database: Database) -> tuple[StoreId, int]:
     """Return the only store, and how far its log goes."""
     with database.reading() as connection:
-        found = bare(connection).all("SELECT store_id, seq FROM store_heads", ())
+        found = raw_connection(connection).all("SELECT store_id, seq FROM store_heads", ())
     return found[0][0], int(found[0][1])
 
 
@@ -155,7 +159,7 @@ def _rows(store_id: StoreId, seq: int, popularity: traffic.Popularity) -> tuple[
 def _bare(database: Database, store_id: StoreId) -> float:
     began, after = time.perf_counter(), 0
     with database.reading() as connection:
-        while page := bare(connection).all(
+        while page := raw_connection(connection).all(
             "SELECT seq, ts, kind, item, session FROM events "
             "WHERE store_id = ? AND seq > ? ORDER BY seq LIMIT 100000",
             (store_id, after),

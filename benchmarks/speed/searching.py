@@ -27,7 +27,7 @@ from benchmarks.quality.search_peers import Catalog, bare, fts5
 from benchmarks.report import Figure
 from benchmarks.speed.servers import ROOT, Server, ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
-from productrecs.engines.text.index import SearchIndex, Wanted
+from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +125,7 @@ _WRITE: Final = """
 import json, resource, sys, time
 from pathlib import Path
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 data = Path(sys.argv[1])
 database = Database.open(None, data)
@@ -143,7 +143,7 @@ _READ: Final = """
 import json, re, sys
 from pathlib import Path
 import numpy as np
-from productrecs.engines.text.index import SearchIndex, Wanted
+from productrecs.engines.text.search_index import SearchIndex, Wanted
 def held():
     told = Path("/proc/self/smaps_rollup").read_text()
     return int(re.search(r"^Pss:\\s+(\\d+) kB", told, re.M)[1]) / 1000
@@ -326,7 +326,7 @@ def _beside(
     ours, visible = SearchIndex(index, "en"), np.ones(2 * PRODUCTS, dtype=np.bool_)
     peers: dict[str, Callable[[str], object]] = {
         "our index in process": lambda query: ours.find(
-            Wanted(ours.analyse(query), 36, visible)
+            IndexQuery(ours.analyse(query), 36, visible)
         ),
         "tantivy's own parsed query in process": bare(catalog),
         "SQLite FTS5 in process": fts5(catalog),

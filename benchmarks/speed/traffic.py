@@ -77,7 +77,7 @@ def view(key: str, item: int, shopper: int, at: int) -> bytes:
     """Return the request that tells of a product view, the `at`-th of all loads.
 
     One in `VIEWS_PER_VISIT` begins a visit in a browser never seen; the others come from
-    the browser in which the shopper came first (`shop.py` names it).
+    the browser in which the shopper came first (`serving_state.py` names it).
     """
     new = at % VIEWS_PER_VISIT == 0
     return post(

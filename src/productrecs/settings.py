@@ -11,9 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.clock import Clock, frozen_at, parse_moment, system_ms
+from productrecs.core.clock import (
+    Clock,
+    fixed_clock,
+    parse_timestamp,
+    system_ms,
+)
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.byte_budget import DEFAULT_MIB, LEAST_MIB
+from productrecs.storage.byte_budget import DEFAULT_MIB, MIN_MIB
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plans, PlansError, read_plans
 
 
@@ -54,7 +59,7 @@ class Settings:
     @property
     def clock(self) -> Clock:
         """The business clock: the machine's, or the frozen one of a replay."""
-        return system_ms if self.now_ms is None else frozen_at(self.now_ms)
+        return system_ms if self.now_ms is None else fixed_clock(self.now_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +216,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
 def _request_memory(environment: Mapping[str, str], default: int) -> int:
     name = "PRODUCTRECS_REQUEST_MEMORY"
     found = _whole(environment, name, default)
-    if found < LEAST_MIB:
-        message = f"{name} is {found}; one push of 32 MiB needs {LEAST_MIB} or more"
+    if found < MIN_MIB:
+        message = f"{name} is {found}; one push of 32 MiB needs {MIN_MIB} or more"
         raise SettingsError(message)
     return found
 
@@ -247,7 +252,7 @@ def _moment(text: str | None) -> int | None:
     if not text:
         return None
     try:
-        return parse_moment(text)
+        return parse_timestamp(text)
     except ValueError as error:
         message = (
             f"PRODUCTRECS_NOW is {text!r}; write an ISO time like 2011-12-09T12:00:00Z"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import unquote
 
 from productrecs.entrypoints.http.application import create_application
-from productrecs.entrypoints.http.gate import Application, Gate
-from productrecs.entrypoints.http.heads import Head
+from productrecs.entrypoints.http.dispatch.dispatcher import Application, Dispatcher
+from productrecs.entrypoints.http.transport.header_cache import RequestHead
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ class Inside:
         named = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
 
         async def answer() -> bytes | None:
-            assert isinstance(self.application, Gate)
+            assert isinstance(self.application, Dispatcher)
             short = self.application.express
-            return short.answer(target.encode(), Head.of(named), "127.0.0.1")
+            return short.answer(target.encode(), RequestHead.of(named), "127.0.0.1")
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)
@@ -156,8 +156,8 @@ def _read(sent: bytes) -> Reply:
     return Reply(int(first.split()[1]), [(name, value) for name, value in pairs], body)
 
 
-def of_our_own(services: Services) -> Gate:
+def of_our_own(services: Services) -> Dispatcher:
     """Return the application of one API process, as the server is given it."""
     gate = create_application(services, draining=False)
-    assert isinstance(gate, Gate)
+    assert isinstance(gate, Dispatcher)
     return gate

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http import gate
-from productrecs.entrypoints.http.authentication import Credential
+from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.pipeline.authentication import Credential
 from productrecs.entrypoints.services import build_services
-from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import LookContent
+from productrecs.features.looks.look_editor import LookEditor
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
     change_subscription,
     find_store,
-    register,
+    register_store,
 )
-from productrecs.tenancy.billing.notice import month_at
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.quota_notice import month_at
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
@@ -45,12 +45,12 @@ from tests.support.service import Account, Merchant, Reply, Service, eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from productrecs.entrypoints.http.context import Context
+    from productrecs.entrypoints.http.pipeline.context import Context
     from productrecs.entrypoints.services import Services
     from productrecs.tenancy.accounts.store import Store
 
-NOON: Final = parse_moment("2026-03-10T12:00:00Z")
-APRIL: Final = parse_moment("2026-04-01T00:00:00Z")
+NOON: Final = parse_timestamp("2026-03-10T12:00:00Z")
+APRIL: Final = parse_timestamp("2026-04-01T00:00:00Z")
 QUOTA: Final = 10_000
 Route = tuple[str, str]
 KEYS: Final = {PUBLISHABLE, EITHER, SECRET}
@@ -122,7 +122,7 @@ class Shop:
     def context(self) -> Context:
         """Everything of the process."""
         application = self.inside.application
-        assert isinstance(application, gate.Gate)
+        assert isinstance(application, dispatcher.Dispatcher)
         context = application._context  # noqa: SLF001 - to look at its memory
         assert context is not None
         return context
@@ -132,7 +132,7 @@ class Shop:
         store = self.store
         meter = self.context.metering.get(store.store_id)
         if meter is not None:
-            eventually(lambda: not meter.tallies()[-1].unkept)
+            eventually(lambda: not meter.tallies()[-1].unsaved)
         with self.services.database.transaction() as transaction:
             more = calls - UsageRepository(transaction, store.store_id).calls(month)
             add_calls(transaction, {(store.store_id, month): more})
@@ -147,7 +147,7 @@ class Shop:
     def calls(self) -> dict[Route, Call]:
         """Return a call of each route that wants a key; some prepare what they ask for."""
         Service(self.services.settings.data, self.services.settings.database_url).index()
-        Looks(self.services.database, self.store, self.services.clock).add(
+        LookEditor(self.services.database, self.store, self.services.clock).add(
             [LookContent("a", "https://i.example/look.jpg")], publish=True
         )
         root, store_id = self.services.pictures, self.store.store_id
@@ -207,7 +207,7 @@ def shop(process: Shop, request: pytest.FixtureRequest) -> Shop:
     """Give a fresh store on the trial, with three items and an upload, at noon."""
     process.clock[0] = NOON
     domain = f"{abs(hash(request.node.nodeid))}-{time.monotonic_ns()}.example"
-    store, secret = register(
+    store, secret = register_store(
         process.services.database, Registration(domain), process.services.clock
     )
     account = Account(store.store_id, store.domain, store.publishable_key, secret)
@@ -439,11 +439,11 @@ def test_control_a_gate_that_forgets_the_plan_is_noticed(
 
     calls = shop.calls()
     shop.change(suspended_at=NOON)
-    monkeypatch.setattr(gate, "asks_for_a_plan", lambda *_: False)
+    monkeypatch.setattr(dispatcher, "requires_active_plan", lambda *_: False)
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
     monkeypatch.undo()
-    monkeypatch.setattr(gate.Gate, "_is_within_plan", always)
+    monkeypatch.setattr(dispatcher.Dispatcher, "_is_within_plan", always)
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
 
@@ -454,7 +454,7 @@ def test_control_a_gate_that_refuses_all_writes_is_noticed(
     calls = shop.calls()
     shop.change(suspended_at=NOON)
     monkeypatch.setattr(
-        gate, "asks_for_a_plan", lambda _, wanted: wanted != Credential.NONE
+        dispatcher, "requires_active_plan", lambda _, wanted: wanted != Credential.NONE
     )
 
     with pytest.raises(AssertionError):

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from productrecs.entrypoints.cli.call_files import as_http, as_postman
+from productrecs.entrypoints.cli.integration.request_collections import (
+    to_http_file,
+    to_postman_collection,
+)
 from productrecs.entrypoints.http.application import declared_routes
-from productrecs.entrypoints.http.description import described_by
+from productrecs.entrypoints.http.openapi.document import openapi_document
 from tests.support.service import METRICS_TOKEN
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ class Request(NamedTuple):
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
     """Return the description."""
-    return described_by(declared_routes(), "http://shop.test:8000")
+    return openapi_document(declared_routes(), "http://shop.test:8000")
 
 
 def requests_in(text: str, **values: str) -> Iterator[Request]:
@@ -55,7 +58,7 @@ def test_every_call_of_the_http_file_works(
     described: dict[str, Any], merchant: Merchant
 ) -> None:
     account = merchant.account
-    text = as_http(described).replace("shop.example.com", account.domain)
+    text = to_http_file(described).replace("shop.example.com", account.domain)
     assert merchant.push({"id": "tent"}).status == 200
 
     refused = []
@@ -76,16 +79,18 @@ def test_every_call_of_the_http_file_works(
 def test_control_a_call_without_its_key_is_noticed(
     described: dict[str, Any], merchant: Merchant
 ) -> None:
-    calls = requests_in(as_http(described), pk="pk_of_nobody")
+    calls = requests_in(to_http_file(described), pk="pk_of_nobody")
     first = next(calls)
 
     assert merchant.client.ask(first.method, first.target).status == 401
 
 
 def test_the_collection_holds_the_same_calls(described: dict[str, Any]) -> None:
-    collection = as_postman(described)
+    collection = to_postman_collection(described)
     items = [one for folder in collection["item"] for one in folder["item"]]
-    calls = {(one.title, one.method, one.target) for one in requests_in(as_http(described))}
+    calls = {
+        (one.title, one.method, one.target) for one in requests_in(to_http_file(described))
+    }
 
     assert {
         (
@@ -107,7 +112,7 @@ def test_the_collection_holds_the_same_calls(described: dict[str, Any]) -> None:
 def test_what_is_not_needed_is_there_to_be_switched_on(described: dict[str, Any]) -> None:
     search = next(
         one["request"]["url"]["query"]
-        for folder in as_postman(described)["item"]
+        for folder in to_postman_collection(described)["item"]
         for one in folder["item"]
         if one["request"]["url"]["raw"].startswith("{{base}}/v1/search?")
     )

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.entrypoints.http import gate
-from productrecs.entrypoints.http.authentication import (
+from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.pipeline.authentication import (
     Caller,
     Credential,
     InvalidKeyError,
-    Keys,
+    RequestKeys,
     authenticate,
 )
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.directory import AccountDirectory
-from productrecs.tenancy.accounts.registration import find_store, rotate_secret
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import find_store, rotate_secret
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from productrecs.storage.dialects import HotReader
+    from productrecs.storage.dialects import RawReader
 
 Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers
@@ -238,7 +238,7 @@ def test_a_new_store_that_another_thread_reads_in_between_is_known_too(
 ) -> None:
     refresh = AccountDirectory.refresh
 
-    def after_somebody_else(self: AccountDirectory, reader: HotReader) -> bool:
+    def after_somebody_else(self: AccountDirectory, reader: RawReader) -> bool:
         refresh(self, reader)
         return refresh(self, reader)  # nothing new is left to see
 
@@ -295,7 +295,9 @@ def test_a_right_matrix_holds_inside_one_process_too(services: Services) -> None
         assert mismatches(merchant.through(inside), CREDENTIALS) == []
 
 
-def _takes_any_key(keys: Keys, wanted: Credential, accounts: AccountDirectory) -> Caller:
+def _takes_any_key(
+    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+) -> Caller:
     """Let a publishable key do what only a secret one may."""
     if wanted is Credential.SECRET and keys.secret is None:
         wanted = Credential.EITHER
@@ -303,16 +305,16 @@ def _takes_any_key(keys: Keys, wanted: Credential, accounts: AccountDirectory) -
 
 
 def _reads_secrets_in_addresses(
-    keys: Keys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
 ) -> Caller:
     """Take a secret key wherever it stands."""
     if keys.query and keys.query.startswith("sk_"):
-        keys = Keys(query=None, header=None, secret=keys.query)
+        keys = RequestKeys(query=None, header=None, secret=keys.query)
     return authenticate(keys, wanted, accounts)
 
 
 def _knows_no_wrong_key(
-    keys: Keys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
 ) -> Caller:
     """Take the first store for a key that nobody has."""
     try:
@@ -328,7 +330,7 @@ def test_control_a_door_with_a_hole_does_not_pass_the_matrix(
     services: Services, monkeypatch: pytest.MonkeyPatch, broken: Callable[..., Caller]
 ) -> None:
     merchant = Service(services.settings.data).register()
-    monkeypatch.setattr(gate, "authenticate", broken)
+    monkeypatch.setattr(dispatcher, "authenticate", broken)
 
     with Inside(of_our_own(services)) as inside:
         assert mismatches(merchant.through(inside), CREDENTIALS) != []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.entrypoints.services import build_services
-from productrecs.records.events.event import KINDS, EventKind
+from productrecs.records.events.event import EVENT_KINDS, EventKind
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.api.stored import event_rows, line_rows
@@ -18,7 +18,7 @@ from tests.support.service import Merchant, Reply, Service
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOON: Final = parse_moment("2026-03-01T12:00:00Z")
+NOON: Final = parse_timestamp("2026-03-01T12:00:00Z")
 Body = dict[str, object]
 
 
@@ -61,7 +61,7 @@ EXAMPLES: Final[dict[str, Body]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize("name", sorted(EVENT_KINDS))
 def test_every_kind_of_event_is_stored(
     service: Service, merchant: Merchant, name: str
 ) -> None:
@@ -73,7 +73,7 @@ def test_every_kind_of_event_is_stored(
         assert (line["item"], line["total"], line["quantity"]) == ("a", 7.5, None)
         assert rows == []
     else:
-        assert {EventKind(row["kind"]) for row in rows} == {KINDS[name]}
+        assert {EventKind(row["kind"]) for row in rows} == {EVENT_KINDS[name]}
 
 
 def test_what_an_event_says_is_kept_and_what_it_does_not_say_is_unknown(

@@ -9,8 +9,8 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.tenancy.accounts.registration import change_settings, find_store
-from tests.records.orders.past import import_text
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from tests.records.orders.import_support import import_text
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:

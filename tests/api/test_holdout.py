@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.storage.tables import exposures
-from productrecs.tenancy.accounts.registration import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.service import Merchant, Service, eventually
 
 EMPTY = b'{"recommendations":[]}'

@@ -16,22 +16,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from productrecs.core.clock import parse_moment
-from productrecs.entrypoints.http import express, gate
-from productrecs.entrypoints.http.widget.recommendations import (
+from productrecs.core.clock import parse_timestamp
+from productrecs.entrypoints.http.dispatch import dispatcher, fast_path
+from productrecs.entrypoints.http.routes.widget.recommendations import (
     TrendingRequest,
-    plain_request,
+    parse_list_request,
 )
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
-from tests.entrypoints.http.bodies.test_fuzz import bodies
+from tests.entrypoints.http.schemas.test_fuzz import bodies
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-NOW: Final = parse_moment("2026-03-01T12:00:00Z")
+NOW: Final = parse_timestamp("2026-03-01T12:00:00Z")
 ITEMS: Final = [f"item-{n}" for n in range(30)] + ["é/ü", "a b", "+", "50%", "日本"]
 SHOPPERS: Final = ["s_1", "s_2", "customer", "nobody"]
 
@@ -260,7 +260,7 @@ def _generous(query: Mapping[str, str], default: int) -> TrendingRequest | None:
 def test_control_a_lane_that_reads_numbers_its_own_way_is_found(
     lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "plain_trending", _generous)
+    monkeypatch.setattr(dispatcher, "parse_trending_request", _generous)
 
     assert lanes.differ("/v1/trending", "num=21") is not None
 
@@ -277,9 +277,9 @@ def test_control_a_short_way_that_forgets_a_parameter_is_found(
     lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        express,
-        "plain_request",
-        lambda query, _num: plain_request({**query, "num": "2"}, 2),
+        fast_path,
+        "parse_list_request",
+        lambda query, _num: parse_list_request({**query, "num": "2"}, 2),
     )
 
     assert lanes.differ("/v1/recommendations", "item_id=item-1&num=3") is not None

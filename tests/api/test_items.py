@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import parse_moment
+from productrecs.core.clock import parse_timestamp
 from productrecs.entrypoints.services import build_services
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import Item
-from productrecs.records.catalog.view import CatalogView
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.api.stored import item
@@ -252,7 +252,7 @@ def test_a_window_is_exact_to_the_millisecond(
         "hour": ("2026-05-01T12:00:00+02:00", "2026-05-01T13:00:00+02:00"),
     }
     merchant = Service(data_folder).prepare().register(timezone=zone)
-    services = build_services(Settings(data=data_folder, now_ms=parse_moment(moment)))
+    services = build_services(Settings(data=data_folder, now_ms=parse_timestamp(moment)))
 
     with Inside(of_our_own(services)) as inside:
         there = merchant.through(inside)

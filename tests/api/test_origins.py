@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http import gate
+from productrecs.entrypoints.http.dispatch import dispatcher
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.addresses import OriginError
-from productrecs.tenancy.accounts.registration import change_origins, find_store
+from productrecs.tenancy.accounts.domains_and_origins import OriginError
+from productrecs.tenancy.accounts.store_management import change_origins, find_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE, with_query
 from tests.support.service import Merchant, Reply, Service, eventually
@@ -337,7 +337,7 @@ def test_control_careless_headers_do_not_pass_the_table(
     with service.database() as database:
         store = find_store(database, merchant.account.domain)
         change_origins(database, store, add=LISTED)
-    monkeypatch.setattr(gate, "cors_headers", broken)
+    monkeypatch.setattr(dispatcher, "cors_headers", broken)
 
     with Inside(of_our_own(build_services(Settings(data=data_folder)))) as inside:
         there = merchant.through(inside)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.authentication import ROUTES
+from productrecs.entrypoints.http.pipeline.authentication import ROUTES
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE
 from tests.support.service import Account, Merchant, eventually
@@ -49,7 +49,7 @@ def inside(services: Services) -> Iterator[Inside]:
 def merchant(services: Services, inside: Inside) -> Merchant:
     """Give a fresh store."""
     wanted = Registration(f"rates-{next(NUMBERS)}.example")
-    store, secret = register(services.database, wanted, services.clock)
+    store, secret = register_store(services.database, wanted, services.clock)
     account = Account(store.store_id, store.domain, store.publishable_key, secret)
     return Merchant(account, inside)
 

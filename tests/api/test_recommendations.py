@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from productrecs.tenancy.accounts.registration import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.service import Merchant, Reply, Service, eventually
 
 # Three families of items that are bought and seen together, and one that nobody touched.

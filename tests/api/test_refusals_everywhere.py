@@ -13,12 +13,12 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http import gate, visit
-from productrecs.entrypoints.http.error_body import Form
-from productrecs.entrypoints.http.origins import OPEN
+from productrecs.entrypoints.http.dispatch import dispatcher, exchange
+from productrecs.entrypoints.http.pipeline.cors import ANY_ORIGIN_HEADERS
+from productrecs.entrypoints.http.transport.error_body import ErrorBody
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     change_origins,
     change_subscription,
     find_store,
@@ -181,7 +181,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
 
 def shop(inside: Inside, *, is_open: bool, is_suspended: bool) -> Merchant:
     """Return a new store, once the process knows it as it should be."""
-    assert isinstance(inside.application, gate.Gate)
+    assert isinstance(inside.application, dispatcher.Dispatcher)
     context = inside.application._context  # noqa: SLF001 - to look at its memory
     assert context is not None
     settings = context.services.settings
@@ -231,7 +231,7 @@ def _forgets_the_origin(
 
 def _lets_all_read(store: object, origin: bytes | None) -> tuple[tuple[bytes, bytes], ...]:
     del store, origin
-    return OPEN
+    return ANY_ORIGIN_HEADERS
 
 
 @pytest.mark.parametrize("broken", [_forgets_the_origin, _lets_all_read])
@@ -239,7 +239,7 @@ def test_control_refusals_that_a_page_cannot_read_or_any_page_can_are_found(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, broken: object
 ) -> None:
     merchant = shop(inside, is_open=False, is_suspended=True)
-    monkeypatch.setattr(gate, "cors_headers", broken)
+    monkeypatch.setattr(dispatcher, "cors_headers", broken)
 
     assert len(all_wrong(inside, merchant, is_open=False, is_suspended=True)) > 7
 
@@ -248,6 +248,8 @@ def test_control_refusals_without_a_request_id_are_found(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     merchant = shop(inside, is_open=True, is_suspended=True)
-    monkeypatch.setattr(visit, "refusal", lambda *_: Form(b"{}", b"application/json"))
+    monkeypatch.setattr(
+        exchange, "build_error_body", lambda *_: ErrorBody(b"{}", b"application/json")
+    )
 
     assert len(all_wrong(inside, merchant, is_open=True, is_suspended=True)) > 7

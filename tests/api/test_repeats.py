@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.entrypoints.http.repeats import named, once
-from productrecs.records.repeats.named import NameTakenError
-from productrecs.records.repeats.repository import NamedCallRepository
+from productrecs.entrypoints.http.pipeline.idempotency import identify_call, run_once
+from productrecs.records.idempotency.idempotent_call import IdempotencyConflictError
+from productrecs.records.idempotency.repository import IdempotencyRepository
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import named_calls
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -83,8 +83,12 @@ def test_an_upload_that_comes_again_is_the_same(merchant: Merchant) -> None:
 
 
 def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
-    store, _ = register(database, Registration("shop.example"), lambda: 1)
-    call, done, told = named("items", "n", b"body"), list[int](), list[tuple[int, bool]]()
+    store, _ = register_store(database, Registration("shop.example"), lambda: 1)
+    call, done, told = (
+        identify_call("items", "n", b"body"),
+        list[int](),
+        list[tuple[int, bool]](),
+    )
 
     def carry_out() -> int:
         done.append(1)
@@ -93,7 +97,7 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     def retry() -> None:
         with database.transaction() as transaction:
             log = StoreLog(database, transaction, store.store_id)
-            told.append(once(log, call, 5, carry_out, int))
+            told.append(run_once(log, call, 5, carry_out, int))
 
     retries = [threading.Thread(target=retry) for _ in range(6)]
     for one in retries:
@@ -106,14 +110,17 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
 
 
 def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
-    store, _ = register(database, Registration("shop.example"), lambda: 1)
-    other, _ = register(database, Registration("other.example"), lambda: 1)
-    call, changed = named("items", "n", b"body"), named("items", "n", b"other")
+    store, _ = register_store(database, Registration("shop.example"), lambda: 1)
+    other, _ = register_store(database, Registration("other.example"), lambda: 1)
+    call, changed = (
+        identify_call("items", "n", b"body"),
+        identify_call("items", "n", b"other"),
+    )
     assert call is not None
     assert changed is not None
 
-    def repository(transaction: sa.Connection, store_id: StoreId) -> NamedCallRepository:
-        return NamedCallRepository(transaction, store_id)
+    def repository(transaction: sa.Connection, store_id: StoreId) -> IdempotencyRepository:
+        return IdempotencyRepository(transaction, store_id)
 
     with database.transaction() as transaction:
         own = repository(transaction, store.store_id)
@@ -121,7 +128,7 @@ def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
         assert own.answer(call, 9 + DAY_MS) == "1"
         assert own.answer(call, 10 + DAY_MS) is None
         assert repository(transaction, other.store_id).answer(changed, 11) is None
-        with pytest.raises(NameTakenError):
+        with pytest.raises(IdempotencyConflictError):
             own.answer(changed, 11)
         own.keep(changed, "2", 10 + DAY_MS)
         assert own.answer(changed, 11 + DAY_MS) == "2"

@@ -10,15 +10,15 @@ from click.testing import CliRunner
 
 from productrecs.core.clock import system_ms
 from productrecs.entrypoints.cli import productrecs
-from productrecs.records.merchandising.change import Rules
 from productrecs.records.merchandising.rule import (
-    Action,
-    Place,
-    Places,
+    ListFilter,
+    ListKind,
+    RuleAction,
     RuleContent,
-    Target,
+    RuleTarget,
 )
-from productrecs.tenancy.accounts.registration import find_store
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def everywhere(service: Service, store: Merchant) -> list[Merchant]:
 
 
 @pytest.fixture
-def rules(service: Service, everywhere: list[Merchant]) -> Iterator[Rules]:
+def rules(service: Service, everywhere: list[Merchant]) -> Iterator[RuleEditor]:
     """Give the store's rules; those that a test adds go with it."""
     with service.database() as database:
         store = find_store(database, everywhere[0].account.domain)
-        found = Rules(database, store, system_ms, "anna")
+        found = RuleEditor(database, store, system_ms, "anna")
         yield found
         for rule in found.all():
             found.remove(rule.rule_id)
@@ -93,11 +93,11 @@ def soon(everywhere: list[Merchant], is_so: Any) -> None:
 
 
 def test_what_is_excluded_is_gone_from_every_list_and_comes_back(
-    everywhere: list[Merchant], rules: Rules
+    everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
     before = calls(everywhere[0])
     assert all("tent-2" in ids for ids in before.values())
-    rule = rules.add(RuleContent(Action.EXCLUDE, Target(items=("tent-2",))))
+    rule = rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("tent-2",))))
 
     soon(everywhere, lambda found: all("tent-2" not in ids for ids in found.values()))
 
@@ -106,10 +106,12 @@ def test_what_is_excluded_is_gone_from_every_list_and_comes_back(
 
 
 def test_a_new_product_of_an_excluded_category_is_never_seen(
-    everywhere: list[Merchant], rules: Rules
+    everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
     rules.add(
-        RuleContent(Action.EXCLUDE, Target(categories=("spares",), title_words=("Peg",)))
+        RuleContent(
+            RuleAction.EXCLUDE, RuleTarget(categories=("spares",), title_words=("Peg",))
+        )
     )
     for n in range(8):
         spare = {"id": f"spare-{n}", "title": "A peg", "categories": ["Spares"]}
@@ -127,12 +129,12 @@ def test_a_new_product_of_an_excluded_category_is_never_seen(
         eventually(lambda: "new-7" not in there.trending(num=20).ids)  # noqa: B023 - asked at once
 
 
-def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: Rules) -> None:
+def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: RuleEditor) -> None:
     before = calls(everywhere[0])
     assert before["trending"][0] in FAMILY
-    target = Target(categories=("LAMPS",), price_max=5)
-    places = Places(only_in=(Place.TRENDING, Place.NOBODY))
-    rules.add(RuleContent(Action.BOOST, target, places=places, strength=50.0))
+    target = RuleTarget(categories=("LAMPS",), price_max=5)
+    places = ListFilter(only_in=(ListKind.TRENDING, ListKind.NOBODY))
+    rules.add(RuleContent(RuleAction.BOOST, target, places=places, strength=50.0))
 
     soon(everywhere, lambda found: set(found["trending"][:5]) == set(OTHERS))
 
@@ -147,9 +149,9 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: Rules) -
 
 
 def test_a_pin_stands_at_its_place_but_not_in_buy(
-    everywhere: list[Merchant], rules: Rules
+    everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
-    rules.add(RuleContent(Action.PIN, Target(items=("lamp-3",)), position=2))
+    rules.add(RuleContent(RuleAction.PIN, RuleTarget(items=("lamp-3",)), position=2))
 
     soon(everywhere, lambda found: found["product"][1] == "lamp-3")
 
@@ -167,10 +169,12 @@ def test_a_pin_stands_at_its_place_but_not_in_buy(
 
 
 def test_what_is_explained_on_the_command_line_is_what_is_served(
-    service: Service, everywhere: list[Merchant], rules: Rules
+    service: Service, everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
-    rules.add(RuleContent(Action.BOOST, Target(categories=("Tents",)), name="Tents first"))
-    rules.add(RuleContent(Action.EXCLUDE, Target(items=("lamp-1",))))
+    rules.add(
+        RuleContent(RuleAction.BOOST, RuleTarget(categories=("Tents",)), name="Tents first")
+    )
+    rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("lamp-1",))))
     soon(everywhere, lambda found: "lamp-1" not in found["nobody"])
     served = everywhere[0].recommend(item_id="tent-0", user_id="s0", num=9).json
     trends = everywhere[0].trending(num=9).ids
@@ -196,11 +200,11 @@ def test_what_is_explained_on_the_command_line_is_what_is_served(
 
 
 def test_each_store_obeys_its_own_rules(
-    service: Service, everywhere: list[Merchant], rules: Rules
+    service: Service, everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
     other = service.register()
     other.push({"id": "tent-0"}, {"id": "tent-2"})
-    rules.add(RuleContent(Action.EXCLUDE, Target(items=("tent-2",))))
+    rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("tent-2",))))
     soon(everywhere, lambda found: "tent-2" not in found["trending"])
 
     for there in service.everywhere(other):

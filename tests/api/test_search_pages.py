@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.records.catalog.attributes import described
+from productrecs.records.catalog.description_attributes import append_attributes
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -184,7 +184,9 @@ def test_what_answers_the_query_is_marked_and_all_else_escaped(shop: Merchant) -
 
 def test_imported_attributes_are_found_and_not_shown(service: Service) -> None:
     shop = service.register()
-    text = described("Keeps feet dry.", {"Brand": ["Zephyrion"], "Color": ["Cobalt"]}, 999)
+    text = append_attributes(
+        "Keeps feet dry.", {"Brand": ["Zephyrion"], "Color": ["Cobalt"]}, 999
+    )
     shop.push({"id": "boot", "title": "Hiking boot", "description": text})
     eventually(lambda: shop.search("zephyrion ").ids == ["boot"], 30)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.tenancy.accounts.registration import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:

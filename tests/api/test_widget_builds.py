@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.public.builds import KINDS, Build, builds
+from productrecs.entrypoints.http.routes.public.pinned_scripts import (
+    KINDS,
+    Build,
+    current_builds,
+)
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant, Service
@@ -94,7 +98,7 @@ def test_what_was_never_offered_is_not_there(
 def test_the_service_keeps_what_it_offers(merchant: Merchant, service: Service) -> None:
     assert merchant.client.ask("GET", "/health/ready").status == 200
 
-    for build in builds().values():
+    for build in current_builds().values():
         assert (service.folder / "builds" / f"{build.name}.js").read_bytes() == build.body
 
 

@@ -10,16 +10,16 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
 
-from productrecs.entrypoints.cli import demo
-from productrecs.entrypoints.demo.looks import LOOKS
-from productrecs.entrypoints.demo.store import DOMAIN
-from productrecs.entrypoints.demo.storefront.pictures import Pictures, pictures_folder
-from productrecs.entrypoints.demo.storefront.search import TRY
+from demo_store import command
+from demo_store.generator import DOMAIN
+from demo_store.looks import LOOKS
+from demo_store.storefront.picture_files import PictureFiles, pictures_folder
+from demo_store.storefront.search_page import TRY
 from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EventKind
 from productrecs.settings import Settings
 from productrecs.storage.tables import events, items, outcomes
-from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.browser import (
     WAIT_MS,
     Watch,
@@ -85,8 +85,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     paint(pictures_folder(shop.folder))
     services = build_services(Settings(data=shop.folder))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(demo, "drawing_ahead", lambda _folder: contextlib.nullcontext())
-        demo.prepared(services)
+        patched.setattr(
+            command, "draw_in_background", lambda _folder: contextlib.nullcontext()
+        )
+        command.prepare_store(services)
     services.close()
     with shop:
         yield shop
@@ -94,7 +96,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def photo_of(shop: Service, *names: str) -> FilePayload:
     """Return a picture of the shop's as a shopper's photo."""
-    drawn = Pictures(pictures_folder(shop.folder)).get(names)
+    drawn = PictureFiles(pictures_folder(shop.folder)).get(names)
     assert drawn is not None
     return {"name": "photo.webp", "mimeType": "image/webp", "buffer": drawn}
 

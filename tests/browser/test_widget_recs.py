@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from productrecs.features.widgets.prices import price_form
+from productrecs.features.widgets.price_format import price_pattern
 from tests.support.browser import a_minute_later, watched
 from tests.support.service import eventually
 from tests.support.storefront import WITHOUT_PRICE
@@ -140,7 +140,7 @@ def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) 
 def test_prices_are_told_as_the_browser_itself_would_write_them(page: Page) -> None:
     told = {  # in languages that have long settled how they write
         locale: {
-            currency: price_form(locale, currency) for currency in ("EUR", "USD", "GBP")
+            currency: price_pattern(locale, currency) for currency in ("EUR", "USD", "GBP")
         }
         for locale in ("en", "en-GB", "de", "de-AT", "fr", "es", "nl", "sv", "ja")
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from productrecs.entrypoints.http.public.builds import builds
+from productrecs.entrypoints.http.routes.public.pinned_scripts import current_builds
 from tests.support.browser import watched
 from tests.support.service import eventually
 
@@ -93,7 +93,7 @@ def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
     page: Page, front: Storefront
 ) -> None:
     watch = watched(page)
-    tag = builds()["all"].tag(front.relay.address, front.key)
+    tag = current_builds()["all"].tag(front.relay.address, front.key)
     box = "<input type=search aria-label=Search>"
     front.pages.pages["/"] = f"<link rel=icon href=data:,>{tag}{box}{ELEMENT}"
     address = front.pages.origin() + "/?pr_debug=1"
@@ -105,7 +105,7 @@ def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
     expect(page.locator(PANEL)).to_have_count(0)  # a pinned page loads nothing else
     assert watch.complaints == []
 
-    name = builds()["all"].name
+    name = current_builds()["all"].name
     page.route(
         f"**/{name}.js",
         lambda route: route.fulfill(

@@ -9,26 +9,26 @@ import numba
 import numpy as np
 import pytest
 
-from productrecs.engines import compiling
+from productrecs.engines import numba_jit
 from productrecs.engines.browse import (
-    Deed,
+    InteractionType,
     SessionIndex,
     SessionOptions,
     fit_sessions,
     kernel,
-    twin,
-    visits,
+    reference,
+    sessionize,
     warm_up,
 )
-from productrecs.engines.browse import index as index_module
-from productrecs.engines.browse.layout import Question, sealed, weights_of
+from productrecs.engines.browse import session_index as index_module
+from productrecs.engines.browse.index_arrays import SessionQuery, sealed, weight_tables
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from productrecs.engines.contract import Ints, Ranked
+    from productrecs.engines.arrays import Ints, Ranked
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
@@ -85,10 +85,10 @@ NOBODY: Final = np.zeros(0, dtype=np.int64)
 
 def random_question(
     rng: np.random.Generator, n_items: int, options: SessionOptions, owners: Ints = NOBODY
-) -> Question:
+) -> SessionQuery:
     length = rng.integers(0, options.prefix + 1)
     items = rng.permutation(n_items)[:length].astype(np.int32)
-    return Question(
+    return SessionQuery(
         items=items,
         current=int(items[0]) if length else -1,
         own=np.flatnonzero(owners == rng.integers(60)),  # of half of them, nobody's
@@ -125,7 +125,7 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     events = traffic(seed, n_sessions=400, n_items=30)
     owners = [event[0] % 30 for event in events]
     layout = sealed(fitted(events, 33, options, owners).to_arrays())
-    weights = weights_of(options)
+    weights = weight_tables(options)
     for _ in range(200):
         question, limit = (
             random_question(rng, 33, options, layout.owners),
@@ -133,19 +133,19 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         )
 
         compiled = kernel.answer(layout, weights, question, limit)
-        plain = twin.answer(layout, weights, question, limit)
+        plain = reference.answer(layout, weights, question, limit)
 
         np.testing.assert_array_equal(compiled[0], plain[0])
         np.testing.assert_array_equal(compiled[1], plain[1])
 
 
-@pytest.mark.parametrize("evaluator", [kernel, twin])
+@pytest.mark.parametrize("evaluator", [kernel, reference])
 def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> None:
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
-    layout, weights = sealed(index.to_arrays()), weights_of(options)
-    question = Question(np.array([0], np.int32), 0, NOBODY, 1000, 2)
+    layout, weights = sealed(index.to_arrays()), weight_tables(options)
+    question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
     items = evaluator.answer(layout, weights, question, 9)[0]
 
@@ -333,7 +333,7 @@ def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
 
     monkeypatch.setattr(numba, "njit", njit)
 
-    made = compiling.compiled("f8(f8)")(abs)
+    made = numba_jit.jit_compiled("f8(f8)")(abs)
 
     assert made is abs
     assert [options.get("cache", False) for options in asked] == [True, False]
@@ -344,40 +344,44 @@ def test_a_visit_ends_after_half_an_hour_of_silence() -> None:
     who = np.array([5, 5, 9, 5, 5])
     when = np.array([0, half, 10, 2 * half + 1, 2 * half + 2])
 
-    assert visits(who, when).tolist() == [0, 0, 2, 1, 1]
+    assert sessionize(who, when).tolist() == [0, 0, 2, 1, 1]
 
 
 def test_visits_are_split_in_the_order_of_time_not_of_arrival() -> None:
     who, when = np.array([1, 1, 1]), np.array([10 * HOUR, 0, 1000])
 
-    assert visits(who, when).tolist() == [1, 0, 0]
+    assert sessionize(who, when).tolist() == [1, 0, 0]
 
 
 def test_no_events_make_no_visits() -> None:
     none = np.zeros(0, dtype=np.int64)
 
-    assert visits(none, none).tolist() == []
+    assert sessionize(none, none).tolist() == []
 
 
 def before(items: list[int], one: int, other: int) -> bool:
     return items.index(one) < items.index(other)
 
 
-@pytest.mark.parametrize("answer", [twin.answer, kernel.answer])
+@pytest.mark.parametrize("answer", [reference.answer, kernel.answer])
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
     monkeypatch.setattr(index_module, "_evaluators", [answer])
     seen = walks(*[[0, 5]] * 3, *[[1, 6]] * 3, *[[2, 7]] * 3)
     plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionOptions(carted=6.0))
-    carted = {0: Deed.CARTED}
+    carted = {0: InteractionType.CARTED}
 
     usual = plain.next_items([0, 1], HOUR, 4)
     found = weighing.next_items([0, 1], HOUR, 4, deeds=carted)
 
     assert before(usual.items.tolist(), 6, 5)
     assert before(found.items.tolist(), 5, 6)
-    for index, deeds in ((plain, carted), (weighing, {}), (weighing, {2: Deed.CARTED})):
+    for index, deeds in (
+        (plain, carted),
+        (weighing, {}),
+        (weighing, {2: InteractionType.CARTED}),
+    ):
         same = index.next_items([0, 1], HOUR, 4, deeds=deeds)
         assert same.items.tolist() == usual.items.tolist()
         assert same.scores.tolist() == usual.scores.tolist()

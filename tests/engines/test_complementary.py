@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.complementary import (
+    BoughtTogetherPairs,
     ComplementModel,
     ComplementOptions,
-    Pairs,
     fit_complements,
 )
-from productrecs.engines.contract import NOTHING, Ranked
 from productrecs.engines.copurchase import fit_copurchase
 
 # Tents 0-2 (2 is 1 in green), stoves 3-5, mugs 6-8, of which people buy several; 9 unknown.
@@ -43,7 +43,7 @@ def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Ask
     codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
     items = np.array([item for one in BASKETS for item in one], np.int32)
     bought = fit_copurchase(codes, items, None, len(KINDS)).together
-    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=len(KINDS))
     return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete
 
@@ -88,7 +88,7 @@ def test_what_is_of_no_known_kind_completes_nothing() -> None:
 def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None:
     model, _ = shop()
 
-    ranked = model.among(NOTHING, [2])
+    ranked = model.among(NO_RANKED, [2])
 
     assert ranked.items.tolist() == [3]  # the stove that sold best
     lift = model.kind_lift(2, 3)
@@ -111,7 +111,7 @@ def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:
 def test_without_few_nothing_is_told_by_kind() -> None:
     model, _ = shop(ComplementOptions(few=0))
 
-    assert model.among(NOTHING, [2]).items.tolist() == []
+    assert model.among(NO_RANKED, [2]).items.tolist() == []
 
 
 def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
@@ -120,7 +120,7 @@ def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
     baskets = np.repeat(np.arange(4_000), 3)
     items = rng.integers(100, size=12_000).astype(np.int32)
     bought = fit_copurchase(baskets, items, None, 100).together
-    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
 
     model = fit_complements(pairs, kinds, np.zeros(100, np.int32), np.ones(100, np.int64))
 
@@ -134,14 +134,17 @@ def test_baskets_of_unknown_items_are_completed_by_nothing(basket: list[int]) ->
 
 
 def test_a_store_without_categories_says_nothing() -> None:
-    assert ComplementModel.empty().among(NOTHING, [0]).items.tolist() == []
+    assert ComplementModel.empty().among(NO_RANKED, [0]).items.tolist() == []
     nobody = np.full(10, -1, np.int32)
-    none = Pairs(np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    none = BoughtTogetherPairs(
+        np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
+    )
 
     model = fit_complements(none, nobody, FAMILIES, np.zeros(10, np.int64))
 
     assert (
-        model.among(Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0]) == NOTHING
+        model.among(Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0])
+        == NO_RANKED
     )
 
 

@@ -13,9 +13,9 @@ from productrecs.engines.copurchase import (
     CopurchaseOptions,
     fit_copurchase,
     kernel,
-    twin,
+    reference,
 )
-from productrecs.engines.copurchase.counting import count_pairs, gather
+from productrecs.engines.copurchase.pair_counting import count_pairs, gather_baskets
 from tests.engines.references import companions, cosines
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
         for anchor in range(70):
             for one, other in zip(
                 kernel.varied(layout, anchor, limit),
-                twin.varied(layout, anchor, limit),
+                reference.varied(layout, anchor, limit),
                 strict=True,
             ):
                 np.testing.assert_array_equal(one, other)
@@ -174,7 +174,7 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
             counts = rng.choice([1.0, 0.5, 1e-3], count)
             for one, other in zip(
                 kernel.together(layout, anchors, counts, limit),
-                twin.together(layout, anchors, counts, limit),
+                reference.together(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert one.dtype == other.dtype
@@ -183,7 +183,7 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
 
 def test_blocks_do_not_change_the_pairs() -> None:
     lines = shop(6, 300, n_items=50)
-    baskets = gather(
+    baskets = gather_baskets(
         np.array([line[0] for line in lines]),
         np.array([line[1] for line in lines], dtype=np.int32),
         None,

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.fusion import fuse, kernel, twin, warm_up
+from productrecs.engines.fusion import (
+    fuse,
+    kernel,
+    reference,
+    warm_up,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,14 +61,14 @@ def test_the_compiled_kernel_equals_its_twin(lists: list[list[int]], seed: int) 
     shares = np.concatenate([np.zeros(0), *falling])
     ends = np.cumsum([len(one) for one in lists], dtype=np.int64)
 
-    compiled, plain = (which.order(items, shares, ends) for which in (kernel, twin))
+    compiled, plain = (which.order(items, shares, ends) for which in (kernel, reference))
 
     for one, other in zip(compiled, plain, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("evaluator", [kernel, twin])
+@pytest.mark.parametrize("evaluator", [kernel, reference])
 def test_equal_scores_stand_by_item_number(evaluator: ModuleType) -> None:
     items = np.array([9, 4, 7], dtype=np.int32)
 

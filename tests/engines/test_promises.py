@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from productrecs.engines.contract import Arrays, Ranked
+    from productrecs.engines.arrays import Arrays, Ranked
 
 N_ITEMS = 40
 Model = CopurchaseModel | SessionIndex

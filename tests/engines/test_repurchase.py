@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.repurchase import buy_again, is_habit
+from productrecs.engines.repurchase import buy_again, is_habitual_buyer
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Items
+    from productrecs.engines.arrays import Items
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -52,7 +52,7 @@ def test_nothing_bought_is_nothing_to_buy_again() -> None:
 def test_a_fifth_of_lines_that_came_before_are_a_habit() -> None:
     def habit(*lines: tuple[int, int]) -> bool:
         items, times = np.array(lines, dtype=np.int64).reshape(-1, 2).T
-        return is_habit(items, times)
+        return is_habitual_buyer(items, times)
 
     assert habit((1, 0), (2, 0), (1, 3 * DAY), (3, 3 * DAY), (4, 4 * DAY))
     assert not habit(

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError
 from productrecs.storage.database import Database
-from productrecs.storage.group_commit import GroupCommit, Work
+from productrecs.storage.group_commit import GroupCommit, WriteTransaction
 from productrecs.storage.tables import counters
 
 
-def add(work: Work, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
+def add(work: WriteTransaction, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
     for name in names:
         work.connection.execute(counters.insert().values(name=name, value=1))
     return [name.upper() for name in names]
@@ -63,7 +63,7 @@ def test_one_bad_write_fails_alone(database: Database, writer: GroupCommit) -> N
 def test_callbacks_run_only_after_a_commit(writer: GroupCommit) -> None:
     told: list[str] = []
 
-    def tell(work: Work, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
+    def tell(work: WriteTransaction, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
         work.after_commit.extend([lambda: told.append("committed")])
         return add(work, _key, names)
 
@@ -79,7 +79,7 @@ def test_callbacks_run_only_after_a_commit(writer: GroupCommit) -> None:
 def test_a_full_queue_refuses_and_takes_nothing(database: Database) -> None:
     writing, go_on = threading.Event(), threading.Event()
 
-    def wait(work: Work, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
+    def wait(work: WriteTransaction, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
         writing.set()
         go_on.wait(10)
         return add(work, _key, names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal
+from productrecs.storage.index_files import DamagedIndexError, IndexFolder, IndexManifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +28,11 @@ def words(tmp_path: Path) -> Path:
     return words
 
 
-def sealed(words: Path) -> tuple[IndexFolder, Seal]:
+def sealed(words: Path) -> tuple[IndexFolder, IndexManifest]:
     folder = IndexFolder(words.parent.parent)
-    return folder, folder.publish(Seal(words.parent.name, "1", "en", "en", 1, 1, 1))
+    return folder, folder.publish(
+        IndexManifest(words.parent.name, "1", "en", "en", 1, 1, 1)
+    )
 
 
 def test_a_merge_that_was_being_written_is_no_damage_afterwards(words: Path) -> None:
@@ -46,5 +48,5 @@ def test_control_a_committed_file_that_changed_is_damage(words: Path) -> None:
     folder, seal = sealed(words)
     (words / f"{COMMITTED.replace('-', '')}.idx").write_bytes(b"other")
 
-    with pytest.raises(DamagedFilesError):
+    with pytest.raises(DamagedIndexError):
         folder.check(seal)

@@ -16,18 +16,18 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.storage.duty_turns import DutyTurns
 from productrecs.storage.job_queue import (
-    DEAD_KEPT_MS,
-    DONE_KEPT_MS,
+    DEAD_RETENTION_MS,
+    DONE_RETENTION_MS,
     INSTALLATION,
     Job,
     JobQueue,
+    JobState,
     NewJob,
-    Policy,
-    State,
-    explained,
+    RetryPolicy,
+    describe_error,
 )
+from productrecs.storage.periodic_tasks import PeriodicTasks
 from productrecs.storage.tables import jobs
 from tests.support.stores import add_stores
 
@@ -38,7 +38,9 @@ STORE = StoreId("st_one")
 OTHER = StoreId("st_two")
 TRAIN = NewJob(STORE, "train")
 KINDS = ("train", "import")
-POLICY = Policy(lease_ms=10_000, attempts=3, first_delay_ms=1_000, longest_delay_ms=3_000)
+POLICY = RetryPolicy(
+    lease_ms=10_000, attempts=3, first_delay_ms=1_000, longest_delay_ms=3_000
+)
 
 
 @dataclass
@@ -127,7 +129,7 @@ def test_a_claimed_job_carries_what_was_asked_and_is_done_once(bench: Bench) -> 
     assert bench.queue.claim(KINDS) is None
     assert bench.queue.done(job)
     assert bench.queue.claim(KINDS) is None
-    assert bench.row(job_id)["state"] == State.DONE
+    assert bench.row(job_id)["state"] == JobState.DONE
 
 
 def test_a_worker_is_given_only_the_kinds_it_knows(bench: Bench) -> None:
@@ -158,7 +160,7 @@ def test_waiting_duplicates_of_a_key_fall_together(bench: Bench) -> None:
     elsewhere = bench.enqueue(replace(TRAIN, store_id=OTHER))
 
     assert first == again == sooner != elsewhere
-    assert bench.states() == {State.QUEUED: 2}
+    assert bench.states() == {JobState.QUEUED: 2}
     assert bench.row(first)["run_at"] == bench.clock.now
     job = next(job for job in (bench.claim(), bench.claim()) if job.store_id == STORE)
     assert job.payload == {"why": "now"}
@@ -236,14 +238,14 @@ def test_a_failed_job_is_tried_again_later_and_later_then_buried(bench: Bench) -
     waits = []
 
     for _ in range(POLICY.attempts - 1):
-        assert bench.queue.fail(bench.claim(), RuntimeError("no luck")) == State.QUEUED
+        assert bench.queue.fail(bench.claim(), RuntimeError("no luck")) == JobState.QUEUED
         waits.append(bench.row(job_id)["run_at"] - bench.clock.now)
         assert bench.queue.claim(KINDS) is None
         bench.clock.now += waits[-1]
-    assert bench.queue.fail(bench.claim(), RuntimeError("no luck")) == State.DEAD
+    assert bench.queue.fail(bench.claim(), RuntimeError("no luck")) == JobState.DEAD
 
     assert 500 <= waits[0] <= 1_000 <= waits[1] <= 2_000
-    assert bench.row(job_id)["state"] == State.DEAD
+    assert bench.row(job_id)["state"] == JobState.DEAD
     assert bench.row(job_id)["error"] == "RuntimeError: no luck"
     bench.clock.now += DAY_MS
     assert bench.queue.claim(KINDS) is None
@@ -254,7 +256,7 @@ def test_a_failure_that_no_attempt_can_mend_is_buried_at_once(bench: Bench) -> N
 
     outcome = bench.queue.fail(bench.claim(), RuntimeError("no such file"), final=True)
 
-    assert outcome == State.DEAD
+    assert outcome == JobState.DEAD
     assert bench.row(job_id)["finished_at"] == bench.clock.now
 
 
@@ -285,9 +287,9 @@ def test_a_failed_job_takes_the_duplicate_that_waited_for_it_along(bench: Bench)
     failing = bench.claim()
     bench.enqueue(replace(TRAIN, payload={"why": "newer"}))
 
-    assert bench.queue.fail(failing, RuntimeError("no luck")) == State.QUEUED
+    assert bench.queue.fail(failing, RuntimeError("no luck")) == JobState.QUEUED
 
-    assert bench.states() == {State.QUEUED: 1}
+    assert bench.states() == {JobState.QUEUED: 1}
     bench.clock.now += POLICY.first_delay_ms
     job = bench.claim()
     assert (job.job_id, job.attempts) == (failing.job_id, 2)
@@ -332,15 +334,15 @@ def test_finished_jobs_are_cleaned_away_in_their_time(bench: Bench) -> None:
     bench.queue.fail(bench.claim(), RuntimeError("no luck"), final=True)
     waiting = bench.enqueue()
 
-    bench.clock.now += DONE_KEPT_MS - 1
+    bench.clock.now += DONE_RETENTION_MS - 1
     assert bench.queue.clean() == 0
     bench.clock.now += 1
     assert bench.queue.clean() == 1
-    assert bench.states() == {State.DEAD: 1, State.QUEUED: 1}
-    bench.clock.now += DEAD_KEPT_MS
+    assert bench.states() == {JobState.DEAD: 1, JobState.QUEUED: 1}
+    bench.clock.now += DEAD_RETENTION_MS
     assert bench.queue.clean() == 1
 
-    assert bench.row(waiting)["state"] == State.QUEUED
+    assert bench.row(waiting)["state"] == JobState.QUEUED
 
 
 def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
@@ -348,7 +350,7 @@ def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
         "postgresql://shop:hunter2@db/recs refused sk_abcDEF123 of anna@example.org" * 20
     )
 
-    text = explained(error)
+    text = describe_error(error)
 
     assert len(text) <= 500
     assert text.startswith(
@@ -360,7 +362,7 @@ def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
 def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) -> None:
     wanted = [TRAIN, replace(TRAIN, store_id=OTHER)]
     add_stores(bench.database, TRAIN.store_id, OTHER)
-    turns = [DutyTurns(bench.database, bench.queue, bench.clock) for _ in range(2)]
+    turns = [PeriodicTasks(bench.database, bench.queue, bench.clock) for _ in range(2)]
 
     def ask() -> list[int]:
         counts = [one.enqueue_due("train", 15_000, wanted) for one in turns]
@@ -377,7 +379,7 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
 
 
 def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) -> None:
-    turns = DutyTurns(bench.database, bench.queue, bench.clock)
+    turns = PeriodicTasks(bench.database, bench.queue, bench.clock)
     add_stores(bench.database, TRAIN.store_id)
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 1
 
@@ -387,7 +389,7 @@ def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) ->
 
 
 def test_a_store_that_is_deleted_has_no_turn(bench: Bench) -> None:
-    turns = DutyTurns(bench.database, bench.queue, bench.clock)
+    turns = PeriodicTasks(bench.database, bench.queue, bench.clock)
 
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 0
     assert turns.enqueue_due("train", 15_000, [NewJob(INSTALLATION, "train")]) == 1
@@ -401,7 +403,7 @@ def test_turns_asked_for_at_once_are_taken_once(bench: Bench) -> None:
 
     def ask() -> None:
         with closing(Database(bench.database.dialect)) as own:
-            turns = DutyTurns(own, queue_on(own), system_ms)
+            turns = PeriodicTasks(own, queue_on(own), system_ms)
             ready.wait()
             counts.append(turns.enqueue_due("train", 60_000, wanted))
 

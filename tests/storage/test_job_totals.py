@@ -10,7 +10,13 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.job_counts import backlogs
-from productrecs.storage.job_queue import Job, JobQueue, NewJob, Policy, State
+from productrecs.storage.job_queue import (
+    Job,
+    JobQueue,
+    JobState,
+    NewJob,
+    RetryPolicy,
+)
 from productrecs.storage.job_totals import JobTotals, all_totals
 
 if TYPE_CHECKING:
@@ -53,7 +59,7 @@ class Desk:
 @pytest.fixture
 def desk(database: Database) -> Desk:
     clock = Clock()
-    policy = Policy(attempts=2, first_delay_ms=0)
+    policy = RetryPolicy(attempts=2, first_delay_ms=0)
     chance = random.Random(1)  # noqa: S311 - spreads retries
     return Desk(database, clock, JobQueue(database, clock, chance, policy))
 
@@ -65,11 +71,11 @@ def test_every_end_is_counted_by_kind_with_what_it_took(desk: Desk) -> None:
         assert desk.queue.done(job)
     job = desk.begin("sweep")
     desk.clock.now += 10
-    assert desk.queue.fail(job, RuntimeError("once")) is State.QUEUED
+    assert desk.queue.fail(job, RuntimeError("once")) is JobState.QUEUED
     again = desk.queue.claim(["sweep"])
     assert again is not None
     desk.clock.now += 10
-    assert desk.queue.fail(again, RuntimeError("twice")) is State.DEAD
+    assert desk.queue.fail(again, RuntimeError("twice")) is JobState.DEAD
 
     assert desk.totals() == [
         JobTotals("sweep", done=0, retried=1, dead=1, milliseconds=20, done_at=None),
@@ -113,7 +119,7 @@ def test_what_waits_runs_and_was_given_up_is_told_by_kind(desk: Desk) -> None:
     with desk.database.reading() as connection:
         found = {one.kind: one for one in backlogs(connection, desk.clock.now)}
 
-    assert found["train"].counts == {State.QUEUED: 3, State.RUNNING: 1}
+    assert found["train"].counts == {JobState.QUEUED: 3, JobState.RUNNING: 1}
     assert found["train"].due_since == desk.clock.now
     assert found["later"].due_since is None
-    assert found["sweep"].counts == {State.DEAD: 1}
+    assert found["sweep"].counts == {JobState.DEAD: 1}

@@ -8,9 +8,9 @@ import pytest
 from productrecs.storage.model_files import (
     Arrays,
     BrokenModelError,
-    forget_others,
     open_arrays,
     publish_arrays,
+    remove_other_models,
 )
 
 ARRAYS: Arrays = {
@@ -78,8 +78,8 @@ def test_a_failed_publication_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_later_models_have_later_ids_and_old_ones_are_forgotten(tmp_path: Path) -> None:
     first, second, third = (publish_arrays(tmp_path, ARRAYS, {}) for _ in range(3))
 
-    young = forget_others(tmp_path, {second, third})
-    gone = forget_others(tmp_path, {second, third}, min_age_seconds=0)
+    young = remove_other_models(tmp_path, {second, third})
+    gone = remove_other_models(tmp_path, {second, third}, min_age_seconds=0)
 
     assert first < second < third
     assert (young, gone) == ([], [first])

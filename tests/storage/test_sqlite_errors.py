@@ -24,7 +24,7 @@ def test_the_kind_of_a_failure_is_named(
     raised = apsw.exception_for(code)
     assert isinstance(raised, apsw.Error)
 
-    error = storage_error(apsw_dbapi.translated(raised))
+    error = storage_error(apsw_dbapi.to_dbapi_error(raised))
 
     assert type(error) is kind
     assert named in str(error)

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.storage.database import Database
 from productrecs.storage.tables import stores
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     all_stores,
     delete_store,
-    register,
+    register_store,
 )
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def test_what_another_process_writes_is_seen_by_whoever_reads_next(
     sqlite_database: Database, elsewhere: Database
 ) -> None:
     for domain in ("a.example", "b.example"):
-        register(elsewhere, Registration(domain), system_ms)
+        register_store(elsewhere, Registration(domain), system_ms)
     with sqlite_database.transaction() as transaction:
         transaction.execute(sa.select(stores.c.store_id))  # and nobody asks for its rows
 
-    register(elsewhere, Registration("c.example"), system_ms)
+    register_store(elsewhere, Registration("c.example"), system_ms)
 
     assert len(all_stores(sqlite_database)) == 3
 
@@ -58,9 +58,9 @@ def test_what_another_process_writes_is_seen_by_whoever_reads_next(
 def test_after_a_deletion_others_see_what_comes_next(
     sqlite_database: Database, elsewhere: Database
 ) -> None:
-    store, _ = register(sqlite_database, Registration("a.example"), system_ms)
+    store, _ = register_store(sqlite_database, Registration("a.example"), system_ms)
     delete_store(sqlite_database, store)
 
-    register(elsewhere, Registration("b.example"), system_ms)
+    register_store(elsewhere, Registration("b.example"), system_ms)
 
     assert [one.domain for one in all_stores(sqlite_database)] == ["b.example"]

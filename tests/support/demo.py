@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from PIL import Image
 
-from productrecs.entrypoints.demo.departments import DEPARTMENTS
-from productrecs.entrypoints.demo.looks import LOOKS
-from productrecs.entrypoints.demo.pictures.colours import COLOURS
+from demo_store.departments import DEPARTMENTS
+from demo_store.looks import LOOKS
+from demo_store.pictures.colours import COLOURS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from productrecs.entrypoints.cli import VERBS, productrecs
+from productrecs.entrypoints.cli import COMMANDS, productrecs
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def prose(markdown: str) -> str:
 def verbs() -> Iterator[tuple[str, click.Command]]:
     """Yield every verb with its command; those of a group by both words."""
     context = click.Context(productrecs)
-    for name in sorted(VERBS):
+    for name in sorted(COMMANDS):
         command = productrecs.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):

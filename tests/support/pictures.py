@@ -11,10 +11,10 @@ from PIL import Image, ImageDraw
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.pictures.picture import Outcome, State, packed
+from productrecs.records.pictures.picture import FetchOutcome, PictureState, pack_descriptor
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.training.visual.build import build_visual
-from productrecs.training.visual.embedding import OwnEmbedding
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,13 +78,13 @@ def see(
     root: Path,
     store_id: str,
     shown: Mapping[str, Image.Image],
-    embedding: OwnEmbedding | None = None,
+    embedding: BuiltInEmbedding | None = None,
 ) -> str | None:
     """Let pictures of items be known as if they had been fetched; return the model's id.
 
     The items must be in the catalog. `root` is the folder of visual models.
     """
-    own = embedding or OwnEmbedding()
+    own = embedding or BuiltInEmbedding()
     with database.transaction() as transaction:
         numbers = CatalogRepository(transaction, StoreId(store_id)).find(shown)
         repository = PictureRepository(transaction, StoreId(store_id))
@@ -92,19 +92,19 @@ def see(
             item_id: (one.number, one.item.image_url or f"https://i.example/{one.number}")
             for item_id, one in numbers.items()
         }
-        repository.want(list(wanted.values()), 0)
+        repository.add_wanted(list(wanted.values()), 0)
         repository.store(
             [
-                Outcome(
+                FetchOutcome(
                     *wanted[item_id],
-                    State.INDEXED,
+                    PictureState.INDEXED,
                     due_at=2**60,
-                    descriptor=packed(describe(pixels(picture))),
+                    descriptor=pack_descriptor(describe(pixels(picture))),
                     embedder=own.name,
                 )
                 for item_id, picture in shown.items()
             ],
             0,
         )
-        repository.followed(repository.standing().catalog_seq)
+        repository.mark_followed(repository.standing().catalog_seq)
     return build_visual(database, root, StoreId(store_id), own)

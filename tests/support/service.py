@@ -27,15 +27,19 @@ from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
-from productrecs.features.looks.picture import KeptPicture
 from productrecs.features.looks.repository import LookRepository
+from productrecs.features.looks.sanitized_picture import SanitizedPicture
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.directory import AccountDirectory
-from productrecs.tenancy.accounts.registration import Registration, find_store, register
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    find_store,
+    register_store,
+)
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
-from productrecs.training.fit import Workshop, train_store
-from productrecs.training.inputs import TrainingInputs
+from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.search.indexer import Indexer
+from productrecs.training.training_inputs import TrainingInputs
 from tests.support.migrated import bring, migrate_at
 from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT
@@ -239,7 +243,7 @@ _REGISTERED_BY: Final[dict[str, Service]] = {}
 
 def keep_look_picture(account: Account, data: bytes) -> str:
     """Keep a JPEG for looks of a registered store; return the path that it is found at."""
-    picture = KeptPicture(hashlib.sha256(data).hexdigest()[:32], data, 160, 160)
+    picture = SanitizedPicture(hashlib.sha256(data).hexdigest()[:32], data, 160, 160)
     with (
         _REGISTERED_BY[account.store_id].database() as database,
         database.transaction() as one,
@@ -441,7 +445,7 @@ class Service:
             settings=settings,
         )
         with self.database() as database:
-            store, secret = register(database, wanted, system_ms)
+            store, secret = register_store(database, wanted, system_ms)
         _REGISTERED_BY[store.store_id] = self
         account = Account(store.store_id, store.domain, store.publishable_key, secret)
         return Merchant(account, self.client())
@@ -449,14 +453,14 @@ class Service:
     def train(self, merchant: Merchant, clock: Clock = system_ms) -> None:
         """Learn now what a store's log says; the running service swaps it in by itself."""
         with self.database() as database:
-            workshop = Workshop(database, self.folder / "models", clock)
+            workshop = TrainingDeps(database, self.folder / "models", clock)
             store = find_store(database, merchant.account.domain)
             train_store(workshop, store, TrainingInputs(), lambda _share: None)
 
     def index(self) -> None:
         """Write the search indexes now; for a service that nobody writes them for."""
         with self.database() as database:
-            reader = database.hot_reader()
+            reader = database.raw_reader()
             indexer = Indexer(self.folder / "search", AccountDirectory(database))
             while indexer.turn(reader):
                 pass

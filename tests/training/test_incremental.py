@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import push
+from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.settings import StoreSettings
-from productrecs.training import inputs as inputs_module
-from productrecs.training import kept
-from productrecs.training.choices.repository import SearchRepository
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training import fit_cache
+from productrecs.training import training_inputs as inputs_module
 from productrecs.training.fit import fit
-from productrecs.training.inputs import Purchases, TrainingInputs
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.search_choices.repository import SearchEventRepository
 from productrecs.training.trained_models import TrainedModels
-from tests.records.orders.past import NOON, import_text, new_store
+from productrecs.training.training_inputs import Purchases, TrainingInputs
+from tests.records.orders.import_support import NOON, import_text, new_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,9 +74,9 @@ class Life:
             log = StoreLog(self.database, transaction, self.store)
             told = [self._event() for _ in range(events)]
             told += [self._shown() for _ in range(events // 4)]
-            receive_events(log, [told], self.now)
+            ingest_events(log, [told], self.now)
             for _ in range(max(1, events // 10)):
-                receive_order(log, self._order(), self.now)
+                ingest_order(log, self._order(), self.now)
         if self.rng.random() < 0.5:
             import_text(self.database, self.store, self._file(), at=self.now)
         self._push()
@@ -91,7 +91,7 @@ class Life:
             for _ in range(views)
         ]
         with self.database.transaction() as transaction:
-            receive_events(
+            ingest_events(
                 StoreLog(self.database, transaction, self.store), [seen], self.now
             )
 
@@ -109,7 +109,9 @@ class Life:
             for one in named
         ]
         with self.database.transaction() as transaction:
-            push(StoreLog(self.database, transaction, self.store), patches, self.now)
+            upsert_items(
+                StoreLog(self.database, transaction, self.store), patches, self.now
+            )
 
     def _item(self) -> str:
         family = self.rng.randrange(max(1, self.n_items // 8))
@@ -143,7 +145,7 @@ class Life:
     def _order(self) -> NewOrder:
         first = self.rng.randrange(max(1, self.n_items // 8)) * 8
         lines = [
-            NewLine(f"i{first + self.rng.randrange(8)}", quantity=1, price=5.0)
+            NewOrderLine(f"i{first + self.rng.randrange(8)}", quantity=1, price=5.0)
             for _ in range(self.rng.randrange(1, 5))
         ]
         # Sometimes one of which a page told, sometimes one that came before.
@@ -171,7 +173,7 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
         repository = TrainingRepository(connection, store)
         head = repository.head()
         assert head is not None
-        inputs.read_searches(SearchRepository(connection, store), head.seq)
+        inputs.read_searches(SearchEventRepository(connection, store), head.seq)
         inputs.read_on(repository, head.seq)
     return head.numbers
 
@@ -252,7 +254,7 @@ def test_control_lines_that_are_not_replaced_are_found(
 def test_control_what_was_bought_meanwhile_is_not_kept_from_before(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_are_same", lambda _some, _others: True)
+    monkeypatch.setattr(fit_cache, "_are_same", lambda _some, _others: True)
 
     with pytest.raises(AssertionError):
         test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 2)

@@ -24,8 +24,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.receive import receive_order
+from productrecs.records.orders.ingest import ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
@@ -170,10 +170,12 @@ def _over_http(client: Client, way: Way, order_id: str) -> bool:
 
 
 def _receive(database: Database, way: Way, order_id: str) -> bool:
-    order = NewOrder(order_id, tuple(NewLine(item) for item in LINES), session_id="s_1")
+    order = NewOrder(
+        order_id, tuple(NewOrderLine(item) for item in LINES), session_id="s_1"
+    )
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, StoreId(way.store_id))
-        return receive_order(log, order, way.now_ms).duplicate
+        return ingest_order(log, order, way.now_ms).duplicate
 
 
 def _checking_first(database: Database, way: Way, order_id: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import frozen_at, iso
+from productrecs.core.clock import fixed_clock, iso
 from productrecs.core.errors import StorageError
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
@@ -132,7 +132,7 @@ def test_a_restored_service_goes_on_where_the_backup_was(
         merchant.push(*({"id": f"item-{n}", "price": n} for n in range(ITEMS)))
         for n in range(60):
             merchant.order(f"o-{n}", *(f"item-{(n * k) % ITEMS}" for k in (1, 2, 3)))
-        first.train(merchant, frozen_at(NOON))
+        first.train(merchant, fixed_clock(NOON))
         eventually(lambda: len(set(map(str, recommended(merchant)))) > 5)
         before = recommended(merchant)
         handed_in = upload(merchant, "order_id,item_id\nold,not-in-the-catalog\n")

@@ -12,7 +12,7 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.tenancy.accounts.registration import change_subscription, find_store
+from productrecs.tenancy.accounts.store_management import change_subscription, find_store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from tests.support.service import Merchant, Service
 from tests.trust.crowds import Answer, Request, ask_at_once

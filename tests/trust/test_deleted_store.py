@@ -11,18 +11,18 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from productrecs.core.clock import frozen_at, system_ms
+from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.report import work_out
-from productrecs.features.insights.experiments.measure import measure
-from productrecs.storage.duty_turns import DutyTurns
+from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.storage.job_queue import JobQueue, NewJob
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import metadata
-from productrecs.training.fit import Workshop, train_store
-from productrecs.training.inputs import TrainingInputs
+from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.training_inputs import TrainingInputs
 from tests.features.insights.shop import NOON, Shop, cart, click
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ def left_of(database: Database, folder: Path, store_id: StoreId) -> list[str]:
 
 def work(database: Database, folder: Path, store: Store) -> list[Callable[[], object]]:
     """Return what the background does for a store."""
-    clock = frozen_at(NOON)
+    clock = fixed_clock(NOON)
     chance = random.Random(1)  # noqa: S311 - spreads retries
     queue = JobQueue(database, system_ms, chance)
-    workshop = Workshop(database, folder / "models", clock)
+    workshop = TrainingDeps(database, folder / "models", clock)
     return [
         lambda: train_store(workshop, store, TrainingInputs(), lambda _share: None),
         lambda: Attributor(database, folder / "trails").catch_up(store),
-        lambda: work_out(database, store, NOON),
-        lambda: measure(database, store, "a-test", NOON),
-        lambda: DutyTurns(database, queue, system_ms).enqueue_due(
+        lambda: compute_customers(database, store, NOON),
+        lambda: measure_holdout(database, store, "a-test", NOON),
+        lambda: PeriodicTasks(database, queue, system_ms).enqueue_due(
             "train", 1, [NewJob(store.store_id, "train")]
         ),
     ]
@@ -99,7 +99,7 @@ def test_a_store_deleted_while_it_is_worked_on_leaves_nothing(
 
         def go_on(doing: list[Any] = doing, ended: list[Any] = ended) -> None:
             until = time.monotonic() + 20
-            while StoreGoneError not in ended and time.monotonic() < until:
+            while StoreDeletedError not in ended and time.monotonic() < until:
                 ended.append(_error_of(doing[len(ended) % len(doing)]))
 
         worker = threading.Thread(target=go_on)
@@ -108,10 +108,10 @@ def test_a_store_deleted_while_it_is_worked_on_leaves_nothing(
         delete(data_folder, url_of(database), store)
         worker.join()
 
-        interrupted += StoreGoneError in ended
+        interrupted += StoreDeletedError in ended
         for one in doing:  # whoever heard of it too late
-            assert _error_of(one) in {None, StoreGoneError}
-        assert set(ended) <= {None, StoreGoneError}, ended
+            assert _error_of(one) in {None, StoreDeletedError}
+        assert set(ended) <= {None, StoreDeletedError}, ended
         assert left_of(database, data_folder, store.store_id) == [], number
     assert interrupted == times
 
@@ -119,8 +119,8 @@ def test_a_store_deleted_while_it_is_worked_on_leaves_nothing(
 def _error_of(one: Callable[[], object]) -> type[BaseException] | None:
     try:
         one()
-    except StoreGoneError:
-        return StoreGoneError
+    except StoreDeletedError:
+        return StoreDeletedError
     return None
 
 
@@ -128,7 +128,7 @@ def test_control_a_training_that_does_not_look_is_found(
     sqlite_database: Database, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = a_store(sqlite_database, data_folder / "trails", "gone")
-    workshop = Workshop(sqlite_database, data_folder / "models", frozen_at(NOON))
+    workshop = TrainingDeps(sqlite_database, data_folder / "models", fixed_clock(NOON))
 
     def strike(share: float) -> None:
         if share == 0.9:  # all is learned, and about to serve

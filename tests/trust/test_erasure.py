@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.storage.tables import erasures, metadata
-from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
 

@@ -13,14 +13,14 @@ import apsw
 import pytest
 
 from productrecs.core.errors import StorageError
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.receive import Receipt, receive_order
+from productrecs.records.orders.ingest import OrderReceipt, ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage import apsw_dbapi
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import metadata
-from tests.records.orders.past import new_store
+from tests.records.orders.import_support import new_store
 from tests.trust.load import receipts, stored
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ class Trap:
         return True
 
     def execute(
-        self, cursor: apsw_dbapi.Cursor, sql: str, values: Sequence[object] = ()
-    ) -> apsw_dbapi.Cursor:
+        self, cursor: apsw_dbapi.ApswCursor, sql: str, values: Sequence[object] = ()
+    ) -> apsw_dbapi.ApswCursor:
         """Run a statement of SQLAlchemy's, whose cursors have a tracer of their own."""
         try:
             self._look(cursor, sql, values)
         except apsw.Error as error:
-            raise apsw_dbapi.translated(error) from error
+            raise apsw_dbapi.to_dbapi_error(error) from error
         return _execute(cursor, sql, values)
 
 
-_execute = apsw_dbapi.Cursor.execute
+_execute = apsw_dbapi.ApswCursor.execute
 
 
 @pytest.fixture
@@ -70,23 +70,23 @@ def trap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
     trap = Trap()
 
     def execute(
-        cursor: apsw_dbapi.Cursor, sql: str, values: Sequence[object] = ()
-    ) -> apsw_dbapi.Cursor:
+        cursor: apsw_dbapi.ApswCursor, sql: str, values: Sequence[object] = ()
+    ) -> apsw_dbapi.ApswCursor:
         return trap.execute(cursor, sql, values)
 
-    monkeypatch.setattr(apsw_dbapi.Cursor, "execute", execute)
+    monkeypatch.setattr(apsw_dbapi.ApswCursor, "execute", execute)
     apsw.connection_hooks.append(trap.attach)
     yield trap
     apsw.connection_hooks.remove(trap.attach)
 
 
-def receive(database: Database, store: StoreId, order_id: str) -> Receipt:
-    order = NewOrder(order_id, tuple(map(NewLine, LINES)), session_id="s_1")
+def receive(database: Database, store: StoreId, order_id: str) -> OrderReceipt:
+    order = NewOrder(order_id, tuple(map(NewOrderLine, LINES)), session_id="s_1")
     with database.transaction() as transaction:
-        return receive_order(StoreLog(database, transaction, store), order, NOON)
+        return ingest_order(StoreLog(database, transaction, store), order, NOON)
 
 
-def in_two_steps(database: Database, store: StoreId, order_id: str) -> Receipt:
+def in_two_steps(database: Database, store: StoreId, order_id: str) -> OrderReceipt:
     """Receive an order the wrong way: its receipt is in a transaction of its own."""
     with database.transaction() as transaction:
         PurchaseRepository(transaction, store).admit(order_id, NOON)
@@ -102,7 +102,7 @@ def contents(database: Database) -> dict[str, list[Any]]:
 
 
 def traces(
-    trap: Trap, folder: Path, write: Callable[[Database, StoreId, str], Receipt]
+    trap: Trap, folder: Path, write: Callable[[Database, StoreId, str], OrderReceipt]
 ) -> tuple[int, list[int]]:
     """Return at how many places an order was broken off, and at which it left traces."""
     database = Database.open(None, folder)
@@ -222,7 +222,7 @@ def check_disk(
     assert set(acknowledged) <= kept.keys(), f"lost at change {at}"
     assert set(kept.values()) <= {len(LINES)}, f"half an order at change {at}"
     assert receipts(again, store) == kept.keys()
-    assert again.damage() is None
+    assert again.find_damage() is None
     receive(again, store, "after")  # writes go on, without a restart of the disk
     again.close()
     return len(acknowledged) < 6

@@ -15,9 +15,13 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http import gate
-from productrecs.entrypoints.http.authentication import Caller, Credential, Keys
-from productrecs.entrypoints.reports import SUBJECTS
+from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.pipeline.authentication import (
+    Caller,
+    Credential,
+    RequestKeys,
+)
+from productrecs.entrypoints.reports import REPORT_TYPES
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.tables import metadata
@@ -37,7 +41,7 @@ from tests.support.service import OPERATOR, Merchant, Reply, Service, eventually
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.tenancy.accounts.directory import AccountDirectory
+    from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 CANARY: Final = "kanarienvogel"
 IDS: Final = [f"item-{n}" for n in range(12)]
@@ -222,7 +226,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("POST", "/integration/train"): _plain("/integration/train"),
     ("GET", "/integration/status"): _plain("/integration/status"),
     ("GET", "/integration/report"): _plain(
-        *(f"/integration/report?name={one}" for one in SUBJECTS)
+        *(f"/integration/report?name={one}" for one in REPORT_TYPES)
     ),
     ("GET", "/health/live"): _plain("/health/live"),
     ("GET", "/health/ready"): _plain("/health/ready"),
@@ -346,13 +350,13 @@ def test_control_a_service_that_takes_one_store_for_another_leaks(
         before = row_hash(service, a)
 
         def takes_all_for_a(
-            _keys: Keys, wanted: Credential, accounts: AccountDirectory
+            _keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
         ) -> Caller:
             store = accounts.by_id(StoreId(a.account.store_id))
             assert store is not None
             return Caller(store, wanted)
 
-        monkeypatch.setattr(gate, "authenticate", takes_all_for_a)
+        monkeypatch.setattr(dispatcher, "authenticate", takes_all_for_a)
         replies = ask_everything(b.through(inside), A(a, "none"))
 
     assert len(leaks(replies)) > 20

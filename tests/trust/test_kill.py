@@ -14,11 +14,11 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.model_files import open_arrays
-from productrecs.tenancy.accounts.registration import find_store
+from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.fit import fit
-from productrecs.training.inputs import TrainingInputs
-from productrecs.training.repository import Head, TrainedModel, TrainingRepository
-from productrecs.training.trained_models import folder_of
+from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
+from productrecs.training.trained_models import models_folder
+from productrecs.training.training_inputs import TrainingInputs
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, receipts, stored
@@ -107,7 +107,7 @@ def check_model(ordeal: Ordeal) -> None:
         rows = stored(database, store_id)
         store = find_store(database, ordeal.merchant.account.domain)
 
-        def standing() -> tuple[Head, TrainedModel]:
+        def standing() -> tuple[TrainingHead, TrainedModel]:
             with database.reading() as connection:
                 repository = TrainingRepository(connection, store_id)
                 head, model = repository.head(), repository.serving()
@@ -123,7 +123,7 @@ def check_model(ordeal: Ordeal) -> None:
     assert len(inputs.purchases.items) == sum(_counts(rows, "o-"))
     expected = fit(inputs, head.numbers, store.settings, model.trained_at)
     serving, _ = open_arrays(
-        folder_of(service.folder / "models", store_id) / model.model_id
+        models_folder(service.folder / "models", store_id) / model.model_id
     )
     assert set(serving) == set(expected)
     for name, array in expected.items():

@@ -16,9 +16,9 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.tenancy.accounts.registration import change_subscription, find_store
-from productrecs.tenancy.billing.notice import month_at
+from productrecs.tenancy.accounts.store_management import change_subscription, find_store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.quota_notice import month_at
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
 from tests.support.service import Merchant, Service, eventually
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
-from productrecs.entrypoints.cli.children import Forked
+from productrecs.entrypoints.cli.processes.child_process import ForkedProcess
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import KNOWN, is_current, migrate
@@ -122,7 +122,7 @@ def check_migrated(database: Database, before: Contents) -> None:
     assert differences(database, metadata) == []
     assert contents(database, before) == before
     with database.reading() as connection:
-        assert database.dialect.damage(connection) is None
+        assert database.dialect.find_damage(connection) is None
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def dies_at(
         database.close()
         return 0
 
-    return Forked("migrate", die, ()).wait()
+    return ForkedProcess("migrate", die, ()).wait()
 
 
 def survive(

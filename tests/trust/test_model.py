@@ -1,6 +1,6 @@
 """Is whatever a store tells us, in whatever order, kept as the rules say?
 
-A state machine does the same on a database and in `reference.py`, step by step, with few
+A state machine does the same on a database and in `entrypoints/http/routes/public/api_reference.py`, step by step, with few
 names and ids so that they meet often, and compares all of it after every step.
 """
 
@@ -24,19 +24,19 @@ from hypothesis.stateful import (
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError
-from productrecs.features.privacy.erase import Eraser
+from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import delete, push
+from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.events.event import KINDS, EventKind, NewEvent
+from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.history import Histories
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.order_history import OrderHistory
-from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.shopper_history import ShopperHistories
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class Store(RuleBasedStateMachine):
         self.database = database
         self.now = NOON
         wanted = Registration(f"shop-{next(NUMBERS)}.example")
-        self.store, _ = register(database, wanted, lambda: NOON)
+        self.store, _ = register_store(database, wanted, lambda: NOON)
         self.expected = Reference()
         self.numbers = ItemNumbers()
-        self.reader = database.hot_reader()
-        self.remembered = Histories(self.store.store_id)
+        self.reader = database.raw_reader()
+        self.remembered = ShopperHistories(self.store.store_id)
         self.eraser = Eraser(database, folder, folder, folder, lambda: self.now)
 
     def teardown(self) -> None:
@@ -86,7 +86,7 @@ class Store(RuleBasedStateMachine):
         patch = ItemPatch(item, {} if price is None else {"price": price})
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
-            pushed = push(log, [patch], self.now)
+            pushed = upsert_items(log, [patch], self.now)
 
         assert (pushed.created, pushed.total) == self.expected.push(item, price)
 
@@ -97,7 +97,7 @@ class Store(RuleBasedStateMachine):
         try:
             with self.database.transaction() as transaction:
                 log = StoreLog(self.database, transaction, self.store.store_id)
-                delete(log, item, self.now)
+                remove_item(log, item, self.now)
         except UnknownItemError:
             was_there = False
 
@@ -121,7 +121,7 @@ class Store(RuleBasedStateMachine):
         """Send an event."""
         order = order if kind == "buy" else None
         event = NewEvent(
-            KINDS[kind],
+            EVENT_KINDS[kind],
             item_id=item,
             user_id=who[0],
             session_id=who[1],
@@ -130,7 +130,7 @@ class Store(RuleBasedStateMachine):
         )
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
-            receive_events(log, [[event]], self.now)
+            ingest_events(log, [[event]], self.now)
 
         self.expected.event(kind, item, *who, self.now, event_id, order)
 
@@ -148,10 +148,10 @@ class Store(RuleBasedStateMachine):
         session: str | None,
     ) -> None:
         """Sync an order."""
-        new = NewOrder(order, tuple(NewLine(*line) for line in lines), user, session)
+        new = NewOrder(order, tuple(NewOrderLine(*line) for line in lines), user, session)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
-            told = receive_order(log, new, self.now)
+            told = ingest_order(log, new, self.now)
 
         assert told.duplicate == self.expected.order(order, lines, user, session, self.now)
 
@@ -174,7 +174,7 @@ class Store(RuleBasedStateMachine):
             "" if cell is None else str(cell) for cell in cells
         )
         file = io.BytesIO(text.encode())
-        OrderHistory(self.database, self.numbers, self.store.store_id, UTC, self.now).run(
+        HistoryImport(self.database, self.numbers, self.store.store_id, UTC, self.now).run(
             file
         )
 
@@ -240,7 +240,7 @@ class Store(RuleBasedStateMachine):
         assert log == self.expected.log
         assert sorted(lines, key=repr) == sorted(self.expected.lines, key=repr)
         assert (size, catalog) == (len(self.expected.items), self.expected.items)
-        fresh = Histories(self.store.store_id)
+        fresh = ShopperHistories(self.store.store_id)
         for name in ("anna", "s_1"):
             bought = sorted(names[item] for item in fresh.of(name, self.reader).bought)
             assert bought == self.expected.bought(name)

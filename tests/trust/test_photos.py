@@ -19,7 +19,7 @@ from typing import Any, Final
 import pytest
 from PIL import Image
 
-from productrecs.records.pictures.viewer import Viewer
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from tests.support.pictures import drawn, encoded, see
 from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.test_secrets import BROKEN, everything_on_disk, places
@@ -287,10 +287,11 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
         "child.main()\n"
     )
     monkeypatch.setattr(
-        "productrecs.records.pictures.viewer.child_module", lambda: "trusting_child"
+        "productrecs.records.pictures.sandboxed_decoder.decoder_module",
+        lambda: "trusting_child",
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with Viewer(seconds=20) as trusting:
+    with SandboxedDecoder(seconds=20) as trusting:
         trusting.describe(encoded(drawn("red", "ball")))
         trusting.describe(
             encoded(Image.new("RGB", (13_000, 13_000)), "PNG", compress_level=1)

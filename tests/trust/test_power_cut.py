@@ -15,12 +15,12 @@ import apsw
 import pytest
 
 from productrecs.core.errors import StorageError
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.receive import receive_order
+from productrecs.records.orders.ingest import ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.store_log import StoreLog
-from tests.records.orders.past import new_store
+from tests.records.orders.import_support import new_store
 from tests.trust.history import History, Operation, Outcome
 from tests.trust.load import receipts, stored
 
@@ -153,10 +153,10 @@ def verdict_of(  # noqa: PLR0915 - one life of a database
 
 
 def _sent(database: Database, store: str, key: str) -> Outcome:
-    order = NewOrder(key, tuple(NewLine(item) for item in LINES))
+    order = NewOrder(key, tuple(NewOrderLine(item) for item in LINES))
     try:
         with database.transaction() as transaction:
-            receive_order(StoreLog(database, transaction, store), order, NOON)  # type: ignore[arg-type]  # a store's id
+            ingest_order(StoreLog(database, transaction, store), order, NOON)  # type: ignore[arg-type]  # a store's id
     except StorageError:
         return Outcome.INFO
     return Outcome.OK

@@ -11,7 +11,7 @@ from pathlib import Path
 from productrecs.entrypoints.cli.doctor.installation import check_folder
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.private import is_shared, make_private
+from productrecs.storage.file_permissions import is_shared_folder, make_private
 from tests.support.service import Service, eventually
 
 OTHERS = 0o077
@@ -90,7 +90,7 @@ def test_a_folder_that_others_use_too_is_not_closed(tmp_path: Path) -> None:
     make_private(shared)
 
     assert open_to_others(shared) == ["tmp 777"]
-    assert is_shared(Path(tempfile.gettempdir()))
-    assert is_shared(Path.home())
+    assert is_shared_folder(Path(tempfile.gettempdir()))
+    assert is_shared_folder(Path.home())
     [found] = [one for one in check_folder(shared) if "other users" in one.message]
     assert "a folder of its own" in str(found.remedy)

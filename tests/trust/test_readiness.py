@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 from productrecs.core.errors import DamagedDatabaseError, StorageFullError
 from productrecs.entrypoints.cli import productrecs
-from productrecs.storage import damage
-from productrecs.storage.damage import DamageNote, DamageWatch
+from productrecs.storage import integrity_check
 from productrecs.storage.database import Database
-from productrecs.storage.outcomes import REMEMBERED_SECONDS, Outcomes
+from productrecs.storage.integrity_check import DamageFile, IntegrityChecker
+from productrecs.storage.storage_health import REMEMBERED_SECONDS, StorageHealth
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
 from tests.trust.test_outage import without_writes
@@ -218,7 +218,7 @@ def test_a_write_to_damage_is_refused_and_said(data_folder: Path) -> None:
 def test_damage_is_noted_until_a_check_finds_none(
     sqlite_database: Database, data_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    note, watch = DamageNote(data_folder), DamageWatch(sqlite_database, data_folder)
+    note, watch = DamageFile(data_folder), IntegrityChecker(sqlite_database, data_folder)
     sqlite_database.overwrite_deleted()
     watch.check()
     assert note.read() is None
@@ -229,17 +229,17 @@ def test_damage_is_noted_until_a_check_finds_none(
     watch.check()
 
     assert "is damaged" in str(note.read())
-    said = [one for one in caplog.records if one.name == damage.__name__]
+    said = [one for one in caplog.records if one.name == integrity_check.__name__]
     assert len(said) == 1  # an hour passes before it is said again
     sqlite_database.close()
     shutil.copy(whole, data_folder / "productrecs.db")
-    DamageWatch(Database.open(None, data_folder), data_folder).check()
+    IntegrityChecker(Database.open(None, data_folder), data_folder).check()
     assert note.read() is None
 
 
 def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
     now = [1_000.0]
-    outcomes = Outcomes(lambda: now[0])
+    outcomes = StorageHealth(lambda: now[0])
     outcomes.read_failed(DamagedDatabaseError("a page"))
     now[0] += REMEMBERED_SECONDS
     assert outcomes.failed_read is not None
@@ -248,7 +248,7 @@ def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
 
 
 def test_a_write_that_fails_while_another_is_tried_is_not_forgotten() -> None:
-    outcomes = Outcomes()
+    outcomes = StorageHealth()
     before = outcomes.write_failures
     outcomes.write_failed(StorageFullError("full"))
     outcomes.wrote(before)

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import frozen_at, iso
+from productrecs.core.clock import fixed_clock, iso
 from productrecs.core.ids import StoreId
 from productrecs.storage.tables import jobs, store_heads
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.trained_models import folder_of
+from productrecs.training.trained_models import models_folder
 from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.load import at_once
 
@@ -101,7 +101,7 @@ class Stage:
             for n in range(40):
                 bought = (f"item-{(n * k * step) % ITEMS}" for k in (1, 2, 3))
                 merchant.order(f"o-{step}-{n}", *dict.fromkeys(bought))
-            service.train(merchant, frozen_at(NOON))
+            service.train(merchant, fixed_clock(NOON))
             before = known[-1] if known else {item: [] for item in ASKED}
             eventually(lambda before=before: _all_differ(lists(merchant), before), 20)  # type: ignore[misc]  # a lambda's default
             with service.database() as database, database.reading() as connection:
@@ -114,7 +114,7 @@ class Stage:
     @property
     def folder(self) -> Path:
         """Where the store's models are."""
-        return folder_of(self.service.folder / "models", _store_id(self.merchant))
+        return models_folder(self.service.folder / "models", _store_id(self.merchant))
 
     def point_to(self, database: Database, model_id: str) -> None:
         """Let a model serve: what the end of a training does."""
@@ -174,7 +174,7 @@ def _model_of_another_store(service: Service) -> Path:
     other.push(*({"id": f"item-{n}"} for n in range(ITEMS)))
     other.order("o", "item-1", "item-2")
     service.train(other)
-    [model] = folder_of(service.folder / "models", _store_id(other)).iterdir()
+    [model] = models_folder(service.folder / "models", _store_id(other)).iterdir()
     return model
 
 
@@ -246,11 +246,11 @@ def test_control_a_service_that_swaps_engine_by_engine_is_seen(data_folder: Path
         merchant = one.register(explore_percent="0")
         assert merchant.push({"id": "a"}, {"id": "b"}, {"id": "c"}).status == 200
         merchant.order("o-1", "a", "b")
-        one.train(merchant, frozen_at(NOON))
+        one.train(merchant, fixed_clock(NOON))
         eventually(lambda: merchant.recommend(item_id="a", source="buy").ids == ["b"])
         for n in range(9):
             merchant.order(f"p-{n}", "a", "c")
-        one.train(merchant, frozen_at(NOON))
+        one.train(merchant, fixed_clock(NOON))
         eventually(lambda: merchant.trending(session_id="s_new").ids[:2] == ["a", "c"])
 
         # What trends is the new model's, what was bought together the old one's.

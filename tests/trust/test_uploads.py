@@ -17,10 +17,15 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.uploads.files import UploadFolder
 from productrecs.records.orders.uploads.repository import files_needed
+from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.tables import purchase_lines
-from tests.records.orders.past import NOON, import_text, rows_of, standing
+from tests.records.orders.import_support import (
+    NOON,
+    import_text,
+    rows_of,
+    standing,
+)
 from tests.support.project import ROOT
 from tests.support.service import Service
 from tests.support.uploads import (
@@ -246,7 +251,7 @@ def test_a_gigabyte_takes_little_memory(data_folder: Path, padding: int) -> None
 
 _WHOLE: Final = """
 import sys
-from productrecs.entrypoints.http.multipart import Form
+from productrecs.entrypoints.http.transport.multipart_parser import Form
 from tests.support.uploads import BOUNDARY, part, peak_mib
 kind = b"multipart/form-data; boundary=" + BOUNDARY.encode()
 form = Form([(b"content-type", kind)], "file")

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.entrypoints.cli.children import Forked
-from productrecs.entrypoints.http.writing.facts import Fact, writings_of
+from productrecs.entrypoints.cli.processes.child_process import ForkedProcess
+from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
 from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.storage.tables import events
-from tests.records.orders.past import new_store
+from tests.records.orders.import_support import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def opened(folder: Path) -> Iterator[Database]:
 def write_on(folder: Path, store: StoreId, told: int, first: int, *, early: bool) -> int:
     """Be the writer: store events numbered from `first` on, and tell which are durable."""
     services = build_services(Settings(data=folder))
-    writing = writings_of(services)[Fact.EVENTS]
+    writing = write_handlers(services)[WriteKind.EVENTS]
 
     async def give(commits: GroupCommit, number: int) -> None:
         while True:
@@ -87,7 +87,7 @@ def strike(
 ) -> set[int]:
     """Let a writer work, kill it at some moment, and return what it acknowledged."""
     hears, tells = os.pipe()
-    writer = Forked(
+    writer = ForkedProcess(
         "writer",
         lambda: write_on(folder, store, tells, first, early=early),
         [tells],

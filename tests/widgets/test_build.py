@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.public.scripts import Script
+from productrecs.entrypoints.http.routes.public.compressed_scripts import CompressedScript
 from tests.support.guides import PAGES, blocks
 from tests.support.project import ROOT
 from tools.widget_sizes import BUDGETS, BUILT, sizes
@@ -52,7 +52,7 @@ process.exit(brotliDecompressSync(read(1)).equals(read(2)) ? 0 : 1);
 @needs_node
 @pytest.mark.parametrize("name", BUDGETS)
 def test_what_is_sent_in_brotli_is_the_script(name: str, tmp_path: Path) -> None:
-    script, told = Script(name), b'{"key":"pk_1","answers":[]}'
+    script, told = CompressedScript(name), b'{"key":"pk_1","answers":[]}'
     packed, plain = tmp_path / "packed", tmp_path / "plain"
     packed.write_bytes(script.in_brotli(told))
     plain.write_bytes(script.plain(told))

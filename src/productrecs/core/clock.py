@@ -25,12 +25,12 @@ def system_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def frozen_at(moment_ms: int) -> Clock:
+def fixed_clock(moment_ms: int) -> Clock:
     """Return a clock that always answers `moment_ms`."""
     return lambda: moment_ms
 
 
-def parse_moment(text: str, zone: tzinfo = UTC) -> int:
+def parse_timestamp(text: str, zone: tzinfo = UTC) -> int:
     """Return the UTC milliseconds of an ISO date or datetime.
 
     A text without an offset is read in `zone`; a bare date means its midnight.
@@ -55,7 +55,7 @@ def iso(moment_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def iso_of_written(text: str, *, day_first: bool | None = None) -> str | None:
+def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | None:
     """Return a date as people and programs write it (`25/10/2026 4:52 pm`) as ISO.
 
     With points the day is first. `day_first` decides where day and month cannot be told
@@ -66,7 +66,7 @@ def iso_of_written(text: str, *, day_first: bool | None = None) -> str | None:
         year, _, month, day, *rest = found.groups()
     elif found := _YEAR_LAST.fullmatch(bare):
         one, mark, two, year, *rest = found.groups()
-        order = True if mark == "." else has_day_first(bare)
+        order = True if mark == "." else detect_day_first(bare)
         order = day_first if order is None else order
         if order is None and one != two:
             return None
@@ -87,7 +87,7 @@ def iso_of_written(text: str, *, day_first: bool | None = None) -> str | None:
     return moment.isoformat()
 
 
-def has_day_first(text: str) -> bool | None:
+def detect_day_first(text: str) -> bool | None:
     """Return whether `25/10/2026` has the day first; None where it may be either."""
     found = _YEAR_LAST.fullmatch(text.strip())
     if found is None:

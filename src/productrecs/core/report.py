@@ -11,12 +11,12 @@ from productrecs.core.errors import ProductRecsError
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-Value = str | int | float | bool | None
+ReportValue = str | int | float | bool | None
 
 DEFAULT_DAYS: Final = 30
-MOST_DAYS: Final = 3_660
+MAX_DAYS: Final = 3_660
 DEFAULT_ROWS: Final = 100
-MOST_ROWS: Final = 10_000
+MAX_ROWS: Final = 10_000
 _LONGEST_NAME: Final = 64
 
 
@@ -41,7 +41,7 @@ class Figure:
     """One number with its definition; None: there is nothing to tell yet."""
 
     definition: Definition
-    value: Value
+    value: ReportValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Report:
     title: str
     figures: tuple[Figure, ...] = ()
     columns: tuple[Definition, ...] = ()
-    rows: tuple[tuple[Value, ...], ...] = ()
+    rows: tuple[tuple[ReportValue, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReportQuery:
     """What a reader wants: days of the store (inclusive), a grouping, so many rows."""
 
     first_day: str  # such as 2026-03-01
@@ -67,7 +67,7 @@ class Asked:
     test: str | None = None  # of the experiment; None: the store's own
 
 
-def asked(  # noqa: PLR0913 - one for each word that a reader may say
+def report_query(  # noqa: PLR0913 - one for each word that a reader may say
     now_ms: int,
     zone: tzinfo,
     *,
@@ -76,7 +76,7 @@ def asked(  # noqa: PLR0913 - one for each word that a reader may say
     by: str | None = None,
     limit: int | None = None,
     test: str | None = None,
-) -> Asked:
+) -> ReportQuery:
     """Return what is wanted; by itself the last 30 days, today included.
 
     `by` names columns, separated by commas.
@@ -92,18 +92,18 @@ def asked(  # noqa: PLR0913 - one for each word that a reader may say
     if first > last:
         message = f"{first} is after {last}: the first day comes before the last"
         raise ReportError(message)
-    if (last - first).days >= MOST_DAYS:
-        message = f"from {first} to {last} is more than {MOST_DAYS} days"
+    if (last - first).days >= MAX_DAYS:
+        message = f"from {first} to {last} is more than {MAX_DAYS} days"
         raise ReportError(message)
     wanted = DEFAULT_ROWS if limit is None else limit
-    if not 1 <= wanted <= MOST_ROWS:
-        message = f"the number of rows is from 1 to {MOST_ROWS}"
+    if not 1 <= wanted <= MAX_ROWS:
+        message = f"the number of rows is from 1 to {MAX_ROWS}"
         raise ReportError(message)
     if test and (len(test) > _LONGEST_NAME or not test.isprintable()):
         message = f"a test's name has up to {_LONGEST_NAME} plain characters"
         raise ReportError(message)
     groups = tuple(one.strip() for one in (by or "").split(",") if one.strip())
-    return Asked(first.isoformat(), last.isoformat(), groups, wanted, test or None)
+    return ReportQuery(first.isoformat(), last.isoformat(), groups, wanted, test or None)
 
 
 def _day(text: str) -> date:
@@ -114,6 +114,6 @@ def _day(text: str) -> date:
         raise ReportError(message) from error
 
 
-def share(part: float, whole: float) -> float | None:
+def share_of(part: float, whole: float) -> float | None:
     """Return `part` of `whole` from 0 to 1; None when there is no whole."""
     return part / whole if whole else None

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.contract import NOTHING, Ranked, places_of_best
+from productrecs.engines.arrays import NO_RANKED, Ranked, top_places
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Ints, Items
+    from productrecs.engines.arrays import Ints, Items
 
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
-HABIT: Final = 0.2  # of what stands in somebody's baskets, that stood there before
+HABIT_SHARE: Final = 0.2  # of what stands in somebody's baskets, that stood there before
 FADING: Final = 0.9  # from one basket to the one before it
 _HEAD: Final = 20.0  # places of what trends that are as good as the first
 
 
-def is_habit(items: Ints, times: Ints) -> bool:
+def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     """Return whether a buyer buys the same again: a fifth of their lines had come before.
 
     `items` and `times` [n] are as in `buy_again`; of one basket a line counts once.
@@ -26,7 +26,7 @@ def is_habit(items: Ints, times: Ints) -> bool:
         return False
     number = _baskets(times)
     lines = len(np.unique(np.stack((number, items)), axis=1)[0])
-    return lines - len(np.unique(items)) >= HABIT * lines
+    return lines - len(np.unique(items)) >= HABIT_SHARE * lines
 
 
 def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
@@ -40,7 +40,7 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     Source: requirements/algorithms.md 2.3; measured in benchmarks/quality.
     """
     if not len(items):
-        return NOTHING
+        return NO_RANKED
     number = _baskets(times)
     found, where = np.unique(items, return_inverse=True)
     # Once a basket: of lines of one item in one basket the first counts.
@@ -51,7 +51,7 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     known = found < len(ranks)
     places[known] = ranks[found[known]]
     scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
-    best = places_of_best(found, scores, limit)
+    best = top_places(found, scores, limit)
     return Ranked(found[best].astype(np.int32), scores[best])
 
 

@@ -30,7 +30,7 @@ def configure_logging(log_format: str) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Return `text` with keys, passwords in addresses and e-mail addresses cut out."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
@@ -53,7 +53,7 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return without_secrets(json.dumps(line, default=str, ensure_ascii=False))
+        return redact_secrets(json.dumps(line, default=str, ensure_ascii=False))
 
 
 class _Words(logging.Formatter):
@@ -65,4 +65,4 @@ class _Words(logging.Formatter):
         line = f"{line} {facts}" if facts else line
         if record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return without_secrets(line)
+        return redact_secrets(line)

@@ -8,37 +8,40 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.report import Asked, Definition, Report, ReportError
+from productrecs.core.report import (
+    Definition,
+    Report,
+    ReportError,
+    ReportQuery,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.features.forecast.report import demand_report, forecast_report
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.report import (
+from productrecs.features.insights.customers.customer_report import (
+    compute_customers,
+    customer_list_report,
     customers_report,
-    people_report,
-    work_out,
 )
-from productrecs.features.insights.experiments.measure import measure
-from productrecs.features.insights.experiments.report import experiment_report
-from productrecs.features.insights.health.report import health_report
-from productrecs.features.insights.impact.attribution import (
-    attribution_report,
-)
-from productrecs.features.insights.impact.credited import items_report, sales_report
-from productrecs.features.insights.impact.widgets import widgets_report
-from productrecs.features.search.insights import Which
-from productrecs.features.search.reports import search_report
+from productrecs.features.insights.experiments.holdout_report import experiment_report
+from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.health.data_health_report import health_report
+from productrecs.features.insights.impact.attributed_sales import items_report, sales_report
+from productrecs.features.insights.impact.attribution_report import attribution_report
+from productrecs.features.insights.impact.widget_funnel import widgets_report
+from productrecs.features.search.search_insights import QueryFilter
+from productrecs.features.search.search_report import search_report
 from productrecs.tenancy.accounts.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReportType:
     """One report: what it tells, in a few words, and what makes it."""
 
     tells: str
-    make: Callable[[Services, Store, Asked], Report]
+    make: Callable[[Services, Store, ReportQuery], Report]
 
 
-def _searches(which: Which) -> Callable[[Services, Store, Asked], Report]:
+def _searches(which: QueryFilter) -> Callable[[Services, Store, ReportQuery], Report]:
     return lambda services, store, asked: search_report(
         services.database, store, asked, which
     )
@@ -48,63 +51,65 @@ EXPERIMENT: Final = "experiment"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
 FORECASTS: Final = frozenset({"demand", "forecast"})
 
-SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
+REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
     {
-        "attribution": Subject(
+        "attribution": ReportType(
             "carts and sales after recommendations, by widget, source, position or day",
             lambda services, store, asked: attribution_report(
                 services.database, store, asked
             ),
         ),
-        "credited-sales": Subject(
+        "credited-sales": ReportType(
             "the newest of those sales, with their orders",
             lambda services, store, asked: sales_report(services.database, store, asked),
         ),
-        "credited-items": Subject(
+        "credited-items": ReportType(
             "which products those sales were of",
             lambda services, store, asked: items_report(services.database, store, asked),
         ),
         **{
-            name: Subject(tells, _searches(which))
+            name: ReportType(tells, _searches(which))
             for which, name, tells in (
-                (Which.ALL, "search", "what was searched for, found and clicked on"),
-                (Which.NO_RESULTS, "search-no-results", "what was not found"),
-                (Which.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
+                (QueryFilter.ALL, "search", "what was searched for, found and clicked on"),
+                (QueryFilter.NO_RESULTS, "search-no-results", "what was not found"),
+                (QueryFilter.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
             )
         },
-        "widgets": Subject(
+        "widgets": ReportType(
             "what lists show and what becomes of it: clicks, carts, sales, revenue",
             lambda services, store, asked: widgets_report(services.database, store, asked),
         ),
-        EXPERIMENT: Subject(
+        EXPERIMENT: ReportType(
             "what recommendations are worth: the holdout test's result",
             lambda services, store, asked: experiment_report(
                 services.database, store, asked
             ),
         ),
-        "customers": Subject(
+        "customers": ReportType(
             "customers by how recently, how often and for how much they buy",
             lambda services, store, asked: customers_report(
                 services.database, store, asked
             ),
         ),
-        "customer-list": Subject(
+        "customer-list": ReportType(
             "the customers of most revenue, or (--by next) whose next order is due",
-            lambda services, store, asked: people_report(services.database, store, asked),
+            lambda services, store, asked: customer_list_report(
+                services.database, store, asked
+            ),
         ),
-        "health": Subject(
+        "health": ReportType(
             "events by the hour, unknown products, and what is wrong with ids and clocks",
             lambda services, store, asked: health_report(
                 services.database, store, asked, services.clock()
             ),
         ),
-        "demand": Subject(
+        "demand": ReportType(
             "what to order, what is running out and what is too much, by money",
             lambda services, store, asked: demand_report(
                 services.database, store, asked, services.clock()
             ),
         ),
-        "forecast": Subject(
+        "forecast": ReportType(
             "what the store will sell on each of the next 28 days, and how sure that is",
             lambda services, store, asked: forecast_report(services.database, store, asked),
         ),
@@ -112,31 +117,33 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
 )
 
 
-def make_report(services: Services, store: Store, name: str, asked: Asked) -> Report:
+def make_report(services: Services, store: Store, name: str, asked: ReportQuery) -> Report:
     """Return a report as the background has counted it so far.
 
     Raises:
         ReportError: when there is no such report, or it cannot be asked so.
     """
-    subject = SUBJECTS.get(name)
+    subject = REPORT_TYPES.get(name)
     if subject is None:
-        message = f"there is no report {name!r}; there are {', '.join(SUBJECTS)}"
+        message = f"there is no report {name!r}; there are {', '.join(REPORT_TYPES)}"
         raise ReportError(message)
     return subject.make(services, store, asked)
 
 
-def count_up_to_now(services: Services, store: Store, name: str, asked: Asked) -> None:
+def refresh_report_counts(
+    services: Services, store: Store, name: str, asked: ReportQuery
+) -> None:
     """Count what the background has not counted yet, for who runs none."""
     if name == EXPERIMENT:
         test = asked.test or store.settings.holdout_test
-        measure(services.database, store, test, services.clock())
+        measure_holdout(services.database, store, test, services.clock())
     elif name in CUSTOMERS:
-        work_out(services.database, store, services.clock())
+        compute_customers(services.database, store, services.clock())
     elif name not in FORECASTS:  # which the nightly run makes whole
         Attributor(services.database, services.trails).catch_up(store)
 
 
-def as_object(made: Report) -> dict[str, object]:
+def report_to_dict(made: Report) -> dict[str, object]:
     """Return the report as JSON has it: each row an object, each number defined."""
     names = [column.name for column in made.columns]
     return {

@@ -7,8 +7,8 @@ from pathlib import Path
 from productrecs.core.clock import Clock, system_ms
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
+from productrecs.storage.file_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.private import make_private
 from productrecs.storage.store_log import ItemNumbers
 
 

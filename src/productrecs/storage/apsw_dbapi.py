@@ -84,7 +84,7 @@ _TRANSLATION: Final[tuple[tuple[type[apsw.Error], type[Error]], ...]] = (
 _PRIMARY: Final = 0xFF
 
 
-def translated(error: apsw.Error) -> Error:
+def to_dbapi_error(error: apsw.Error) -> Error:
     """Return the PEP 249 error for one of apsw's, with SQLite's primary result code."""
     kind: type[Error] = OperationalError
     for theirs, ours in _TRANSLATION:
@@ -102,13 +102,13 @@ def _named(extended: int) -> str:
     return str(apsw.mapping_extended_result_codes.get(extended, extended))
 
 
-class Cursor:
+class ApswCursor:
     """PEP 249's cursor: one statement at a time, rows as tuples."""
 
     arraysize = 1
     lastrowid: int | None = None
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: "ApswConnection") -> None:
         """Open a cursor on `connection`."""
         self._connection = connection
         self._cursor = connection.apsw.cursor()
@@ -137,7 +137,7 @@ class Cursor:
         try:
             self._cursor.execute(sql, tuple(parameters))
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
         finally:
             self._cursor.exec_trace = None
         self._settle()
@@ -149,7 +149,7 @@ class Cursor:
         try:
             self._cursor.executemany(sql, rows)
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
         self.description = None
         self.rowcount = self._connection.apsw.total_changes() - before
         return self
@@ -159,21 +159,21 @@ class Cursor:
         try:
             return self._cursor.fetchone()
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """Return up to `size` further rows."""
         try:
             return list(itertools.islice(self._cursor, size or self.arraysize))
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all further rows."""
         try:
             return self._cursor.fetchall()
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
 
     def close(self) -> None:
         """Forget the statement and its rows."""
@@ -186,7 +186,7 @@ class Cursor:
         """PEP 249 asks for it; SQLite needs no sizes."""
 
 
-class Connection:
+class ApswConnection:
     """PEP 249's connection; `apsw` is the bare one, for the hot paths."""
 
     isolation_level: str | None = ""
@@ -196,11 +196,11 @@ class Connection:
         try:
             self.apsw = apsw.Connection(path, flags=flags)
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
 
-    def cursor(self) -> Cursor:
+    def cursor(self) -> ApswCursor:
         """Return a new cursor."""
-        return Cursor(self)
+        return ApswCursor(self)
 
     def commit(self) -> None:
         """Make the open transaction durable; without one, do nothing."""
@@ -222,7 +222,7 @@ class Connection:
         try:
             self.apsw.execute(sql)
         except apsw.Error as error:
-            raise translated(error) from error
+            raise to_dbapi_error(error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -243,10 +243,10 @@ def connect(
     read_only: bool = False,
     check_same_thread: bool = True,
     isolation_level: str | None = "",
-) -> Connection:
+) -> ApswConnection:
     """Open the database at `path`, created when absent unless `read_only`."""
     del check_same_thread, isolation_level  # SQLAlchemy's; apsw guards threads itself
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     if not read_only:
         flags |= apsw.SQLITE_OPEN_CREATE
-    return Connection(path, flags=flags)
+    return ApswConnection(path, flags=flags)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MIB: Final = 1 << 20
 DEFAULT_MIB: Final = 192
-LEAST_MIB: Final = 128
+MIN_MIB: Final = 128
 """One push of 32 MiB needs half of it."""
 
 SMALL: Final = 64 << 10

@@ -9,10 +9,15 @@ from typing import Self
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError, StorageError, UnsafeStorageError
-from productrecs.storage.bare import bare
-from productrecs.storage.dialects import Dialect, HotReader, SqliteDialect, Trouble
-from productrecs.storage.outcomes import Outcomes
+from productrecs.storage.dialects import (
+    DatabaseProblem,
+    Dialect,
+    RawReader,
+    SqliteDialect,
+)
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
+from productrecs.storage.storage_health import StorageHealth
 
 
 class Database:
@@ -26,9 +31,9 @@ class Database:
         """Open lazily: nothing is touched before the first transaction."""
         self.dialect = dialect
         self._engine = dialect.engine()
-        self.outcomes = Outcomes()
+        self.outcomes = StorageHealth()
         # Threads of one process queue here in turn instead of sleeping in SQLite's wait.
-        self._writing = threading.Lock() if dialect.reads_on_the_loop else None
+        self._writing = threading.Lock() if dialect.can_read_on_event_loop else None
 
     @classmethod
     def open(cls, url: str | None, folder: Path) -> Self:
@@ -64,9 +69,9 @@ class Database:
             connection.commit()
 
     @property
-    def flushes_apart(self) -> bool:
+    def syncs_after_commit(self) -> bool:
         """Whether `flush` makes durable what was committed without `synced`."""
-        return self.dialect.flushes_apart
+        return self.dialect.syncs_after_commit
 
     def flush(self) -> None:
         """Return once everything that was committed before is on the disk.
@@ -76,9 +81,9 @@ class Database:
         """
         self.dialect.flush()
 
-    def checkpoint_apart(self) -> None:
+    def checkpoint_in_background(self) -> None:
         """Let no commit of this process wait for the database's tidying up."""
-        self.dialect.checkpoint_apart()
+        self.dialect.checkpoint_in_background()
         self._engine.dispose()  # connections learn of it when they are opened
 
     def overwrite_deleted(self) -> bool:
@@ -116,25 +121,25 @@ class Database:
             )
         self.outcomes.wrote(before)
 
-    def damage(self) -> Trouble | None:
+    def find_damage(self) -> DatabaseProblem | None:
         """Return what is damaged of the stored data, if anything is; reads all of it.
 
         Raises:
             StorageError: one of its kinds, when it could not be looked at.
         """
         with self.reading() as connection:
-            return self.dialect.damage(connection)
+            return self.dialect.find_damage(connection)
 
     def insert_rows(
         self, transaction: sa.Connection, table: sa.Table, rows: Sequence[Sequence[object]]
     ) -> None:
         """Insert many rows, each holding a value for every column of `table` in order."""
-        bare(transaction).insert(table, rows)
+        raw_connection(transaction).insert(table, rows)
 
-    def hot_reader(self) -> HotReader:
+    def raw_reader(self) -> RawReader:
         """Return a bare read-only connection; use it from one thread, then close it."""
         try:
-            return self.dialect.hot_reader(self.outcomes.read_failed)
+            return self.dialect.raw_reader(self.outcomes.read_failed)
         except StorageError as error:
             self.outcomes.read_failed(error)
             raise

@@ -21,26 +21,26 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.storage import apsw_dbapi, sqlite_statistics
-from productrecs.storage.bare import BARE, SqliteBare
-from productrecs.storage.checkpointing import INLINE_PAGES, Checkpointing
+from productrecs.storage.raw_sql import RAW_CONNECTION_KEY, SqliteRawConnection
 from productrecs.storage.sqlite_connection import (
     LOCK_WAIT_MS,
     WAL_LIMIT_BYTES,
     WAL_PAGES,
-    Patience,
-    prepare,
+    SqliteBusyHandler,
+    configure_connection,
     storage_error,
 )
-from productrecs.storage.write_ahead import WriteAheadFile
+from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer
+from productrecs.storage.wal_file import WalFile
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
-SAFE_SQLITE: Final = (3, 51, 3)
+MIN_SQLITE_VERSION: Final = (3, 51, 3)
 _BRIEFLY_MS: Final = 500
 
 
-class HotReader(Protocol):
+class RawReader(Protocol):
     """One bare read-only connection for one thread; `?` marks parameters."""
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -55,7 +55,7 @@ class HotReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class DatabaseProblem:
     """Something wrong with a database that is open, and how it is mended."""
 
     message: str
@@ -70,11 +70,11 @@ class Dialect(Protocol):
         """`sqlite` or `postgresql`."""
 
     @property
-    def reads_on_the_loop(self) -> bool:
+    def can_read_on_event_loop(self) -> bool:
         """Whether a short read may run on the event loop (no network between)."""
 
     @property
-    def flushes_apart(self) -> bool:
+    def syncs_after_commit(self) -> bool:
         """Whether what was committed unsynced can be synced afterwards, with `flush`."""
 
     @property
@@ -90,7 +90,7 @@ class Dialect(Protocol):
     def flush(self) -> None:
         """Return once everything that was committed is on the disk."""
 
-    def checkpoint_apart(self) -> None:
+    def checkpoint_in_background(self) -> None:
         """Let no commit wait for what the database tidies up after many of them."""
 
     def overwrite_deleted(self) -> bool:
@@ -102,7 +102,7 @@ class Dialect(Protocol):
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
 
-    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
+    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
         """Open a bare connection for reads on a hot path; `failed` hears of failures."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
@@ -111,10 +111,10 @@ class Dialect(Protocol):
     def after_migration(self, connection: sa.Connection) -> None:
         """Tell the database what it should know of a changed schema."""
 
-    def damage(self, connection: sa.Connection) -> Trouble | None:
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
         """Return what is damaged of the stored data, if anything is; reads all of it."""
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
         """Return what else is wrong with its files."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:
@@ -138,7 +138,7 @@ def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()
     Raises:
         UnsafeStorageError: for a version before 3.51.3, or a build without threads.
     """
-    if version < SAFE_SQLITE:
+    if version < MIN_SQLITE_VERSION:
         found = ".".join(map(str, version))
         message = (
             f"SQLite {found} can corrupt a database that two processes write (fixed in "
@@ -157,15 +157,15 @@ class SqliteDialect:
 
     path: Path
     name: str = "sqlite"
-    reads_on_the_loop: bool = True
-    flushes_apart: bool = True
+    can_read_on_event_loop: bool = True
+    syncs_after_commit: bool = True
     driver_error: type[Exception] = apsw_dbapi.Error
-    _log_file: WriteAheadFile = field(init=False, repr=False)
-    _checkpointing: Checkpointing | None = field(default=None, init=False, repr=False)
+    _log_file: WalFile = field(init=False, repr=False)
+    _checkpointing: WalCheckpointer | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Find the write-ahead log beside the database."""
-        self._log_file = WriteAheadFile(self.path.with_name(self.path.name + "-wal"))
+        self._log_file = WalFile(self.path.with_name(self.path.name + "-wal"))
 
     def engine(self) -> sa.Engine:
         """Return an engine whose every connection is opened safely."""
@@ -184,10 +184,10 @@ class SqliteDialect:
         return engine
 
     def _prepare(
-        self, connection: apsw_dbapi.Connection, record: sa.pool.ConnectionPoolEntry
+        self, connection: apsw_dbapi.ApswConnection, record: sa.pool.ConnectionPoolEntry
     ) -> None:
-        prepare(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
-        record.info[BARE] = SqliteBare(connection)
+        configure_connection(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
+        record.info[RAW_CONNECTION_KEY] = SqliteRawConnection(connection)
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
@@ -206,21 +206,21 @@ class SqliteDialect:
         """
         self._log_file.sync()
 
-    def checkpoint_apart(self) -> None:
+    def checkpoint_in_background(self) -> None:
         """From now on copy the write-ahead log in a thread of its own, not in commits."""
-        self._checkpointing = Checkpointing(self.path.resolve())
+        self._checkpointing = WalCheckpointer(self.path.resolve())
 
     def overwrite_deleted(self) -> bool:
         """Copy the write-ahead log, which has deleted rows yet, and cut it to nothing."""
         with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as own:
-            prepare(own)
-            own.apsw.set_busy_handler(Patience(_BRIEFLY_MS))
+            configure_connection(own)
+            own.apsw.set_busy_handler(SqliteBusyHandler(_BRIEFLY_MS))
             try:
                 own.apsw.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.BusyError:
                 return False
             except apsw.Error as error:
-                raise apsw_dbapi.translated(error) from error
+                raise apsw_dbapi.to_dbapi_error(error) from error
         return True
 
     def close(self) -> None:
@@ -233,10 +233,10 @@ class SqliteDialect:
         """See one state of the database for the whole transaction."""
         connection.exec_driver_sql("BEGIN")
 
-    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
+    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
         """Open a connection that cannot write."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
-        prepare(connection)
+        configure_connection(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
         return _SqliteHotReader(connection, failed)
 
@@ -245,9 +245,9 @@ class SqliteDialect:
 
     def after_migration(self, connection: sa.Connection) -> None:
         """Tell it which indexes find much and which find little."""
-        sqlite_statistics.tell_statistics(connection)
+        sqlite_statistics.set_planner_statistics(connection)
 
-    def damage(self, connection: sa.Connection) -> Trouble | None:
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
         """Read every page of the file and of its write-ahead log."""
         try:
             verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
@@ -258,16 +258,16 @@ class SqliteDialect:
         if verdict == "ok":
             return None
         message = f"{self.path} is damaged: {verdict}"
-        return Trouble(message, "stop the service and restore a backup")
+        return DatabaseProblem(message, "stop the service and restore a backup")
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
         """Look whether the write-ahead log is cut back as it should."""
         found = []
         log = self.path.with_name(self.path.name + "-wal")
         size = log.stat().st_size if log.exists() else 0
         if size > 4 * WAL_LIMIT_BYTES:
             message = f"the write-ahead log has {size / 1e6:.0f} MB: a reader never ends"
-            found.append(Trouble(message, "restart the service"))
+            found.append(DatabaseProblem(message, "restart the service"))
         return found
 
     def translate(self, error: BaseException | None) -> StorageError | None:
@@ -279,7 +279,7 @@ class SqliteDialect:
 
 class _SqliteHotReader:
     def __init__(
-        self, connection: apsw_dbapi.Connection, failed: Callable[[StorageError], None]
+        self, connection: apsw_dbapi.ApswConnection, failed: Callable[[StorageError], None]
     ) -> None:
         self._connection = connection
         self._cursor = connection.apsw.cursor()
@@ -289,7 +289,7 @@ class _SqliteHotReader:
         try:
             return self._cursor.execute(sql, parameters).fetchall()
         except apsw.Error as error:
-            ours = storage_error(apsw_dbapi.translated(error))
+            ours = storage_error(apsw_dbapi.to_dbapi_error(error))
             self._failed(ours)
             raise ours from error
 

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
-FEW: Final = 8
+SMALL_BATCH: Final = 8
 GATHER_SECONDS: Final = 0.012
 BUSY_SECONDS: Final = 0.1
 """So long after a write others are to be expected, and fewer than `FEW` wait for them."""
@@ -41,7 +41,7 @@ _LOOK_SECONDS: Final = 0.003
 
 
 @dataclass(slots=True)
-class Work:
+class WriteTransaction:
     """One transaction, and what to do once it is committed."""
 
     database: Database
@@ -49,11 +49,11 @@ class Work:
     after_commit: list[Callable[[], None]] = field(default_factory=list)
 
 
-Many = Callable[[Work, Hashable, Sequence[Any]], Sequence[Any]]
+BatchHandler = Callable[[WriteTransaction, Hashable, Sequence[Any]], Sequence[Any]]
 """Writes several payloads of one key together; returns a result for each, in order."""
 
 
-class Answer(Protocol):
+class CommitWaiter(Protocol):
     """Who waits for a write; told in the event loop that the write came from."""
 
     def done(self) -> bool:
@@ -68,12 +68,12 @@ class Answer(Protocol):
 
 @dataclass(slots=True)
 class _Pending:
-    many: Many
+    many: BatchHandler
     key: Hashable
     payload: Any
     alone: bool
     loop: asyncio.AbstractEventLoop
-    answer: Answer
+    answer: CommitWaiter
     claim: Claim | None
 
 
@@ -140,7 +140,9 @@ class GroupCommit:
         self._sleeps = False
         self._closing = False
         self._gathered_at = -BUSY_SECONDS
-        self._flusher = _Flusher(database, self._broke) if database.flushes_apart else None
+        self._flusher = (
+            _Flusher(database, self._broke) if database.syncs_after_commit else None
+        )
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
 
@@ -151,7 +153,7 @@ class GroupCommit:
 
     def submit(
         self,
-        many: Many,
+        many: BatchHandler,
         key: Hashable,
         payload: object,
         *,
@@ -174,10 +176,10 @@ class GroupCommit:
 
     def put(
         self,
-        many: Many,
+        many: BatchHandler,
         key: Hashable,
         payload: object,
-        answer: Answer,
+        answer: CommitWaiter,
         *,
         alone: bool = False,
         claim: Claim | None = None,
@@ -216,7 +218,7 @@ class GroupCommit:
         began = time.monotonic()
         if began - self._gathered_at < BUSY_SECONDS:
             until = began + GATHER_SECONDS
-            while len(self._waiting) < FEW and not self._closing:
+            while len(self._waiting) < SMALL_BATCH and not self._closing:
                 if time.monotonic() >= until:
                     break
                 time.sleep(_LOOK_SECONDS)
@@ -293,12 +295,12 @@ class GroupCommit:
         self._on_broken()
 
     def _commit(self, batch: list[_Pending]) -> list[_Answer]:
-        groups: dict[tuple[Many, Hashable], list[_Pending]] = {}
+        groups: dict[tuple[BatchHandler, Hashable], list[_Pending]] = {}
         for one in batch:
             groups.setdefault((one.many, one.key), []).append(one)
         answers: list[_Answer] = []
         with self._database.transaction(synced=self._flusher is None) as connection:
-            work = Work(self._database, connection)
+            work = WriteTransaction(self._database, connection)
             # One order of stores in every process: no deadlock between their locks.
             for (many, key), group in sorted(
                 groups.items(), key=lambda item: repr(item[0][1])

@@ -28,15 +28,15 @@ META: Final = "meta.json"
 _CHANGING: Final = frozenset({META, ".managed.json"})
 
 # Files of a segment that go while it stays.
-PASSING: Final = frozenset({".del", ".temp"})
+TEMPORARY_SUFFIXES: Final = frozenset({".del", ".temp"})
 
 
-class DamagedFilesError(ProductRecsError):
+class DamagedIndexError(ProductRecsError):
     """A file of the index is not what was written; the index must be built anew."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class IndexManifest:
     """What is known of the index that serves."""
 
     generation: str
@@ -69,10 +69,10 @@ class IndexFolder:
             return None
         return seen.st_mtime_ns, seen.st_ino, seen.st_size
 
-    def current(self) -> Seal | None:
+    def current(self) -> IndexManifest | None:
         """Return the seal of the index that serves; None when none does."""
         try:
-            return Seal(**json.loads((self.folder / _CURRENT).read_bytes()))
+            return IndexManifest(**json.loads((self.folder / _CURRENT).read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 
@@ -82,7 +82,7 @@ class IndexFolder:
         self.path(name).mkdir(parents=True)
         return name
 
-    def publish(self, seal: Seal) -> Seal:
+    def publish(self, seal: IndexManifest) -> IndexManifest:
         """Let readers follow `seal` from now on; return it with its checksums."""
         known = dict(seal.files or {})
         whole = replace(seal, files=self._checksums(seal.generation, known))
@@ -91,7 +91,7 @@ class IndexFolder:
         draft.replace(self.folder / _CURRENT)
         return whole
 
-    def check(self, seal: Seal) -> None:
+    def check(self, seal: IndexManifest) -> None:
         """Compare the files with their checksums.
 
         Files that are gone may have been merged into others.
@@ -104,15 +104,15 @@ class IndexFolder:
         for folder in {path.parent for path in known}:
             if not (folder / META).exists():
                 message = f"the library's own note of {folder.name} is gone"
-                raise DamagedFilesError(message)
+                raise DamagedIndexError(message)
         for path, checksum in known.items():
             found = _checksum(path)
             if found != checksum and (found is not None or _is_needed(path)):
                 said = "gone" if found is None else "damaged"
                 message = f"the index file {path.name} is {said}"
-                raise DamagedFilesError(message)
+                raise DamagedIndexError(message)
 
-    def is_touched(self, seal: Seal) -> bool:
+    def is_touched(self, seal: IndexManifest) -> bool:
         """Return whether a file was written to, cut or removed since the last look."""
         root = self.path(seal.generation)
         before, self._looks = self._looks, {}
@@ -177,7 +177,7 @@ class IndexFolder:
 
 
 @contextlib.contextmanager
-def only_writer(folder: Path) -> Iterator[bool]:
+def exclusive_writer(folder: Path) -> Iterator[bool]:
     """Hold the right to write below `folder`; gives False where another process has it.
 
     The system takes it back when the process ends, however it ends.
@@ -201,12 +201,12 @@ def _locked(handle: int) -> bool:
 def _segments(folder: Path) -> frozenset[str] | None:
     """Return the names of the segments that were committed; None where there are none."""
     try:
-        return segments_of((folder / META).read_bytes())
+        return segment_names((folder / META).read_bytes())
     except OSError:
         return None
 
 
-def segments_of(note: bytes) -> frozenset[str] | None:
+def segment_names(note: bytes) -> frozenset[str] | None:
     """Return the names of the segments that a note tells of; None where it is none.
 
     Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
@@ -224,7 +224,7 @@ def _is_needed(path: Path) -> bool:
     What was deleted of a segment is noted in another file each time.
     """
     segments = _segments(path.parent) or ()
-    return path.suffix not in PASSING and path.name.split(".")[0] in segments
+    return path.suffix not in TEMPORARY_SUFFIXES and path.name.split(".")[0] in segments
 
 
 def _checksum(path: Path) -> int | None:
@@ -241,7 +241,7 @@ def _checksum(path: Path) -> int | None:
     return value
 
 
-def facts_of(seal: Seal) -> dict[str, Any]:
+def index_log_fields(seal: IndexManifest) -> dict[str, Any]:
     """Return what the log says of an index."""
     return {
         "generation": seal.generation,

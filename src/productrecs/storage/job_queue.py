@@ -25,15 +25,15 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.job_totals import Ending, note_end
+from productrecs.storage.job_totals import JobOutcome, record_attempt
 from productrecs.storage.tables import jobs
 
 INSTALLATION: Final = StoreId("*")
 """Whose job it is when it belongs to no store but to the whole installation."""
 
-DONE_KEPT_MS: Final = DAY_MS
-DEAD_KEPT_MS: Final = 30 * DAY_MS
-ERROR_LENGTH: Final = 500
+DONE_RETENTION_MS: Final = DAY_MS
+DEAD_RETENTION_MS: Final = 30 * DAY_MS
+MAX_ERROR_LENGTH: Final = 500
 
 _BATCH: Final = 1_000
 _TRIES: Final = 5
@@ -44,7 +44,7 @@ _SECRETS: Final = (
 )
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """Where a job stands."""
 
     QUEUED = "queued"
@@ -83,7 +83,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetryPolicy:
     """How long a claim holds unattended, how often a job is tried, and how far apart."""
 
     lease_ms: int = 10 * SECOND_MS
@@ -108,13 +108,13 @@ class JobQueue:
         database: Database,
         clock: Clock,
         rng: random.Random,
-        policy: Policy | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Work on `database`; `rng` spreads the retries."""
         self._database = database
         self._clock = clock
         self._rng = rng
-        self.policy = policy or Policy()
+        self.policy = policy or RetryPolicy()
 
     def enqueue(self, transaction: sa.Connection, wanted: NewJob) -> str:
         """Store the job with the caller's transaction and return its id.
@@ -128,7 +128,7 @@ class JobQueue:
             job_id="job_" + random_text(16),
             kind=wanted.kind,
             key=wanted.key or wanted.kind,
-            state=State.QUEUED,
+            state=JobState.QUEUED,
             payload=json.dumps(dict(wanted.payload)),
             attempts=0,
             run_at=now if wanted.run_at is None else wanted.run_at,
@@ -182,14 +182,20 @@ class JobQueue:
 
     def done(self, job: Job) -> bool:
         """Close the job; return False, changing nothing, when the lease was lost."""
-        values = {"state": State.DONE, "finished_at": self._clock(), "error": None} | _FREE
+        values = {
+            "state": JobState.DONE,
+            "finished_at": self._clock(),
+            "error": None,
+        } | _FREE
         with self._database.transaction() as transaction:
             is_held = _update(transaction, job, values)
             if is_held:
-                self._note(transaction, job, Ending.DONE)
+                self._note(transaction, job, JobOutcome.DONE)
         return is_held
 
-    def fail(self, job: Job, error: BaseException, *, final: bool = False) -> State | None:
+    def fail(
+        self, job: Job, error: BaseException, *, final: bool = False
+    ) -> JobState | None:
         """Put the job back for another attempt, or bury it after the last; return which.
 
         None means that the lease was lost and nothing was changed. `final`: no further
@@ -198,7 +204,7 @@ class JobQueue:
         for _ in range(_TRIES):
             try:
                 with self._database.transaction() as transaction:
-                    return self._fail(transaction, job, explained(error), final=final)
+                    return self._fail(transaction, job, describe_error(error), final=final)
             except sa.exc.IntegrityError:  # one of its key was queued in between
                 continue
         message = f"job {job.job_id} could not be put back; it will be when its lease ends"
@@ -222,12 +228,15 @@ class JobQueue:
         now = self._clock()
         return sum(
             self._delete_finished(state, now - kept)
-            for state, kept in ((State.DONE, DONE_KEPT_MS), (State.DEAD, DEAD_KEPT_MS))
+            for state, kept in (
+                (JobState.DONE, DONE_RETENTION_MS),
+                (JobState.DEAD, DEAD_RETENTION_MS),
+            )
         )
 
-    def _note(self, transaction: sa.Connection, job: Job, ending: Ending) -> None:
+    def _note(self, transaction: sa.Connection, job: Job, ending: JobOutcome) -> None:
         now = self._clock()
-        note_end(transaction, job.kind, ending, now - job.claimed_at, now)
+        record_attempt(transaction, job.kind, ending, now - job.claimed_at, now)
 
     def _moments(self) -> dict[str, int]:
         now = self._clock()
@@ -240,10 +249,10 @@ class JobQueue:
             row = _first_free(transaction, due, moments)
             if row is None:
                 return None
-            if row["state"] == State.QUEUED or row["attempts"] < self.policy.attempts:
+            if row["state"] == JobState.QUEUED or row["attempts"] < self.policy.attempts:
                 return self._lease(transaction, row, moments["now"])
             message = f"its worker died {row['attempts']} times while it ran"
-            dead = {"state": State.DEAD, "finished_at": moments["now"], "error": message}
+            dead = {"state": JobState.DEAD, "finished_at": moments["now"], "error": message}
             transaction.execute(jobs.update().where(_is(row)).values(dead | _FREE))
 
     def _lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
@@ -258,7 +267,7 @@ class JobQueue:
             claimed_at=now,
         )
         values = {
-            "state": State.RUNNING,
+            "state": JobState.RUNNING,
             "token": job.token,
             "attempts": job.attempts,
             "leased_until": now + self.policy.lease_ms,
@@ -268,22 +277,22 @@ class JobQueue:
 
     def _fail(
         self, transaction: sa.Connection, job: Job, error: str, *, final: bool
-    ) -> State | None:
+    ) -> JobState | None:
         attempts = _held(transaction, job)
         if attempts is None:
             return None
         now = self._clock()
         is_last = final or attempts >= self.policy.attempts
-        self._note(transaction, job, Ending.DEAD if is_last else Ending.RETRIED)
+        self._note(transaction, job, JobOutcome.DEAD if is_last else JobOutcome.RETRIED)
         if is_last:
-            dead = {"state": State.DEAD, "finished_at": now, "error": error} | _FREE
+            dead = {"state": JobState.DEAD, "finished_at": now, "error": error} | _FREE
             _update(transaction, job, dead)
-            return State.DEAD
+            return JobState.DEAD
         delay = self.policy.delay_ms(attempts, self._rng)
         _requeue(transaction, job, {"run_at": now + delay, "error": error})
-        return State.QUEUED
+        return JobState.QUEUED
 
-    def _delete_finished(self, state: State, before: int) -> int:
+    def _delete_finished(self, state: JobState, before: int) -> int:
         old = (
             sa.select(jobs.c.store_id, jobs.c.job_id)
             .where(
@@ -302,18 +311,18 @@ class JobQueue:
         return total
 
 
-def explained(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what went wrong in at most 500 characters, without keys and addresses."""
     text = f"{type(error).__name__}: {error}"
     for pattern, harmless in _SECRETS:
         text = pattern.sub(harmless, text)
-    return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 3] + "..."
+    return text if len(text) <= MAX_ERROR_LENGTH else text[: MAX_ERROR_LENGTH - 3] + "..."
 
 
 _FREE: Final[dict[str, Any]] = {"token": None, "leased_until": None}
 
 
-def _literal(state: State) -> sa.BindParameter[str]:
+def _literal(state: JobState) -> sa.BindParameter[str]:
     # Written into the SQL: a partial index serves only a query that names its condition.
     return sa.literal(state.value, literal_execute=True)
 
@@ -335,15 +344,15 @@ def _due(kinds: tuple[str, ...]) -> _Due:
     same_key_runs = sa.exists().where(
         other.c.store_id == jobs.c.store_id,
         other.c.key == jobs.c.key,
-        other.c.state == _literal(State.RUNNING),
+        other.c.state == _literal(JobState.RUNNING),
     )
     ours = sa.select(jobs).where(jobs.c.kind.in_(kinds)).limit(1)
     abandoned = ours.where(
-        jobs.c.state == _literal(State.RUNNING),
+        jobs.c.state == _literal(JobState.RUNNING),
         sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > beyond),
     )
     waiting = ours.where(
-        jobs.c.state == _literal(State.QUEUED), jobs.c.run_at <= now, ~same_key_runs
+        jobs.c.state == _literal(JobState.QUEUED), jobs.c.run_at <= now, ~same_key_runs
     ).order_by(jobs.c.run_at)
     return _Due(
         any=sa.select(sa.or_(sa.exists(abandoned), sa.exists(waiting))),
@@ -371,7 +380,7 @@ def _fits(job: Job) -> sa.ColumnElement[bool]:
         jobs.c.store_id == job.store_id,
         jobs.c.job_id == job.job_id,
         jobs.c.token == job.token,
-        jobs.c.state == _literal(State.RUNNING),
+        jobs.c.state == _literal(JobState.RUNNING),
     )
 
 
@@ -390,10 +399,12 @@ def _requeue(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) ->
     newer = sa.and_(
         jobs.c.store_id == job.store_id,
         jobs.c.key == job.key,
-        jobs.c.state == _literal(State.QUEUED),
+        jobs.c.state == _literal(JobState.QUEUED),
     )
     payload = transaction.execute(
         jobs.delete().where(newer).returning(jobs.c.payload)
     ).scalar()
     merged = {} if payload is None else {"payload": payload}
-    return _update(transaction, job, {"state": State.QUEUED, **_FREE, **values, **merged})
+    return _update(
+        transaction, job, {"state": JobState.QUEUED, **_FREE, **values, **merged}
+    )

@@ -11,7 +11,7 @@ from productrecs.storage.tables.jobs import job_totals
 _EVERYBODY: Final = "*"  # the rows are the installation's, no store's
 
 
-class Ending(StrEnum):
+class JobOutcome(StrEnum):
     """How an attempt at a job ended."""
 
     DONE = "done"
@@ -30,16 +30,16 @@ class JobTotals(NamedTuple):
     done_at: int | None  # when the last one was, by the machine's clock
 
 
-def note_end(
-    transaction: sa.Connection, kind: str, ending: Ending, took_ms: int, now_ms: int
+def record_attempt(
+    transaction: sa.Connection, kind: str, ending: JobOutcome, took_ms: int, now_ms: int
 ) -> None:
     """Add one attempt, with the transaction that ends it."""
-    counts = {one.value: int(one is ending) for one in Ending}
+    counts = {one.value: int(one is ending) for one in JobOutcome}
     row = upsert(transaction, job_totals).values(
         store_id=_EVERYBODY,
         kind=kind,
         milliseconds=max(0, took_ms),
-        done_at=now_ms if ending is Ending.DONE else None,
+        done_at=now_ms if ending is JobOutcome.DONE else None,
         **counts,
     )
     added = {name: job_totals.c[name] + row.excluded[name] for name in counts}

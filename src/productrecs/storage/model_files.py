@@ -77,7 +77,7 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return arrays, manifest["facts"]
 
 
-def facts_of(folder: Path) -> dict[str, Any]:
+def model_metadata(folder: Path) -> dict[str, Any]:
     """Return a model's facts without opening its arrays; none of one that is not there."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
@@ -87,7 +87,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def forget_others(
+def remove_other_models(
     folder: Path, keep: set[str], *, min_age_seconds: float = 30.0
 ) -> list[str]:
     """Delete the models and drafts below `folder` but `keep`; return the deleted names.
@@ -108,7 +108,7 @@ def forget_others(
     return sorted(path.name for path in gone)
 
 
-def forget_before(folder: Path, model_id: str) -> None:
+def remove_older_models(folder: Path, model_id: str) -> None:
     """Delete the models below `folder` that are older than one of it, at once.
 
     For what must not be kept. Whoever was about to let one serve finds the newer one.

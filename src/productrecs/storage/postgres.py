@@ -19,8 +19,16 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import BARE, EACH, FOUND, GIVEN, Row, names_of, written
-from productrecs.storage.dialects import HotReader, Trouble
+from productrecs.storage.dialects import DatabaseProblem, RawReader
+from productrecs.storage.raw_sql import (
+    FIELD_PLACEHOLDER,
+    LOOKUP_PLACEHOLDER,
+    RAW_CONNECTION_KEY,
+    ROWS_PLACEHOLDER,
+    Row,
+    encode_parameters,
+    insert_columns,
+)
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
 
@@ -30,8 +38,8 @@ class PostgresDialect:
 
     url: str
     name: str = "postgresql"
-    reads_on_the_loop: bool = False
-    flushes_apart: bool = False
+    can_read_on_event_loop: bool = False
+    syncs_after_commit: bool = False
     driver_error: type[Exception] = psycopg.Error
 
     def engine(self) -> sa.Engine:
@@ -61,14 +69,14 @@ class PostgresDialect:
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
         )
 
-    def hot_reader(self, failed: Callable[[StorageError], None]) -> HotReader:
+    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
         """Open a connection that cannot write and reconnects when it was lost."""
         return _PostgresHotReader(self.url.replace("+psycopg", "", 1), failed)
 
     def flush(self) -> None:
         """Its commits wait for the disk themselves."""
 
-    def checkpoint_apart(self) -> None:
+    def checkpoint_in_background(self) -> None:
         """It does so by itself."""
 
     def overwrite_deleted(self) -> bool:
@@ -85,11 +93,11 @@ class PostgresDialect:
     def after_migration(self, connection: sa.Connection) -> None:
         """It measures its tables by itself."""
 
-    def damage(self, connection: sa.Connection) -> Trouble | None:  # noqa: ARG002
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:  # noqa: ARG002
         """It checks its pages as it reads them."""
         return None
 
-    def troubles(self, connection: sa.Connection) -> list[Trouble]:  # noqa: ARG002
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
         """It has nothing else that it would not say in its own log."""
         return []
 
@@ -158,11 +166,11 @@ class _PostgresHotReader:
 def _prepare(
     connection: psycopg.Connection[Row], record: sa.pool.ConnectionPoolEntry
 ) -> None:
-    record.info[BARE] = PostgresBare(connection)
+    record.info[RAW_CONNECTION_KEY] = PostgresRawConnection(connection)
 
 
-class PostgresBare:
-    """The driver under a transaction on PostgreSQL; see `Bare`."""
+class PostgresRawConnection:
+    """The driver under a transaction on PostgreSQL; see `RawConnection`."""
 
     def __init__(self, driver: psycopg.Connection[Row]) -> None:
         """Speak to an open connection."""
@@ -171,13 +179,15 @@ class PostgresBare:
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
         """Run one statement and return every row it gives."""
         # A plan that was kept since a table was empty may take any index of a store's rows.
-        prepare = False if FOUND in sql else None
+        prepare = False if LOOKUP_PLACEHOLDER in sql else None
         text = _postgres(sql)
-        return self._driver.execute(text, written(parameters), prepare=prepare).fetchall()
+        return self._driver.execute(
+            text, encode_parameters(parameters), prepare=prepare
+        ).fetchall()
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
         """Run one statement that gives no rows."""
-        self._driver.execute(_postgres(sql), written(parameters))
+        self._driver.execute(_postgres(sql), encode_parameters(parameters))
 
     def mapped(
         self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
@@ -190,7 +200,7 @@ class PostgresBare:
         """COPY, which takes three times the rows of INSERT a second."""
         if not rows:
             return
-        sql = f'COPY "{table.name}" ({names_of(table)}) FROM STDIN'
+        sql = f'COPY "{table.name}" ({insert_columns(table)}) FROM STDIN'
         with self._driver.cursor() as cursor, cursor.copy(sql.encode()) as copy:
             for row in rows:
                 copy.write_row(row)
@@ -201,8 +211,12 @@ def _postgres(sql: str) -> bytes:
     given = "json_array_elements(?::json) AS given(value)"
     # OFFSET keeps the planner from reading all of a store's rows once instead, which it
     # likes to do while a table that grows was never measured.
-    named = sql.replace(GIVEN, given).replace(FOUND, "LATERAL (SELECT * FROM")
-    return named.replace(EACH, "OFFSET 0) AS found").replace("?", "%s").encode()
+    named = sql.replace(ROWS_PLACEHOLDER, given).replace(
+        LOOKUP_PLACEHOLDER, "LATERAL (SELECT * FROM"
+    )
+    return (
+        named.replace(FIELD_PLACEHOLDER, "OFFSET 0) AS found").replace("?", "%s").encode()
+    )
 
 
 @functools.cache

@@ -36,7 +36,7 @@ _SQLITE_DAMAGED = frozenset({11, 26})
 _SQLITE_CANNOT_OPEN = 14
 
 
-class Patience:
+class SqliteBusyHandler:
     """Waits for another process's write, asking five times a millisecond.
 
     SQLite's own waiting sleeps up to 100 ms at a time and so misses the moments between
@@ -56,7 +56,9 @@ class Patience:
         return time.monotonic() < self._until
 
 
-def prepare(connection: apsw_dbapi.Connection, log_pages: int = WAL_PAGES) -> None:
+def configure_connection(
+    connection: apsw_dbapi.ApswConnection, log_pages: int = WAL_PAGES
+) -> None:
     """Set a new connection up as requirements R1 to R4 say.
 
     A commit that makes the write-ahead log longer than `log_pages` copies it.
@@ -64,7 +66,7 @@ def prepare(connection: apsw_dbapi.Connection, log_pages: int = WAL_PAGES) -> No
     Raises:
         UnsafeStorageError: when the file is damaged, or no database.
     """
-    connection.apsw.set_busy_handler(Patience())
+    connection.apsw.set_busy_handler(SqliteBusyHandler())
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -81,7 +83,7 @@ def prepare(connection: apsw_dbapi.Connection, log_pages: int = WAL_PAGES) -> No
         try:
             connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
         except apsw.Error as error:
-            raise storage_error(apsw_dbapi.translated(error)) from error
+            raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
 def storage_error(error: apsw_dbapi.Error) -> StorageError:

@@ -21,7 +21,7 @@ _INDEXES_SQL: Final = """
 """
 
 
-def tell_statistics(connection: sa.Connection) -> None:
+def set_planner_statistics(connection: sa.Connection) -> None:
     """Store, for every index that begins with the store, how many rows its columns find."""
     connection.exec_driver_sql("ANALYZE")  # makes the table of statistics
     connection.exec_driver_sql("DELETE FROM sqlite_stat1")

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import bare
 from productrecs.storage.database import Database
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.tables import items, store_heads
 
 _TAKE: Final = (
@@ -22,11 +22,13 @@ _TAKE: Final = (
 _NUMBERS: Final = ("items", "item_id", "number")
 
 
-class StoreGoneError(ProductRecsError):
+class StoreDeletedError(ProductRecsError):
     """The store was deleted while it was being written to."""
 
 
-def next_of(transaction: sa.Connection, store_id: StoreId, counter: sa.Column[Any]) -> int:
+def next_counter_value(
+    transaction: sa.Connection, store_id: StoreId, counter: sa.Column[Any]
+) -> int:
     """Lock a store's head and return the next number of one of its counters.
 
     Raises:
@@ -41,7 +43,7 @@ def next_of(transaction: sa.Connection, store_id: StoreId, counter: sa.Column[An
     found = transaction.execute(query).scalar()
     if found is None:
         message = "this store was deleted"
-        raise StoreGoneError(message)
+        raise StoreDeletedError(message)
     return int(found)
 
 
@@ -94,10 +96,10 @@ class StoreLog:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        taken = bare(self.transaction).all(_TAKE, (count, self.store_id))
+        taken = raw_connection(self.transaction).all(_TAKE, (count, self.store_id))
         if not taken:
             message = "this store was deleted"
-            raise StoreGoneError(message)
+            raise StoreDeletedError(message)
         self.erasures = int(taken[0][1])
         return int(taken[0][0]) - count + 1
 
@@ -137,7 +139,7 @@ class StoreLog:
             self._known.learn(self.store_id, self._fresh)
 
     def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
-        return bare(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
+        return raw_connection(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
 
     def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:
         if not item_ids:

@@ -12,49 +12,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.calm import calmly
 from productrecs.core.clock import DAY_MS, Clock
-from productrecs.engines.choices import (
+from productrecs.core.idle_priority import run_at_idle_priority
+from productrecs.engines.click_boosts import (
     CART,
     CLICK,
     PURCHASE,
-    ChoiceModel,
-    ChoiceOptions,
-    fit_choices,
+    ClickBoostModel,
+    ClickBoostOptions,
+    fit_click_boosts,
 )
 from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.copurchase import Bought, CopurchaseModel, CopurchaseOptions
+from productrecs.engines.copurchase import (
+    CopurchaseModel,
+    CopurchaseModels,
+    CopurchaseOptions,
+)
 from productrecs.engines.popularity import Sales, rank_trending
-from productrecs.engines.ranking import Trees
-from productrecs.engines.text.language import Language
+from productrecs.engines.ranking import TreeEnsemble
+from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
-from productrecs.storage.model_files import forget_others, publish_arrays
-from productrecs.storage.store_log import StoreGoneError
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.storage.model_files import publish_arrays, remove_other_models
+from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.choices.repository import SearchRepository
-from productrecs.training.constants.constants import Constants
-from productrecs.training.constants.repository import ConstantsRepository
-from productrecs.training.indicators import Deeds, learned_of
-from productrecs.training.inputs import TrainingInputs
-from productrecs.training.learned import (
-    carted_of,
-    companions_of,
-    complements_of,
-    sessions_of,
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.fitters import (
+    fit_cart_model,
+    fit_complement_model,
+    fit_copurchase_model,
+    fit_session_index,
 )
-from productrecs.training.marks import marks_of
-from productrecs.training.ranking.due import touched_of
+from productrecs.training.indicators import Interactions, fit_indicators
+from productrecs.training.item_fingerprints import item_fingerprints
+from productrecs.training.ranking.due_stores import impressions_and_clicks
 from productrecs.training.ranking.repository import RankingRepository
-from productrecs.training.repository import Head, TrainedModel, TrainingRepository
-from productrecs.training.trained_models import folder_of
+from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
+from productrecs.training.search_choices.repository import SearchEventRepository
+from productrecs.training.trained_models import models_folder
+from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.repository import HyperparameterRepository
 
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class TrainingDeps:
     """Where training reads, writes, and looks at the clock."""
 
     database: Database
@@ -63,7 +67,7 @@ class Workshop:
 
 
 def train_store(
-    workshop: Workshop,
+    workshop: TrainingDeps,
     store: Store,
     inputs: TrainingInputs,
     progress: Progress,
@@ -73,15 +77,17 @@ def train_store(
 
     `inputs` is read on and kept by the caller, so that the next training reads only what
     came since; a fresh one gives the same model. `progress` is told a share of 1. For
-    `calm_seconds` it takes only what time nobody else wants (`core/calm.py`).
+    `calm_seconds` it takes only what time nobody else wants (`core/idle_priority.py`).
 
     Raises:
         StoreGoneError: when the store was deleted.
         OSError: when the model cannot be written; the last good one serves on.
     """
-    folder = folder_of(workshop.models, store.store_id)
+    folder = models_folder(workshop.models, store.store_id)
     with _gone_whole(workshop, store, folder):
-        with calmly(calm_seconds):  # others wait for none of it, but for what follows
+        with run_at_idle_priority(
+            calm_seconds
+        ):  # others wait for none of it, but for what follows
             head, constants = _read_on(workshop, store, inputs)
             progress(0.5)
             now_ms = workshop.clock()
@@ -89,7 +95,7 @@ def train_store(
             arrays |= _order(workshop, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
-            facts |= touched_of(inputs.trials)
+            facts |= impressions_and_clicks(inputs.trials)
             model_id = publish_arrays(folder, arrays, facts)
         model = TrainedModel(
             model_id=model_id,
@@ -100,13 +106,13 @@ def train_store(
         )
         with workshop.database.transaction() as transaction:
             TrainingRepository(transaction, store.store_id).serve(model)
-    forget_others(folder, _kept(head, model_id))
+    remove_other_models(folder, _kept(head, model_id))
     progress(1.0)
     return model
 
 
 @contextlib.contextmanager
-def _gone_whole(workshop: Workshop, store: Store, folder: Path) -> Iterator[None]:
+def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
     """Leave no file of a store that is deleted while the block runs.
 
     Whoever deletes it removes the folder too, maybe while a model is written into it.
@@ -116,22 +122,22 @@ def _gone_whole(workshop: Workshop, store: Store, folder: Path) -> Iterator[None
     """
     try:
         yield
-    except (OSError, StoreGoneError) as error:
+    except (OSError, StoreDeletedError) as error:
         with workshop.database.reading() as connection:
             if TrainingRepository(connection, store.store_id).head() is not None:
                 raise
         shutil.rmtree(folder, ignore_errors=True)
         message = f"{store.domain} was deleted while it was trained"
-        raise StoreGoneError(message) from error
+        raise StoreDeletedError(message) from error
 
 
-def _order(workshop: Workshop, store: Store) -> dict[str, npt.NDArray[Any]]:
+def _order(workshop: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
     """Return the trees that order the store's lists, where they were found better."""
     with workshop.database.reading() as connection:
         stored = RankingRepository(connection, store.store_id).load()
     if stored is None or not stored.serves:
         return {}
-    trees = Trees.from_arrays(stored.trees)
+    trees = TreeEnsemble.from_arrays(stored.trees)
     return {f"trees.{name}": array for name, array in trees.to_arrays().items()}
 
 
@@ -140,15 +146,15 @@ def fit(
     n_items: int,
     settings: StoreSettings,
     now_ms: int,
-    constants: Constants | None = None,
+    constants: Hyperparameters | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
 
     Engines learn by their defaults unless `constants` says otherwise.
     """
-    learns = constants or Constants()
+    learns = constants or Hyperparameters()
     learned, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
-    sessions = sessions_of(inputs.behaviour, n_items, learns.visits)
+    sessions = fit_session_index(inputs.behaviour, n_items, learns.visits)
     bought, viewed = learned.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
     pairs = [one.to_arrays() for one in (*learned, carts) if one is not None]
@@ -157,7 +163,7 @@ def fit(
         **{f"browse.{name}": array for name, array in viewed.items()},
         **{f"carts.{name}": array for name, array in carted.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
-        "marks": marks_of(viewed, pairs),
+        "marks": item_fingerprints(viewed, pairs),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
@@ -167,7 +173,7 @@ def fit(
 
 def _bought(
     inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
-) -> tuple[Bought, CopurchaseModel | None, ComplementModel]:
+) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel]:
     """Return what purchases teach: what they taught before, where nothing was bought.
 
     Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
@@ -180,21 +186,21 @@ def _bought(
         "copurchase",
         (bought, products),
         (n_items, newest_ms, options),
-        lambda: companions_of(bought, n_items, newest_ms, options, products),
+        lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products),
     )
     carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # carts never go
     carts = kept.of(
         "carts",
         (bought, kinds, products),
         (n_items, newest_ms, options, carted),
-        lambda: carted_of(inputs, n_items, newest_ms, options),
+        lambda: fit_cart_model(inputs, n_items, newest_ms, options),
     )
     together = carts or learned.widest
     complements = kept.of(
         "complementary",
         (bought, kinds, products, together),
         n_items,
-        lambda: complements_of(together, inputs, n_items),
+        lambda: fit_complement_model(together, inputs, n_items),
     )
     return learned, carts, complements
 
@@ -204,11 +210,11 @@ def _choices(
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return what people chose after searches, by what their queries were about."""
     choices = inputs.searches.choices(now_ms)
-    intents = inputs.searches.intents(Language(settings.language))
+    intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
     keys = {intent: number for number, intent in enumerate(dict.fromkeys(intents))}
     numbers = np.array([keys[intent] for intent in intents], dtype=np.int64)
     by_intent = choices._replace(queries=numbers[choices.queries])
-    model = ChoiceModel.of(fit_choices(by_intent, ChoiceOptions()), list(keys))
+    model = ClickBoostModel.of(fit_click_boosts(by_intent, ClickBoostOptions()), list(keys))
     return model.to_arrays().items()
 
 
@@ -216,20 +222,20 @@ def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArr
     """Return what people went on to who looked at a category, a brand or a colour."""
     behaviour, bought = inputs.behaviour, inputs.purchases
     carted = behaviour.kinds == EventKind.ADD_TO_CART
-    done = Deeds(
+    done = Interactions(
         behaviour.visitors,
         behaviour.times,
         behaviour.items.astype(np.int64),
         np.where(carted, CART, CLICK),
     )
     kept = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
-    purchases = Deeds(
+    purchases = Interactions(
         bought.buyers[kept],
         bought.times[kept],
         bought.items[kept].astype(np.int64),
         np.full(int(kept.sum()), PURCHASE),
     )
-    return learned_of(inputs.signs, done, purchases, now_ms).to_arrays().items()
+    return fit_indicators(inputs.signs, done, purchases, now_ms).to_arrays().items()
 
 
 def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
@@ -265,19 +271,19 @@ def _trending(
 
 
 def _read_on(
-    workshop: Workshop, store: Store, inputs: TrainingInputs
-) -> tuple[Head, Constants]:
+    workshop: TrainingDeps, store: Store, inputs: TrainingInputs
+) -> tuple[TrainingHead, Hyperparameters]:
     with workshop.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
         inputs.follow(head.erasures)
-        searches = SearchRepository(connection, store.store_id)
+        searches = SearchEventRepository(connection, store.store_id)
         inputs.read_searches(searches, head.seq)
         inputs.read_on(repository, head.seq)
-        constants = ConstantsRepository(connection, store.store_id).constants()
+        constants = HyperparameterRepository(connection, store.store_id).constants()
     return head, constants
 
 
-def _kept(head: Head, model_id: str) -> set[str]:
+def _kept(head: TrainingHead, model_id: str) -> set[str]:
     # The model that served until now stays: a process may be about to map it.
     return {model_id} | ({head.model_id} if head.model_id else set())

@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.core.shopper import visitor_code
-from productrecs.engines.choices import (
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.engines.click_boosts import (
     CART,
     CLICK,
     PURCHASE,
-    ChoiceModel,
-    ChoiceOptions,
-    Choices,
-    fit_choices,
+    ClickBoostModel,
+    ClickBoostOptions,
+    SearchInteractions,
+    fit_click_boosts,
 )
-from productrecs.records.events.event import sign_key
+from productrecs.records.events.event import interest_key
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,7 +28,7 @@ _FOLLOWING: Final = 10  # things done after a sign that it may have led to
 
 
 @dataclass(slots=True)
-class Deeds:
+class Interactions:
     """What was done with items, parallel arrays; whoever did it by their code."""
 
     visitors: Ints
@@ -51,8 +51,8 @@ class IndicatorInputs:
         """Go on by rows of (ts, kind, term, visitor)."""
         if not rows:
             return
-        numbers = [self._number(sign_key(kind, term)) for _, kind, term, _ in rows]
-        codes = [visitor_code(row[3]) for row in rows]
+        numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
+        codes = [visitor_hash(row[3]) for row in rows]
         self.numbers = np.concatenate((self.numbers, np.array(numbers, np.int64)))
         self.times = np.concatenate(
             (self.times, np.array([row[0] for row in rows], np.int64))
@@ -66,28 +66,28 @@ class IndicatorInputs:
         return number
 
 
-def learned_of(
-    signs: IndicatorInputs, done: Deeds, bought: Deeds, now_ms: int
-) -> ChoiceModel:
+def fit_indicators(
+    signs: IndicatorInputs, done: Interactions, bought: Interactions, now_ms: int
+) -> ClickBoostModel:
     """Return what people went on to look at, put into the cart and buy after each sign.
 
     The next ten things of the same visit count; purchases for a day.
     """
     if not signs.keys:
-        return ChoiceModel.empty()
+        return ClickBoostModel.empty()
     parts = [_following(signs, done, VISIT_MS), _following(signs, bought, _BUY_WINDOW_MS)]
     queries, items, visitors, weights, times = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     ages = ((now_ms - times) / DAY_MS).clip(min=0)
-    choices = Choices(queries, items, visitors, weights, ages)
+    choices = SearchInteractions(queries, items, visitors, weights, ages)
     # Who looks at a category looks at many of its products: each of them counts.
-    options = ChoiceOptions(most_of_a_shopper=PURCHASE + CART + 4 * CLICK)
-    return ChoiceModel.of(fit_choices(choices, options), signs.keys)
+    options = ClickBoostOptions(most_of_a_shopper=PURCHASE + CART + 4 * CLICK)
+    return ClickBoostModel.of(fit_click_boosts(choices, options), signs.keys)
 
 
 def _following(
-    signs: IndicatorInputs, deeds: Deeds, window_ms: int
+    signs: IndicatorInputs, deeds: Interactions, window_ms: int
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
     """Return numbers of signs, items, visitors, weights and times of what followed."""
     theirs = np.isin(deeds.visitors, signs.visitors)

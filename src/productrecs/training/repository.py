@@ -8,24 +8,24 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.bare import bare
-from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _PAGE: Final = 50_000
 _LOOKED_AT: Final = 1_000
-TAUGHT_BY: Final = (
+LEARNED_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.ADD_TO_CART,
     EventKind.SEARCH_CLICK,
     EventKind.IMAGE_SEARCH_CLICK,
     EventKind.REC_CLICK,
 )
-SIGNS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
+SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 """Kinds that name no product and teach what people who looked there go on to."""
-_KINDS: Final = ", ".join(str(int(kind)) for kind in (*TAUGHT_BY, *SIGNS))
+_KINDS: Final = ", ".join(str(int(kind)) for kind in (*LEARNED_KINDS, *SIGNAL_KINDS))
 # To the driver itself: ten million rows are read in the time that a third would take.
 _LOG: Final = (
     "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
@@ -43,7 +43,7 @@ _CATALOG: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TrainingHead:
     """How far a store's log has come, and which model serves."""
 
     seq: int
@@ -64,7 +64,7 @@ class TrainedModel:
     trained_at: int
 
 
-class Standing(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How far a store's log has come, and how far its serving model follows."""
 
     store_id: StoreId
@@ -74,7 +74,7 @@ class Standing(NamedTuple):
     trained_at: int | None
 
 
-def standings(connection: sa.Connection) -> list[Standing]:
+def training_progress(connection: sa.Connection) -> list[TrainingProgress]:
     """Return where every store of the installation stands."""
     serving = (models.c.store_id == store_heads.c.store_id) & (
         models.c.model_id == store_heads.c.model_id
@@ -87,7 +87,7 @@ def standings(connection: sa.Connection) -> list[Standing]:
         models.c.trained_at,
     ).select_from(store_heads.outerjoin(models, serving))
     query = query.order_by(store_heads.c.store_id)
-    return [Standing(*row) for row in connection.execute(query)]
+    return [TrainingProgress(*row) for row in connection.execute(query)]
 
 
 class Freshness(NamedTuple):
@@ -100,13 +100,13 @@ class Freshness(NamedTuple):
 
 def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
     """Return how fresh the model of every store of the installation is."""
-    return [_freshness(connection, row, now_ms) for row in standings(connection)]
+    return [_freshness(connection, row, now_ms) for row in training_progress(connection)]
 
 
-def _freshness(connection: sa.Connection, row: Standing, now_ms: int) -> Freshness:
+def _freshness(connection: sa.Connection, row: TrainingProgress, now_ms: int) -> Freshness:
     behind_ms, applied = 0, row.applied_seq or 0
     if applied < row.seq:
-        first = TrainingRepository(connection, row.store_id).first_unlearned(applied)
+        first = TrainingRepository(connection, row.store_id).first_untrained_at(applied)
         behind_ms = 0 if first is None else max(0, now_ms - first)
     return Freshness(row.store_id, row.trained_at, behind_ms)
 
@@ -119,7 +119,7 @@ class TrainingRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def head(self) -> Head | None:
+    def head(self) -> TrainingHead | None:
         """Return the store's head, or None when it was deleted."""
         query = sa.select(
             store_heads.c.seq,
@@ -129,9 +129,9 @@ class TrainingRepository:
             store_heads.c.erasures,
         ).where(store_heads.c.store_id == self._store_id)
         row = self._transaction.execute(query).first()
-        return None if row is None else Head(*row)
+        return None if row is None else TrainingHead(*row)
 
-    def existing_head(self) -> Head:
+    def existing_head(self) -> TrainingHead:
         """Return the store's head.
 
         Raises:
@@ -140,7 +140,7 @@ class TrainingRepository:
         head = self.head()
         if head is None:
             message = "this store was deleted; there is nothing to learn from"
-            raise StoreGoneError(message)
+            raise StoreDeletedError(message)
         return head
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
@@ -148,7 +148,7 @@ class TrainingRepository:
 
         Signs have a term and no item, all else an item.
         """
-        reader, after = bare(self._transaction), after_seq
+        reader, after = raw_connection(self._transaction), after_seq
         while page := reader.all(_LOG, (self._store_id, after, up_to_seq, _PAGE)):
             yield page
             after = page[-1][-1]
@@ -209,7 +209,7 @@ class TrainingRepository:
 
         The last is the number of the newest change among them, `after_seq` without any.
         """
-        reader = bare(self._transaction)
+        reader = raw_connection(self._transaction)
         rows = reader.all(_CATALOG, (self._store_id, after_seq))
         return [row[1:] for row in rows], rows[-1][0] if rows else after_seq
 
@@ -233,7 +233,7 @@ class TrainingRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else TrainedModel(*row)
 
-    def first_unlearned(self, applied_seq: int) -> int | None:
+    def first_untrained_at(self, applied_seq: int) -> int | None:
         """Return when the oldest live fact was received that no model knows yet.
 
         None when there is none among the next thousand: the rest comes with an import.
@@ -290,7 +290,7 @@ class TrainingRepository:
         self._transaction.execute(pointed.values(model_id=model.model_id))
 
 
-def store_versions(reader: HotReader, store_id: StoreId) -> tuple[Any, ...] | None:
+def store_versions(reader: RawReader, store_id: StoreId) -> tuple[Any, ...] | None:
     """Return how far each view of a store has come; None when the store is gone.
 
     The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the

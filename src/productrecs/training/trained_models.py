@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Ints
 from productrecs.engines.browse import SessionIndex
-from productrecs.engines.choices import ChoiceModel
+from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.contract import Ints
 from productrecs.engines.copurchase import CopurchaseModel
-from productrecs.engines.ranking import Trees
-from productrecs.engines.trials import Trials
+from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 
@@ -35,10 +35,18 @@ class TrainedModels:
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
     lent: CopurchaseModel | None = None  # and what variants lend, where there are any
     carts: CopurchaseModel | None = None  # bought or carted together, where that tells more
-    choices: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after searches
-    signs: ChoiceModel = field(default_factory=ChoiceModel.empty)  # after event.sign_key
-    trials: Trials = field(default_factory=Trials)  # how items fared where they were shown
-    trees: Trees = field(default_factory=Trees.none)  # the order that clicks teach, if any
+    choices: ClickBoostModel = field(
+        default_factory=ClickBoostModel.empty
+    )  # after searches
+    signs: ClickBoostModel = field(
+        default_factory=ClickBoostModel.empty
+    )  # after event.sign_key
+    trials: ItemStats = field(
+        default_factory=ItemStats
+    )  # how items fared where they were shown
+    trees: TreeEnsemble = field(
+        default_factory=TreeEnsemble.none
+    )  # the order that clicks teach, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
     marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `marks_of`
 
@@ -78,26 +86,26 @@ class TrainedModels:
         Raises:
             KeyError, ValueError, TypeError: when they are not whole.
         """
-        trending, carts = arrays["trending"], part(arrays, "carts")
-        lent = part(arrays, "lent")
+        trending, carts = arrays["trending"], engine_arrays(arrays, "carts")
+        lent = engine_arrays(arrays, "lent")
         return cls(
             model_id=model_id,
-            copurchase=CopurchaseModel.from_arrays(part(arrays, "copurchase")),
-            sessions=SessionIndex.from_arrays(part(arrays, "browse")),
+            copurchase=CopurchaseModel.from_arrays(engine_arrays(arrays, "copurchase")),
+            sessions=SessionIndex.from_arrays(engine_arrays(arrays, "browse")),
             trending=trending,
             ranks=_ranks(trending),
-            complements=ComplementModel.from_arrays(part(arrays, "complementary")),
+            complements=ComplementModel.from_arrays(engine_arrays(arrays, "complementary")),
             lent=CopurchaseModel.from_arrays(lent) if lent else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
-            choices=ChoiceModel.from_arrays(part(arrays, "choices")),
-            signs=ChoiceModel.from_arrays(part(arrays, "signs")),
-            trees=Trees.from_arrays(part(arrays, "trees")),
-            trials=Trials.from_arrays(part(arrays, "trials")),
+            choices=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
+            signs=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
+            trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
+            trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
             marks=np.asarray(arrays.get("marks", _NO_MARKS)),
         )
 
 
-def no_models() -> TrainedModels:
+def empty_models() -> TrainedModels:
     """Return what serves before the first training: nothing is known of anything."""
     nothing = np.zeros(0, dtype=np.int32)
     return TrainedModels(
@@ -109,7 +117,9 @@ def no_models() -> TrainedModels:
     )
 
 
-def part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> dict[str, npt.NDArray[Any]]:
+def engine_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str
+) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of one engine: those named `name.`..., without that prefix."""
     prefix = f"{name}."
     return {
@@ -119,7 +129,7 @@ def part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> dict[str, npt.NDA
     }
 
 
-def folder_of(models: Path, store_id: StoreId) -> Path:
+def models_folder(models: Path, store_id: StoreId) -> Path:
     """Return the folder of one store's models."""
     return models / store_id
 

@@ -3,34 +3,34 @@
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.calibration import WEEKS, Past, calibrate
+from productrecs.engines.demand.calibration import WEEKS, PastForecasts, fit_calibration
+from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, WEEK
-from productrecs.engines.demand.paths import Paths
 
 ITEMS, LEVEL = 200, 10.0
 
 
-def a_past(spread: float) -> Past:
+def a_past(spread: float) -> PastForecasts:
     """Return days even between 0 and LEVEL, told with `spread` about the middle."""
     week = np.linspace(0, LEVEL, ITEMS * WEEK, dtype=np.float32).reshape(ITEMS, WEEK)
     actual = np.tile(week, (1, WEEKS))
     told = np.full((ITEMS, HORIZON), LEVEL / 2, np.float32)
-    paths = Paths(told, np.stack((told - spread, told, told + spread)))
+    paths = ForecastPaths(told, np.stack((told - spread, told, told + spread)))
     often = np.full(ITEMS, 4)
     everywhere = np.ones((ITEMS, HORIZON), np.bool_)
-    return Past(paths, actual, everywhere, np.full(ITEMS, LEVEL), often)
+    return PastForecasts(paths, actual, everywhere, np.full(ITEMS, LEVEL), often)
 
 
-def held(past: Past) -> float:
+def held(past: PastForecasts) -> float:
     """Return the share of days inside the band once it is calibrated by themselves."""
-    moved = calibrate(past).applied(past.paths, past.levels, past.classes)
+    moved = fit_calibration(past).applied(past.paths, past.levels, past.classes)
     low, _, high = moved.quantiles
     return float(((past.actual >= low) & (past.actual <= high)).mean())
 
 
 def test_a_band_that_was_too_narrow_is_wider_at_once() -> None:
     past = a_past(1.0)  # holds a fifth
-    found = calibrate(past)
+    found = fit_calibration(past)
     assert found.lower[4] == pytest.approx(np.full(WEEKS, 0.3), abs=0.005)  # to LEVEL / 10
     assert found.upper[4] == pytest.approx(np.full(WEEKS, 0.26), abs=0.005)
     assert 0.74 < held(past) < 0.78
@@ -38,7 +38,7 @@ def test_a_band_that_was_too_narrow_is_wider_at_once() -> None:
 
 def test_a_band_that_was_too_wide_is_drawn_in_part_of_the_way() -> None:
     past = a_past(5.0)  # holds every day
-    found = calibrate(past)
+    found = fit_calibration(past)
     assert found.lower[4] == pytest.approx(np.full(WEEKS, -0.06), abs=0.005)  # of -0.1
     assert found.upper[4] == pytest.approx(np.full(WEEKS, -0.084), abs=0.005)  # of -0.14
     assert 0.83 < held(past) < 0.88

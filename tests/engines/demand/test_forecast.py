@@ -7,10 +7,16 @@ import sys
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.backtest import judge
+from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.options import HORIZON, DemandOptions
-from tests.engines.demand.shops import SMALL, demand_of, drawn, forecast, rates
+from tests.engines.demand.sample_stores import (
+    SMALL,
+    demand_of,
+    drawn,
+    forecast,
+    rates,
+)
 
 DAYS = 210
 
@@ -138,7 +144,7 @@ def test_days_outside_the_window_are_nothing() -> None:
     on_sale = np.ones((30, HORIZON), np.bool_)
     on_sale[3, 10:] = False
 
-    verdict = judge(demand, SMALL, lambda _share: None)
+    verdict = run_backtest(demand, SMALL, lambda _share: None)
     found = forecast_demand(demand, on_sale, SMALL, lambda _share: None, verdict)
 
     assert found.paths.mean[3, :10].sum() > 0

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.features import believed
+from productrecs.engines.demand.features import shrunk_season
 from productrecs.engines.demand.options import HORIZON, USUAL_DOUBT
-from productrecs.engines.demand.total import Seasons
+from productrecs.engines.demand.store_total import YearlySeasonality
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats
+    from productrecs.engines.arrays import Floats
 
 MONDAY = 734_138
 DAYS = np.arange(728)
@@ -30,7 +30,7 @@ def totals(season: Floats, level: float, spread: float = 0.0) -> Floats:
 
 def missed(sold: Floats, origin: int) -> tuple[float, float]:
     """Return how far the forecast from `origin` lay off, and how far without a season."""
-    seasons = Seasons(sold, MONDAY)
+    seasons = YearlySeasonality(sold, MONDAY)
     came = sold[origin : origin + HORIZON]
     plain = seasons.outlook(origin).level
     with_season, without = (
@@ -41,18 +41,18 @@ def missed(sold: Floats, origin: int) -> tuple[float, float]:
 
 
 def test_large_moves_are_believed_and_small_ones_hardly() -> None:
-    moves = believed(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), USUAL_DOUBT)
+    moves = shrunk_season(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), USUAL_DOUBT)
 
     assert moves == pytest.approx([0.4, 1.0, 1.0, 1.0, 2.5], rel=0.06)
     assert moves[0] > 0.4
     assert moves[-1] < 2.5
-    assert believed(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
+    assert shrunk_season(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
 
 
 def test_a_season_that_always_told_is_believed_to_the_end() -> None:
     sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
 
-    assert Seasons(sold, MONDAY).doubt(700) == 0.0
+    assert YearlySeasonality(sold, MONDAY).doubt(700) == 0.0
     with_season, without = missed(sold, 680)
     assert with_season < 0.4 * without
 
@@ -68,7 +68,7 @@ def test_christmas_is_believed_though_the_weeks_before_told_nothing_of_it() -> N
 def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)
 
-    seasons = Seasons(sold, MONDAY)
+    seasons = YearlySeasonality(sold, MONDAY)
     assert seasons.doubt(700) == USUAL_DOUBT
     missed_by = {"told": 0.0, "all of it": 0.0, "none": 0.0}
     for origin in range(460, 701, 12):
@@ -88,13 +88,15 @@ def test_the_past_alone_decides() -> None:
     other = sold.copy()
     other[600:] *= 7
 
-    assert Seasons(sold, MONDAY).doubt(600) == Seasons(other, MONDAY).doubt(600)
-    assert Seasons(sold, MONDAY).mean(600).tolist() == (
-        Seasons(other, MONDAY).mean(600).tolist()
+    assert YearlySeasonality(sold, MONDAY).doubt(600) == YearlySeasonality(
+        other, MONDAY
+    ).doubt(600)
+    assert YearlySeasonality(sold, MONDAY).mean(600).tolist() == (
+        YearlySeasonality(other, MONDAY).mean(600).tolist()
     )
 
 
 def test_a_first_year_is_believed_as_usual() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0)[:400]
 
-    assert Seasons(sold, MONDAY).doubt(400) == USUAL_DOUBT
+    assert YearlySeasonality(sold, MONDAY).doubt(400) == USUAL_DOUBT

@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.engines.ranking import Trees, kernel, twin
-from productrecs.engines.ranking.judge import examination, gains
-from productrecs.engines.ranking.learn import FARTHEST, Lists, learn
+from productrecs.engines.ranking import TreeEnsemble, kernel, reference
+from productrecs.engines.ranking.click_evaluation import (
+    examination_probabilities,
+    ranking_gains,
+)
+from productrecs.engines.ranking.ranker_training import (
+    LAST_POSITION,
+    RankingData,
+    fit_ranker,
+)
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats
+    from productrecs.engines.arrays import Floats
 
 LENGTH = 8
 LISTS = 2_500
@@ -32,7 +39,7 @@ class World:
     present: float = 0.0  # how much the order that was shown went by that trait
     seed: int = 1
 
-    def shown(self) -> tuple[Lists, Floats]:
+    def shown(self) -> tuple[RankingData, Floats]:
         """Return the lists of which something was clicked, and what is told of looking."""
         rng = np.random.default_rng(self.seed)
         traits = rng.normal(size=(LISTS, LENGTH, 4))
@@ -43,18 +50,18 @@ class World:
         worth = 0.7 / (1.0 + np.exp(1.5 - self.signal * traits[:, :, 0]))
         looked = rng.random((LISTS, LENGTH)) < places**-self.steepness
         clicks = looked & (rng.random((LISTS, LENGTH)) < worth)
-        counts = np.zeros((2, FARTHEST), np.int64)
+        counts = np.zeros((2, LAST_POSITION), np.int64)
         counts[0, :LENGTH], counts[1, :LENGTH] = LISTS, clicks.sum(axis=0)
         kept = clicks.any(axis=1)
         traits[:, :, 3] = 1.0 / places  # where it stood tells nothing that may be learned
-        lists = Lists(
+        lists = RankingData(
             rows=traits[kept].reshape(-1, 4),
             offsets=np.arange(int(kept.sum()) + 1) * LENGTH,
             places=places[kept].reshape(-1),
             taken=clicks[kept].astype(np.int64).reshape(-1),
             people=np.arange(int(kept.sum())),
         )
-        return lists, examination(counts[0], counts[1])
+        return lists, examination_probabilities(counts[0], counts[1])
 
 
 def interval(world: World) -> tuple[float, float]:
@@ -62,8 +69,8 @@ def interval(world: World) -> tuple[float, float]:
     lists, looked = world.shown()
     begin = int(len(lists) * 0.7)
     asked = lists.part(begin, len(lists))
-    trees = learn(lists.part(0, begin), 1)
-    more, present = gains(asked, trees.score(asked.rows), looked)
+    trees = fit_ranker(lists.part(0, begin), 1)
+    more, present = ranking_gains(asked, trees.score(asked.rows), looked)
     mean, error = more.mean(), more.std() / np.sqrt(len(more))
     return (mean - 2 * error) / present.mean(), (mean + 2 * error) / present.mean()
 
@@ -88,26 +95,28 @@ def test_an_order_that_tells_nothing_is_not_better_than_a_good_one(
 ) -> None:
     lists, looked = World(signal=1.5, steepness=steepness, present=3.0).shown()
 
-    more, _ = gains(lists, np.random.default_rng(5).random(len(lists.rows)), looked)
+    more, _ = ranking_gains(lists, np.random.default_rng(5).random(len(lists.rows)), looked)
 
     assert more.mean() - 2 * more.std() / np.sqrt(len(more)) < 0
 
 
 def test_looking_is_never_put_lower_than_clicks_and_belief_have_it() -> None:
-    shown = np.full(FARTHEST, 10_000)
-    flat = examination(shown, np.full(FARTHEST, 500))
-    steep = examination(shown, (500 / np.arange(1, FARTHEST + 1) ** 2).astype(np.int64))
+    shown = np.full(LAST_POSITION, 10_000)
+    flat = examination_probabilities(shown, np.full(LAST_POSITION, 500))
+    steep = examination_probabilities(
+        shown, (500 / np.arange(1, LAST_POSITION + 1) ** 2).astype(np.int64)
+    )
 
-    assert flat == pytest.approx(np.ones(FARTHEST), abs=0.01)
-    assert steep == pytest.approx(np.arange(1, FARTHEST + 1) ** -0.8)
+    assert flat == pytest.approx(np.ones(LAST_POSITION), abs=0.01)
+    assert steep == pytest.approx(np.arange(1, LAST_POSITION + 1) ** -0.8)
 
 
 def test_the_compiled_trees_say_what_numpy_says() -> None:
     lists, _ = World(signal=1.0).shown()
-    trees = learn(lists, 1)
+    trees = fit_ranker(lists, 1)
     arrays = trees.to_arrays()
 
-    slow = twin.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # six arrays
+    slow = reference.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # six arrays
     fast = kernel.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # as above
 
     assert len(trees) == 64
@@ -117,11 +126,11 @@ def test_the_compiled_trees_say_what_numpy_says() -> None:
 
 def test_trees_come_back_from_what_is_kept_of_them() -> None:
     lists, _ = World(signal=1.0).shown()
-    trees = learn(lists, 1)
+    trees = fit_ranker(lists, 1)
 
     kept = {name: array.tolist() for name, array in trees.to_arrays().items()}
 
-    again = Trees.from_arrays(kept)
+    again = TreeEnsemble.from_arrays(kept)
     assert kernel.score(*again.to_arrays().values(), lists.rows).any()  # type: ignore[call-arg]  # six arrays
     assert np.array_equal(again.score(lists.rows), trees.score(lists.rows))
 
@@ -137,11 +146,11 @@ BRANCH = {
 
 
 def test_a_tree_is_read_from_its_root_to_its_leaf() -> None:
-    trees = Trees.from_arrays(BRANCH)
+    trees = TreeEnsemble.from_arrays(BRANCH)
 
     assert trees.score(np.array([[0.5], [0.6]])).tolist() == [1.0, 2.0]
-    assert len(Trees.none()) == 0
-    assert Trees.none().score(np.zeros((2, 3))).tolist() == [0.0, 0.0]
+    assert len(TreeEnsemble.none()) == 0
+    assert TreeEnsemble.none().score(np.zeros((2, 3))).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -151,4 +160,4 @@ def test_a_tree_is_read_from_its_root_to_its_leaf() -> None:
 )
 def test_trees_that_lead_nowhere_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="leads nowhere"):
-        Trees.from_arrays(BRANCH | wrong)
+        TreeEnsemble.from_arrays(BRANCH | wrong)

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex, Wanted
-from productrecs.engines.text.schema import ProductText
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import (
+    IndexQuery,
+    IndexWriter,
+    Relaxed,
+    SearchIndex,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +63,7 @@ def test_a_word_finds_what_is_made_of_it(
 ) -> None:
     language, index = indexes
     found = index.find(
-        Wanted(
+        IndexQuery(
             index.analyse(query),
             10,
             np.ones(len(TITLES), dtype=np.bool_),
@@ -71,9 +76,11 @@ def test_a_word_finds_what_is_made_of_it(
 def test_what_is_called_so_comes_before_what_is_made_of_it(tmp_path: Path) -> None:
     index, visible = indexed(tmp_path, "de"), np.ones(len(TITLES), dtype=np.bool_)
 
-    assert index.find(Wanted(index.analyse("jacke "), 10, visible)).items[-1] == 1
-    assert index.find(Wanted(index.analyse("winterjacke "), 10, visible)).items[0] == 1
-    assert index.find(Wanted(index.analyse("gartenjacke "), 10, visible)).items[:1] != [3]
+    assert index.find(IndexQuery(index.analyse("jacke "), 10, visible)).items[-1] == 1
+    assert index.find(IndexQuery(index.analyse("winterjacke "), 10, visible)).items[0] == 1
+    assert index.find(IndexQuery(index.analyse("gartenjacke "), 10, visible)).items[:1] != [
+        3
+    ]
 
 
 def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
@@ -93,7 +100,8 @@ def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
 
     assert index.suggest(index.analyse("jacke "), 5, visible).meant is None
     assert (
-        index.find(Wanted(index.analyse("jacke "), 5, visible)).relaxed is Relaxed.NOTHING
+        index.find(IndexQuery(index.analyse("jacke "), 5, visible)).relaxed
+        is Relaxed.NOTHING
     )
     assert offered("schuhe damen") == ["schuhe damen"]
     assert offered("schuhe f\u00fcr dam") == ["schuhe fur damen"]

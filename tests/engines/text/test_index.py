@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text import reading
-from productrecs.engines.text.failures import BrokenIndexError
-from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex, Wanted
-from productrecs.engines.text.language import Language
-from productrecs.engines.text.options import Limits
-from productrecs.engines.text.query import AnalysedQuery
-from productrecs.engines.text.schema import ProductText
+from productrecs.engines.text import word_interpreter
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.index_errors import BrokenIndexError
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import (
+    IndexQuery,
+    IndexWriter,
+    Relaxed,
+    SearchIndex,
+)
+from productrecs.engines.text.search_options import InterpretationLimits
+from productrecs.engines.text.stemming import LanguageAnalyzer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +55,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
 
 
 def found(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
-    return index.find(Wanted(index.analyse(query), limit, ALL)).items
+    return index.find(IndexQuery(index.analyse(query), limit, ALL)).items
 
 
 @pytest.mark.parametrize(
@@ -137,8 +142,8 @@ def test_what_means_nothing_here_finds_nothing(index: SearchIndex, query: str) -
 def test_control_without_limits_something_wrong_is_found(
     index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loose = Limits(unfinished_mistyped_from=2)
-    monkeypatch.setattr(reading, "LIMITS", loose)
+    loose = InterpretationLimits(unfinished_mistyped_from=2)
+    monkeypatch.setattr(word_interpreter, "LIMITS", loose)
     index.reload()  # what words mean is remembered until then
     try:
         assert found(index, "greece")
@@ -149,26 +154,31 @@ def test_control_without_limits_something_wrong_is_found(
 
 @pytest.mark.parametrize("code", ["id-3", "ID-3", "sku 377", "SKU377", "sku-377"])
 def test_an_exact_id_or_sku_comes_first(index: SearchIndex, code: str) -> None:
-    result = index.find(Wanted(index.analyse(code), 5, ALL))
+    result = index.find(IndexQuery(index.analyse(code), 5, ALL))
 
     assert (result.items[0], result.exact) == (3, 1)
     assert result.scores == sorted(result.scores, reverse=True)
 
 
 def test_what_was_given_up_is_told(index: SearchIndex) -> None:
-    assert index.find(Wanted(index.analyse("laptop"), 1, ALL)).relaxed is Relaxed.NOTHING
-    assert index.find(Wanted(index.analyse("labtop"), 1, ALL)).relaxed is Relaxed.SPELLING
     assert (
-        index.find(Wanted(index.analyse("garden xylophone"), 5, ALL)).relaxed
+        index.find(IndexQuery(index.analyse("laptop"), 1, ALL)).relaxed is Relaxed.NOTHING
+    )
+    assert (
+        index.find(IndexQuery(index.analyse("labtop"), 1, ALL)).relaxed is Relaxed.SPELLING
+    )
+    assert (
+        index.find(IndexQuery(index.analyse("garden xylophone"), 5, ALL)).relaxed
         is Relaxed.WORDS
     )
     assert (
-        index.find(Wanted(index.analyse("garden laptop"), 5, ALL)).relaxed is Relaxed.WORDS
+        index.find(IndexQuery(index.analyse("garden laptop"), 5, ALL)).relaxed
+        is Relaxed.WORDS
     )
 
 
 def test_every_word_comes_before_some_words_and_scores_fall(index: SearchIndex) -> None:
-    result = index.find(Wanted(index.analyse("red shoes women"), 10, ALL))
+    result = index.find(IndexQuery(index.analyse("red shoes women"), 10, ALL))
 
     assert result.items[0] == 6
     assert result.scores == sorted(result.scores, reverse=True)
@@ -179,16 +189,18 @@ def test_only_the_visible_is_found_however_far_down(index: SearchIndex) -> None:
     one = np.zeros(13, dtype=np.bool_)
     one[12] = True
 
-    assert index.find(Wanted(index.analyse("laptop"), 1, one)).items == [12]
-    assert index.find(Wanted(index.analyse("laptop"), 1, ALL[:1])).items == [0]
-    assert index.find(Wanted(index.analyse("laptop"), 5, ALL[:0])).items == []
+    assert index.find(IndexQuery(index.analyse("laptop"), 1, one)).items == [12]
+    assert index.find(IndexQuery(index.analyse("laptop"), 1, ALL[:1])).items == [0]
+    assert index.find(IndexQuery(index.analyse("laptop"), 5, ALL[:0])).items == []
 
 
 @pytest.mark.parametrize("known", [0, 4])
 def test_what_came_after_the_catalog_was_read_is_not_shown(
     index: SearchIndex, known: int
 ) -> None:
-    items = index.find(Wanted(index.analyse("red shoe tent garden"), 20, ALL[:known])).items
+    items = index.find(
+        IndexQuery(index.analyse("red shoe tent garden"), 20, ALL[:known])
+    ).items
     assert items == ([2, 3] if known else [])
 
 
@@ -240,7 +252,7 @@ def test_two_words_written_as_one_are_read_apart_where_products_are_both(
         writer.commit()
     index = SearchIndex(tmp_path, "en")
 
-    apart = index.find(Wanted(index.analyse("tanktop"), 20, ALL))
+    apart = index.find(IndexQuery(index.analyse("tanktop"), 20, ALL))
     assert (set(apart.items), apart.relaxed) == ({*range(6)}, Relaxed.SPELLING)
     assert found(index, "kettletop") == []  # nothing is both
 
@@ -256,7 +268,7 @@ def test_what_is_no_index_is_refused_in_our_words(tmp_path: Path) -> None:
 
     with pytest.raises(BrokenIndexError):
         SearchIndex(tmp_path, "en").find(
-            Wanted(AnalysedQuery.of("kite", Language("en")), 1, ALL)
+            IndexQuery(AnalysedQuery.of("kite", LanguageAnalyzer("en")), 1, ALL)
         )
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from productrecs.engines.text.detection import detect
-from productrecs.engines.text.index import IndexWriter, SearchIndex, Wanted
-from productrecs.engines.text.language import Language
-from productrecs.engines.text.schema import ProductText
-from productrecs.engines.text.spelling import spelled
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.language_detection import detect_language
+from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.title_spelling import spelled_as_title
 
 TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
 """What shops sell, by language; what is asked there and finds which; texts of each."""
@@ -41,7 +41,7 @@ def test_forms_accents_and_compounds_find_what_is_meant(
     shops: dict[str, SearchIndex], code: str, query: str, wanted: int
 ) -> None:
     found = shops[code].find(
-        Wanted(shops[code].analyse(query), 5, np.ones(9, dtype=np.bool_))
+        IndexQuery(shops[code].analyse(query), 5, np.ones(9, dtype=np.bool_))
     )
 
     assert found.items[:1] == [wanted]
@@ -52,17 +52,17 @@ def test_forms_accents_and_compounds_find_what_is_meant(
     TOLD["texts"].items(),
 )
 def test_the_language_of_texts_is_seen(code: str, text: str) -> None:
-    assert detect([text] * 30, "en") == code
+    assert detect_language([text] * 30, "en") == code
 
 
 def test_a_told_language_of_the_texts_letters_stands() -> None:
     cyrillic = [TOLD["texts"]["ru"]] * 30
 
-    assert detect(cyrillic, "bg") == "bg"
+    assert detect_language(cyrillic, "bg") == "bg"
 
 
 def test_a_light_stem_takes_no_more_than_an_ending() -> None:
-    polish = Language("pl")
+    polish = LanguageAnalyzer("pl")
 
     assert polish.stems(["kurtka", "kurtki", "kurtek", "kurtkami"]) == ["kurtk"] * 4
     assert polish.stems(["but", "lan", "wr44526"]) == ["but", "lan", "wr44526"]
@@ -88,4 +88,4 @@ def test_a_light_stem_takes_no_more_than_an_ending() -> None:
 def test_suggestions_are_written_as_titles_are(
     words: list[str], title: str, written: str
 ) -> None:
-    assert spelled(words, title) == written
+    assert spelled_as_title(words, title) == written

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index import IndexWriter, Relaxed, SearchIndex, Wanted
-from productrecs.engines.text.schema import ProductText
-from productrecs.engines.text.vocabulary import distance, is_meant
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import (
+    IndexQuery,
+    IndexWriter,
+    Relaxed,
+    SearchIndex,
+)
+from productrecs.engines.text.vocabulary import edit_distance, may_be_meant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,20 +60,20 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
 def test_a_word_finds_its_synonyms_after_itself(
     index: SearchIndex, query: str, found: list[int]
 ) -> None:
-    items = index.find(Wanted(index.analyse(query), 6, VISIBLE, SAID)).items
+    items = index.find(IndexQuery(index.analyse(query), 6, VISIBLE, SAID)).items
 
     assert items[0] == found[0]
     assert set(items) == set(found)
 
 
 def test_control_nobody_said_so(index: SearchIndex) -> None:
-    assert index.find(Wanted(index.analyse("sofa "), 6, VISIBLE)).items == [1]
-    assert index.find(Wanted(index.analyse("davenport"), 6, VISIBLE)).items == []
+    assert index.find(IndexQuery(index.analyse("sofa "), 6, VISIBLE)).items == [1]
+    assert index.find(IndexQuery(index.analyse("davenport"), 6, VISIBLE)).items == []
 
 
 def test_a_synonym_is_no_guess(index: SearchIndex) -> None:
     assert (
-        index.find(Wanted(index.analyse("davenport"), 6, VISIBLE, SAID)).relaxed
+        index.find(IndexQuery(index.analyse("davenport"), 6, VISIBLE, SAID)).relaxed
         is Relaxed.NOTHING
     )
 
@@ -84,10 +89,10 @@ def test_a_synonym_is_no_guess(index: SearchIndex) -> None:
     ],
 )
 def test_a_swap_of_neighbours_is_one_edit(one: str, other: str, edits: int) -> None:
-    assert distance(one, other) == distance(other, one) == edits
+    assert edit_distance(one, other) == edit_distance(other, one) == edits
 
 
 def test_short_words_and_codes_are_never_mistyped() -> None:
-    assert not is_meant("seta", "seat", is_typing=False)
-    assert not is_meant("ps34", "ps345", is_typing=False)
-    assert is_meant("ps34", "ps345", is_typing=True)
+    assert not may_be_meant("seta", "seat", is_typing=False)
+    assert not may_be_meant("ps34", "ps345", is_typing=False)
+    assert may_be_meant("ps34", "ps345", is_typing=True)

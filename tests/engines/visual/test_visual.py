@@ -8,20 +8,28 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance
 
-from productrecs.engines.contract import NOTHING
-from productrecs.engines.visual import describe, fit_space
-from productrecs.engines.visual.descriptor import (
-    BLOCKS,
+from productrecs.engines.arrays import NO_RANKED
+from productrecs.engines.visual import describe, fit_embedding_space
+from productrecs.engines.visual.embedding_space import (
+    DIMENSIONS,
+    MIN_PICTURES,
+    EmbeddingSpace,
+)
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.image_descriptor import (
+    DESCRIPTOR_BLOCKS,
     LENGTH,
     describe_parts,
 )
-from productrecs.engines.visual.foreground import find_foreground
-from productrecs.engines.visual.nearest import Pictured, best_of, nearest_of_each
-from productrecs.engines.visual.pixels import lab_of, scaled
-from productrecs.engines.visual.places import MOST_PLACES, look_at
-from productrecs.engines.visual.proposals import propose
-from productrecs.engines.visual.salience import things_in
-from productrecs.engines.visual.space import DIMENSIONS, FEWEST, Space
+from productrecs.engines.visual.image_transforms import resized, to_lab
+from productrecs.engines.visual.nearest_neighbours import (
+    ImageVectors,
+    merge_best,
+    nearest_items_batch,
+)
+from productrecs.engines.visual.photo_regions import MAX_REGIONS, describe_regions
+from productrecs.engines.visual.region_proposals import propose_regions
+from productrecs.engines.visual.salient_objects import salient_boxes
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
 if TYPE_CHECKING:
@@ -40,16 +48,16 @@ def descriptors() -> Array:
 
 
 @pytest.fixture(scope="module")
-def space(descriptors: Array) -> Space:
+def space(descriptors: Array) -> EmbeddingSpace:
     shapes = [
         np.flatnonzero([kind[1] == shape for _ in range(EACH) for kind in KINDS])
         for shape in SHAPES
     ]
-    return fit_space(descriptors, shapes)
+    return fit_embedding_space(descriptors, shapes)
 
 
 def test_another_photo_of_a_product_finds_it_first(
-    space: Space, descriptors: Array
+    space: EmbeddingSpace, descriptors: Array
 ) -> None:
     catalog = space.vectors(descriptors[: len(KINDS)])
 
@@ -61,7 +69,7 @@ def test_another_photo_of_a_product_finds_it_first(
 
 @pytest.mark.parametrize("change", ["mirrored", "darker", "brighter", "cropped", "tall"])
 def test_a_changed_copy_is_the_nearest_of_its_original(
-    space: Space, descriptors: Array, change: str
+    space: EmbeddingSpace, descriptors: Array, change: str
 ) -> None:
     catalog = space.vectors(descriptors)
     hits = []
@@ -88,7 +96,7 @@ def test_a_mirror_image_has_the_same_descriptor_but_for_rounding() -> None:
     one, other = describe(image), describe(image[:, ::-1])
 
     assert np.abs(one.astype(int) - other.astype(int)).mean() < 0.5
-    assert len(one) == LENGTH == sum(block.length for block in BLOCKS)
+    assert len(one) == LENGTH == sum(block.length for block in DESCRIPTOR_BLOCKS)
 
 
 @pytest.mark.parametrize("shape", [(4, 4, 3), (4, 400, 3), (400, 400)])
@@ -98,7 +106,7 @@ def test_what_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 128, 255])
-def test_an_even_picture_has_a_descriptor(space: Space, level: int) -> None:
+def test_an_even_picture_has_a_descriptor(space: EmbeddingSpace, level: int) -> None:
     vector = space.vectors(describe(np.full((50, 30, 3), level, np.uint8))[None])
 
     assert np.isfinite(vector).all()
@@ -109,7 +117,7 @@ def test_the_front_is_where_the_product_is() -> None:
     image = np.full((100, 200, 3), 240, np.uint8)
     image[30:80, 120:170] = (200, 20, 30)
 
-    front = find_foreground(lab_of(image))
+    front = find_foreground(to_lab(image))
 
     assert front.weights[55, 145] > 0.8
     assert front.weights[10, 20] < 0.1
@@ -124,7 +132,7 @@ def test_a_products_own_picture_is_described_alike_as_a_photo() -> None:
     white = np.full((160, 120, 3), 250, np.uint8)
     white[30:130, 25:95] = (200, 20, 30)
 
-    whole, front = look_at(white)[0]
+    whole, front = describe_regions(white)[0]
 
     assert np.array_equal(whole, describe(white))
     assert not np.array_equal(whole, front)  # a closer look
@@ -137,7 +145,7 @@ def test_light_on_an_even_pale_wall_is_taken_out(wall: tuple[int, int, int]) -> 
     seen = np.rint(shop * (np.array(wall) / 250)).astype(np.uint8)
 
     lit, unlit = (colours_alike(one, describe(shop)) for one in
-                  (look_at(seen)[0][0], describe(seen)))  # fmt: skip
+                  (describe_regions(seen)[0][0], describe(seen)))  # fmt: skip
 
     assert lit > 0.8
     assert unlit < 0.6 * lit
@@ -145,7 +153,7 @@ def test_light_on_an_even_pale_wall_is_taken_out(wall: tuple[int, int, int]) -> 
 
 def colours_alike(one: Array, other: Array) -> float:
     """Return how much of two pictures is of the same colours, 0 to 1."""
-    roots = [each[: BLOCKS[0].length].astype(float) for each in (one, other)]
+    roots = [each[: DESCRIPTOR_BLOCKS[0].length].astype(float) for each in (one, other)]
     return float(roots[0] @ roots[1] / np.prod([np.linalg.norm(each) for each in roots]))
 
 
@@ -156,8 +164,8 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
     floor = (planks[..., None] * (1.0, 0.8, 0.6)).astype(np.uint8)
     floor[150:210, 20:90] = (210, 20, 40)
 
-    views = look_at(floor)[0]
-    box = np.array(things_in(lab_of(floor))[0])
+    views = describe_regions(floor)[0]
+    box = np.array(salient_boxes(to_lab(floor))[0])
 
     assert np.abs(box - np.array([20, 150, 70, 60]) / 240).max() < 0.06
     assert len(views) == 4
@@ -166,7 +174,7 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
 
 def test_a_picture_of_one_colour_has_no_thing_in_it_that_breaks_anything() -> None:
     for level in (0, 128, 255):
-        assert 1 <= len(look_at(np.full((40, 60, 3), level, np.uint8))[0]) <= 4
+        assert 1 <= len(describe_regions(np.full((40, 60, 3), level, np.uint8))[0]) <= 4
 
 
 def test_a_part_is_described_as_a_picture_of_its_own() -> None:
@@ -183,7 +191,7 @@ def test_a_part_is_described_as_a_picture_of_its_own() -> None:
 
 
 def test_colours_are_those_of_the_standard() -> None:
-    told = lab_of(np.array([[[255, 255, 255], [0, 0, 0], [255, 0, 0]]], np.uint8))
+    told = to_lab(np.array([[[255, 255, 255], [0, 0, 0], [255, 0, 0]]], np.uint8))
 
     expected = [[100, 0, 0], [0, 0, 0], [53.2, 80.1, 67.2]]
     assert np.abs(told[0] - expected).max() < 2.5
@@ -192,16 +200,19 @@ def test_colours_are_those_of_the_standard() -> None:
 def test_scaling_keeps_the_mean_and_even_planes() -> None:
     plane = np.random.default_rng(1).random((64, 48)).astype(np.float32)
 
-    assert scaled(plane, 16, 12).mean() == pytest.approx(plane.mean(), abs=0.02)
-    assert np.allclose(scaled(np.full((9, 7), 3.0, np.float32), 20, 31), 3.0, atol=1e-4)
+    assert resized(plane, 16, 12).mean() == pytest.approx(plane.mean(), abs=0.02)
+    assert np.allclose(resized(np.full((9, 7), 3.0, np.float32), 20, 31), 3.0, atol=1e-4)
 
 
 def test_learning_is_deterministic_and_survives_being_kept(
-    space: Space, descriptors: Array
+    space: EmbeddingSpace, descriptors: Array
 ) -> None:
     shapes = [np.arange(0, len(descriptors), 2), np.arange(1, len(descriptors), 2)]
-    one, other = fit_space(descriptors, shapes), fit_space(descriptors, shapes)
-    kept = Space.from_arrays(space.to_arrays())
+    one, other = (
+        fit_embedding_space(descriptors, shapes),
+        fit_embedding_space(descriptors, shapes),
+    )
+    kept = EmbeddingSpace.from_arrays(space.to_arrays())
 
     assert all(
         np.array_equal(a, b)
@@ -209,12 +220,14 @@ def test_learning_is_deterministic_and_survives_being_kept(
     )
     assert np.array_equal(kept.vectors(descriptors), space.vectors(descriptors))
     with pytest.raises(ValueError, match="another format"):
-        Space.from_arrays({**space.to_arrays(), "space_mean": np.zeros(3, np.float32)})
+        EmbeddingSpace.from_arrays(
+            {**space.to_arrays(), "space_mean": np.zeros(3, np.float32)}
+        )
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, FEWEST - 1, FEWEST])
+@pytest.mark.parametrize("count", [0, 1, 3, MIN_PICTURES - 1, MIN_PICTURES])
 def test_few_pictures_are_told_apart_too(descriptors: Array, count: int) -> None:
-    space = fit_space(descriptors[:count], [])
+    space = fit_embedding_space(descriptors[:count], [])
 
     vectors = space.vectors(descriptors[:20])
 
@@ -230,7 +243,7 @@ def test_what_categories_say_brings_their_pictures_together(descriptors: Array) 
     groups = [np.flatnonzero([one == shape for one in shapes]) for shape in SHAPES]
 
     def together(told: list[Array]) -> float:
-        vectors = fit_space(descriptors, told).vectors(descriptors)
+        vectors = fit_embedding_space(descriptors, told).vectors(descriptors)
         likes = vectors @ vectors.T
         np.fill_diagonal(likes, -1)
         near = np.argsort(-likes, axis=1)[:, :10]
@@ -247,15 +260,15 @@ def test_the_best_of_several_lists_are_those_of_the_highest_scores() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     nothing = np.full(300, np.nan, np.float32)
     numbers = np.arange(300, dtype=np.int32)
-    pictured = Pictured(vectors, numbers, np.full(300, -1, np.int32), nothing)
+    pictured = ImageVectors(vectors, numbers, np.full(300, -1, np.int32), nothing)
     asked = vectors[:5] + 0.3
 
-    found = best_of(nearest_of_each(pictured, asked, 12), 12)
+    found = merge_best(nearest_items_batch(pictured, asked, 12), 12)
 
     likes = (vectors @ asked.T).clip(0, 1).max(axis=1)
     assert found.items.tolist() == np.lexsort((numbers, -likes))[:12].tolist()
     assert np.allclose(found.scores, np.sort(likes)[::-1][:12])
-    assert not len(best_of([NOTHING], 3).items)
+    assert not len(merge_best([NO_RANKED], 3).items)
 
 
 def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() -> None:
@@ -264,9 +277,9 @@ def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() ->
     photo[20:180, 20:180], photo[150:310, 150:310] = red, blue
     known = np.stack([describe(red), describe(blue)]).astype(np.float32)
 
-    places = np.stack(look_at(photo)[1]).astype(np.float32)
+    places = np.stack(describe_regions(photo)[1]).astype(np.float32)
 
-    assert len(places) <= MOST_PLACES
+    assert len(places) <= MAX_REGIONS
     apart = np.abs(known[:, None] - places[None]).sum(axis=2)
     both = np.abs(known[0] - known[1]).sum()
     assert (apart.min(axis=1) < 0.6 * both).all()
@@ -274,8 +287,8 @@ def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() ->
 
 def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
     photo = np.full((300, 400, 3), 240, np.uint8)
-    assert len(propose(photo)) == len(look_at(photo)[1]) == 0
+    assert len(propose_regions(photo)) == len(describe_regions(photo)[1]) == 0
 
     photo[100:160, 100:150] = 228
 
-    assert len(propose(photo)) >= 1
+    assert len(propose_regions(photo)) >= 1

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from productrecs.entrypoints.cli import productrecs
-from productrecs.entrypoints.cli.session import opened
+from productrecs.entrypoints.cli.command_context import open_services
 from productrecs.entrypoints.services import Services
 from tests.support.migrated import bring
 
@@ -88,7 +88,7 @@ def services(
     monkeypatch.delenv("DATABASE_URL", raising=False)
     if database_url is not None:
         monkeypatch.setenv("DATABASE_URL", database_url)
-    with opened(data_folder) as found:
+    with open_services(data_folder) as found:
         yield found
 
 

@@ -18,16 +18,24 @@ from typing import Any
 
 import uvicorn
 
-from productrecs.entrypoints.http.connections import Draining, Patience, State
-from productrecs.entrypoints.http.serving import Application, ServerOptions, run_server
+from productrecs.entrypoints.http.transport.connection import (
+    ClientTimeouts,
+    DrainFlag,
+    TransportState,
+)
+from productrecs.entrypoints.http.transport.server import (
+    Application,
+    ServerOptions,
+    run_server,
+)
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-PATIENCE = Patience(head=1, body=1, reading=1, idle=2, body_bytes=1_024)
+PATIENCE = ClientTimeouts(head=1, body=1, reading=1, idle=2, body_bytes=1_024)
 
 
-def application(state: State) -> Application:
+def application(state: TransportState) -> Application:
     """Return the toy application."""
     draining = state.draining
 
@@ -81,10 +89,12 @@ def main(number: int, *, plain: bool) -> None:
     """Serve until SIGTERM."""
     listener = socket.socket(fileno=number)
     if plain:
-        config = uvicorn.Config(application(State(Draining())), log_level="critical")
+        config = uvicorn.Config(
+            application(TransportState(DrainFlag())), log_level="critical"
+        )
         _Plain(config).run(sockets=[listener])
         return
-    options = ServerOptions(drain_seconds=0.5, patience=PATIENCE)
+    options = ServerOptions(drain_seconds=0.5, timeouts=PATIENCE)
     run_server(application, listener, options, say_ready)
 
 

@@ -17,8 +17,12 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from productrecs.entrypoints.http.connections import Connection, Draining, State
-from productrecs.entrypoints.http.parser import HEAD_LIMIT_BYTES
+from productrecs.entrypoints.http.transport.connection import (
+    DrainFlag,
+    HttpConnection,
+    TransportState,
+)
+from productrecs.entrypoints.http.transport.request_parser import HEAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,7 +109,7 @@ async def _serve(pieces: Sequence[bytes], *, stock: bool) -> tuple[Outcome, byte
     protocol: HttpToolsProtocol = (
         HttpToolsProtocol(_config(), ServerState(), {}, loop)
         if stock
-        else Connection(_config(), State(Draining()), {}, loop)
+        else HttpConnection(_config(), TransportState(DrainFlag()), {}, loop)
     )
     application = protocol.app = _Application()
     transport = _Transport()

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.cli.lifeline import stop_at_signals
-from productrecs.entrypoints.worker.loop import JobInterruptedError, Progress, Worker
-from productrecs.entrypoints.worker.schedule import Duty, Schedule
+from productrecs.entrypoints.cli.processes.supervisor_link import stop_at_signals
+from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
+from productrecs.entrypoints.worker.job_worker import (
+    JobInterruptedError,
+    JobProgress,
+    JobWorker,
+)
 from productrecs.storage.database import Database
-from productrecs.storage.duty_turns import DutyTurns
-from productrecs.storage.job_queue import Job, JobQueue, Policy
+from productrecs.storage.job_queue import Job, JobQueue, RetryPolicy
+from productrecs.storage.periodic_tasks import PeriodicTasks
 
 LEASE_MS: Final = 1_000
 
@@ -27,7 +31,7 @@ LEASE_MS: Final = 1_000
 def toy_queue(database: Database) -> JobQueue:
     """Return a queue whose leases end after a second."""
     chance = random.Random(1)  # noqa: S311 - spreads retries, keeps no secret
-    return JobQueue(database, system_ms, chance, Policy(lease_ms=LEASE_MS))
+    return JobQueue(database, system_ms, chance, RetryPolicy(lease_ms=LEASE_MS))
 
 
 def main(folder: Path, url: str, *, forgetful: bool) -> None:
@@ -35,7 +39,7 @@ def main(folder: Path, url: str, *, forgetful: bool) -> None:
     database = Database.open(url or None, folder)
     queue = toy_queue(database)
 
-    def slow(job: Job, progress: Progress) -> None:
+    def slow(job: Job, progress: JobProgress) -> None:
         if forgetful:
             queue.done(job)
         with (folder / "started").open("a") as started:
@@ -45,9 +49,11 @@ def main(folder: Path, url: str, *, forgetful: bool) -> None:
                 raise JobInterruptedError
             time.sleep(0.01)
 
-    duties = (Duty("tick", every=timedelta(hours=1)),)
-    schedule = Schedule(DutyTurns(database, queue, system_ms), duties)
-    worker = Worker(queue, {"slow": slow, "tick": lambda _job, _progress: None}, schedule)
+    duties = (PeriodicJob("tick", every=timedelta(hours=1)),)
+    schedule = JobSchedule(PeriodicTasks(database, queue, system_ms), duties)
+    worker = JobWorker(
+        queue, {"slow": slow, "tick": lambda _job, _progress: None}, schedule
+    )
     stop_at_signals(worker.stop)
     worker.run()
 

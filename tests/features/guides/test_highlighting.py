@@ -7,14 +7,14 @@ from html import unescape
 
 import pytest
 
-from productrecs.entrypoints.http.public.facts import FACTS
-from productrecs.features.guides.guide import GUIDES, Guide
+from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
+from productrecs.features.guides.guide_texts import GuideTexts
 from productrecs.features.guides.highlighting import PLACEHOLDERS, highlighted
-from productrecs.features.guides.library import Library
-from productrecs.features.guides.rendering import render
+from productrecs.features.guides.markdown_html import render_markdown
+from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from tests.support.guides import blocks
 
-LIBRARY = Library(FACTS)
+LIBRARY = GuideTexts(GUIDE_TABLES)
 TAG = re.compile(r"<[^>]+>")
 
 
@@ -48,7 +48,7 @@ def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
 def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
     text = LIBRARY.text(guide.slug)
-    html = render(text).html
+    html = render_markdown(text).html
     samples = blocks(text)
     shown = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", html, re.DOTALL)
 
@@ -60,6 +60,6 @@ def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
 
 
 def test_the_address_of_the_service_stays_in_one_piece() -> None:
-    html = render("```sh\ncurl {base_url}/v1/items\n```\n").html
+    html = render_markdown("```sh\ncurl {base_url}/v1/items\n```\n").html
 
     assert "{base_url}/v1/items" in html

@@ -8,11 +8,15 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.order_history import OrderHistory
-from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import ItemNumbers, StoreLog
-from productrecs.tenancy.accounts.registration import Registration, find_store, register
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    find_store,
+    register_store,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +37,7 @@ class Shop:
 
     def __post_init__(self) -> None:
         """Register the store."""
-        register(self.database, Registration(self.domain), lambda: NOON)
+        register_store(self.database, Registration(self.domain), lambda: NOON)
 
     @property
     def store(self) -> Store:
@@ -44,12 +48,12 @@ class Shop:
         """Receive events, one after the other."""
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
-            receive_events(log, [[event] for event in events], at, imported=imported)
+            ingest_events(log, [[event] for event in events], at, imported=imported)
 
     def order(
         self,
         order_id: str,
-        *lines: NewLine,
+        *lines: NewOrderLine,
         user: str | None = None,
         session: str | None = None,
         currency: str | None = None,
@@ -59,11 +63,13 @@ class Shop:
         order = NewOrder(order_id, lines, user, session, currency)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
-            receive_order(log, order, at)
+            ingest_order(log, order, at)
 
     def history(self, csv: str, at: int = NOON) -> None:
         """Import a file of past orders."""
-        importing = OrderHistory(self.database, ItemNumbers(), self.store.store_id, UTC, at)
+        importing = HistoryImport(
+            self.database, ItemNumbers(), self.store.store_id, UTC, at
+        )
         importing.run(io.BytesIO(csv.encode()))
 
 

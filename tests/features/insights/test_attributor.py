@@ -12,12 +12,12 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.crowd import size_of, together
+from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.features.insights.attribution import attributor
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.attribution.touches import credit
+from productrecs.features.insights.attribution.last_touch import attribute_last_touch
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.order import NewLine
+from productrecs.records.orders.order import NewOrderLine
 from productrecs.storage.tables import (
     credit_days,
     event_hours,
@@ -30,7 +30,7 @@ from productrecs.storage.tables import (
     shopper_days,
     touch_days,
 )
-from productrecs.tenancy.accounts.registration import change_settings, delete_store
+from productrecs.tenancy.accounts.store_management import change_settings, delete_store
 from tests.features.insights.shop import (
     NOON,
     Shop,
@@ -45,7 +45,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from productrecs.features.insights.attribution.touches import Found, Stretch, Wanted
+    from productrecs.features.insights.attribution.last_touch import (
+        AttributionQueries,
+        LastTouches,
+        TouchpointSegment,
+    )
     from productrecs.storage.database import Database
 
 MONTH = 30 * DAY_MS
@@ -135,7 +139,7 @@ def test_another_product_or_shopper_earns_nothing(shop: Shop, other: Any) -> Non
 
 def test_anonymous_widgets_and_named_orders_never_meet(shop: Shop) -> None:
     shop.send(click("tent", "s_1"))
-    shop.order("A-1", NewLine("tent", 1, 5.0), user="anna", session="s_1")
+    shop.order("A-1", NewOrderLine("tent", 1, 5.0), user="anna", session="s_1")
 
     assert credited(shop) == [(SALE, None)]
 
@@ -150,7 +154,7 @@ def test_one_namespace_holds_both_kinds_of_ids(shop: Shop) -> None:
 def test_a_purchase_that_comes_twice_is_credited_once(shop: Shop) -> None:
     shop.send(click("tent"), buy("tent", order_id="A-1"))
     attribute(shop)
-    shop.order("A-1", NewLine("tent", 2, 5.0), session="s_1", at=NOON + 1)
+    shop.order("A-1", NewOrderLine("tent", 2, 5.0), session="s_1", at=NOON + 1)
 
     assert credited(shop) == [(SALE, True)]
     (row,) = rows(shop, credit_days)
@@ -275,8 +279,8 @@ def happen(shop: Shop, rng: random.Random, moment: int) -> None:
         lambda: shop.send(buy(item, who, value=value, order_id=order), at=moment),
         lambda: shop.order(
             order or "A-5",
-            NewLine(item, rng.choice([None, 2]), value),
-            NewLine(item, 1, 0.1),
+            NewOrderLine(item, rng.choice([None, 2]), value),
+            NewOrderLine(item, 1, 0.1),
             user=rng.choice([None, who]),
             session=rng.choice([None, "s_1"]),
             currency=rng.choice([None, "USD"]),
@@ -363,10 +367,12 @@ def test_several_at_once_count_nothing_twice(shop: Shop) -> None:
 def test_an_attribution_that_forgets_old_stretches_is_caught(
     sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forgetful(stretches: Sequence[Stretch], wanted: Wanted) -> Found:
-        return credit(stretches[-1:], wanted)
+    def forgetful(
+        stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
+    ) -> LastTouches:
+        return attribute_last_touch(stretches[-1:], wanted)
 
-    monkeypatch.setattr(attributor, "credit", forgetful)
+    monkeypatch.setattr(attributor, "attribute_last_touch", forgetful)
 
     assert any(differs(sqlite_database, tmp_path, seed) for seed in range(25))
 
@@ -384,7 +390,7 @@ def met_of(met: list[Any]) -> tuple[int, int]:
         kinds = [{row.shopper for row in met if row.kind == kind} for kind in (9, 10)]
         return len(kinds[0]), len(kinds[1])
     crowds = ([row.shown for row in met], [row.clicked for row in met])
-    return size_of(together(crowds[0])), size_of(together(crowds[1]))
+    return cardinality(merge(crowds[0])), cardinality(merge(crowds[1]))
 
 
 def sums_of(found: list[sa.Row[Any]]) -> dict[tuple[Any, ...], float]:

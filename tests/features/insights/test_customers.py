@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.core.report import Asked, ReportError
-from productrecs.features.insights.customers.due import stores_to_work_out
-from productrecs.features.insights.customers.report import (
+from productrecs.core.report import ReportError, ReportQuery
+from productrecs.features.insights.customers.customer_report import (
+    compute_customers,
+    customer_list_report,
     customers_report,
-    people_report,
-    work_out,
 )
-from productrecs.features.insights.customers.segments import (
+from productrecs.features.insights.customers.refresh_schedule import stores_due_for_segments
+from productrecs.features.insights.customers.rfm_segments import (
     Segment,
-    customers,
-    next_day_of,
-    pasts_of,
-    rhythm_of,
-    segment_of,
+    customer_segment,
+    expected_gap,
+    expected_next_day,
+    purchase_histories,
+    segment_customers,
 )
-from productrecs.records.orders.order import NewLine
+from productrecs.records.orders.order import NewOrderLine
 from tests.features.insights.shop import NOON, Shop, buy
 
 if TYPE_CHECKING:
@@ -52,36 +52,38 @@ def ago(days: int) -> date:
 def test_a_customer_stands_in_their_own_rhythm(
     occasions: int, span: int, gone: int, segment: Segment
 ) -> None:
-    rhythm = rhythm_of(occasions, span, usual=30.0)
+    rhythm = expected_gap(occasions, span, usual=30.0)
 
-    assert segment_of(occasions, ago(gone), rhythm, TODAY) is segment
+    assert customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
 
 
 def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
-    assert rhythm_of(1, 0, 30.0) == 30.0
-    assert rhythm_of(2, 10, 30.0) == pytest.approx(70 / 3)
-    assert rhythm_of(100, 99 * 7, 30.0) == pytest.approx(7, abs=0.5)
-    assert rhythm_of(1, 0, None) is None
+    assert expected_gap(1, 0, 30.0) == 30.0
+    assert expected_gap(2, 10, 30.0) == pytest.approx(70 / 3)
+    assert expected_gap(100, 99 * 7, 30.0) == pytest.approx(7, abs=0.5)
+    assert expected_gap(1, 0, None) is None
 
 
 def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:
     rows = [line(n, "anna", gone, 10.0) for n, gone in enumerate((9, 5, 5, 1))]
 
-    pasts = pasts_of([rows[:2], rows[2:], [line(9, "ben", 40, 10.0)]], "EUR", UTC, TODAY)
+    pasts = purchase_histories(
+        [rows[:2], rows[2:], [line(9, "ben", 40, 10.0)]], "EUR", UTC, TODAY
+    )
 
     assert pasts.usual_gap == 4.0
     assert dict(zip(pasts.names, pasts.occasions.tolist(), strict=True)) == {
         "anna": 3,
         "ben": 1,
     }
-    assert pasts_of([], "EUR", UTC, TODAY).usual_gap is None
+    assert purchase_histories([], "EUR", UTC, TODAY).usual_gap is None
 
 
 def test_the_next_order_is_expected_today_at_the_earliest_and_not_of_the_late() -> None:
-    assert next_day_of(ago(10), 30.0, TODAY) == TODAY + timedelta(days=20)
-    assert next_day_of(ago(40), 30.0, TODAY) == TODAY
-    assert next_day_of(ago(60), 30.0, TODAY) is None
-    assert next_day_of(ago(5), None, TODAY) is None
+    assert expected_next_day(ago(10), 30.0, TODAY) == TODAY + timedelta(days=20)
+    assert expected_next_day(ago(40), 30.0, TODAY) == TODAY
+    assert expected_next_day(ago(60), 30.0, TODAY) is None
+    assert expected_next_day(ago(5), None, TODAY) is None
 
 
 def line(
@@ -93,7 +95,7 @@ def line(
 def test_fifths_and_values_are_by_rank() -> None:
     rows = [line(n, f"c-{n:02}", gone=n, total=100.0 - n) for n in range(10)]
 
-    found = customers([rows], "EUR", UTC, TODAY)
+    found = segment_customers([rows], "EUR", UTC, TODAY)
 
     assert [one.name for one in found] == [f"c-{n:02}" for n in range(10)]
     assert [one.money for one in found] == [5, 5, 4, 4, 3, 3, 2, 2, 1, 1]
@@ -111,7 +113,7 @@ def test_returns_other_currencies_and_the_future() -> None:
         line(5, "ben", 3, -5.0, quantity=-1),
     ]
 
-    (anna,) = customers([rows], "EUR", UTC, TODAY)
+    (anna,) = segment_customers([rows], "EUR", UTC, TODAY)
 
     assert (anna.orders, anna.revenue) == (2, 30.0)
     assert anna.last_day == ago(3)
@@ -123,16 +125,16 @@ def shop(database: Database, tmp_path: Path) -> Shop:
 
 
 def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
-    shop.order("A-1", NewLine("tent", 1, 30.0), user="anna", session="s_1")
-    shop.order("A-2", NewLine("tent", 1, 30.0), session="s_2")
+    shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna", session="s_1")
+    shop.order("A-2", NewOrderLine("tent", 1, 30.0), session="s_2")
     shop.send(buy("tent", "s_3", order_id="A-3"), buy("tent", "s_3", user_id="ben"))
     shop.history(
         "order_id,item_id,customer_id,quantity,price,timestamp\n"
         "B-1,tent,anna,1,10,2026-02-01\nB-2,tent,,1,10,2026-02-01\n"
     )
-    work_out(shop.database, shop.store, NOON)
+    compute_customers(shop.database, shop.store, NOON)
 
-    people = people_report(shop.database, shop.store, asked())
+    people = customer_list_report(shop.database, shop.store, asked())
 
     assert [row[0] for row in people.rows] == ["anna", "ben"]
     assert [row[3] for row in people.rows] == [2, 1]
@@ -144,11 +146,11 @@ def test_segments_sum_to_all_customers(shop: Shop) -> None:
         for gone in (60, 30) if number % 2 else (5,):
             shop.order(
                 f"A-{number}-{gone}",
-                NewLine("tent", 1, 10.0 + number),
+                NewOrderLine("tent", 1, 10.0 + number),
                 user=f"c-{number}",
                 at=NOON - gone * DAY_MS,
             )
-    work_out(shop.database, shop.store, NOON)
+    compute_customers(shop.database, shop.store, NOON)
 
     made = customers_report(shop.database, shop.store, asked("segment", "value"))
     by_segment = customers_report(shop.database, shop.store, asked())
@@ -163,13 +165,13 @@ def test_who_is_due_next_comes_first(shop: Shop) -> None:
         for gone in (last + 30, last):
             shop.order(
                 f"{name}-{gone}",
-                NewLine("tent", 1, 10.0),
+                NewOrderLine("tent", 1, 10.0),
                 user=name,
                 at=NOON - gone * DAY_MS,
             )
-    work_out(shop.database, shop.store, NOON)
+    compute_customers(shop.database, shop.store, NOON)
 
-    made = people_report(shop.database, shop.store, asked("next"))
+    made = customer_list_report(shop.database, shop.store, asked("next"))
 
     assert [(row[0], row[7]) for row in made.rows] == [
         ("soon", "2026-03-03"),
@@ -178,7 +180,7 @@ def test_who_is_due_next_comes_first(shop: Shop) -> None:
 
 
 def test_before_the_first_night_it_says_so(shop: Shop) -> None:
-    for make in (customers_report, people_report):
+    for make in (customers_report, customer_list_report):
         made = make(shop.database, shop.store, asked())
         assert made.rows == ()
         assert "Not worked out yet" in made.notes[-1]
@@ -187,26 +189,26 @@ def test_before_the_first_night_it_says_so(shop: Shop) -> None:
 def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop) -> None:
     def is_due(hours: float) -> bool:
         return bool(
-            stores_to_work_out(
+            stores_due_for_segments(
                 shop.database, [shop.store], NOON + round(hours * 60 * MINUTE_MS)
             )
         )
 
     assert is_due(0)
-    work_out(shop.database, shop.store, NOON)
+    compute_customers(shop.database, shop.store, NOON)
     assert not is_due(5)
-    shop.order("A-1", NewLine("tent", 1, 30.0), user="anna")
+    shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna")
     assert is_due(5)
-    work_out(shop.database, shop.store, NOON)
+    compute_customers(shop.database, shop.store, NOON)
     assert not is_due(13.9)  # 01:54, their time
     assert is_due(14)
 
 
 def test_other_groups_are_refused(shop: Shop) -> None:
-    for make in (customers_report, people_report):
+    for make in (customers_report, customer_list_report):
         with pytest.raises(ReportError):
             make(shop.database, shop.store, asked("colour"))
 
 
-def asked(*by: str) -> Asked:
-    return Asked("2026-02-01", "2026-03-01", by)
+def asked(*by: str) -> ReportQuery:
+    return ReportQuery("2026-02-01", "2026-03-01", by)

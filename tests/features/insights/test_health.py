@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
-from productrecs.core.report import Asked, Report, Value
+from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.health.report import health_report
-from productrecs.features.insights.impact.widgets import widgets_report
+from productrecs.features.insights.health.data_health_report import health_report
+from productrecs.features.insights.impact.widget_funnel import widgets_report
 from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def counted(shop: Shop) -> Report:
     return health_report(shop.database, shop.store, ASKED, NOON)
 
 
-def figures(report: Report) -> dict[str, Value]:
+def figures(report: Report) -> dict[str, ReportValue]:
     return {one.definition.name: one.value for one in report.figures}
 
 
-ASKED = Asked("2026-02-01", "2026-03-01")
+ASKED = ReportQuery("2026-02-01", "2026-03-01")
 
 
 def test_events_are_counted_by_the_hour(shop: Shop) -> None:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import Asked, Report
+from productrecs.core.report import Report, ReportQuery
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.attribution import (
-    attribution_report,
-)
-from productrecs.features.insights.impact.credited import items_report
-from productrecs.features.insights.impact.widgets import widgets_report
+from productrecs.features.insights.impact.attributed_sales import items_report
+from productrecs.features.insights.impact.attribution_report import attribution_report
+from productrecs.features.insights.impact.widget_funnel import widgets_report
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.order import NewLine
+from productrecs.records.orders.order import NewOrderLine
 from tests.features.insights.shop import NOON, Shop, cart, click, impression
 
 if TYPE_CHECKING:
@@ -32,11 +30,11 @@ def test_a_period_stands_beside_as_many_days_before(
         at, shopper = NOON - days * DAY_MS, f"s_{number}"
         shop.send(impression("tent", shopper), click("tent", shopper), at=at)
         shop.send(click("mug", shopper), at=at)
-        shop.order(str(number), NewLine("tent", 1, price), session=shopper, at=at + 1)
-        shop.order(f"{number}+", NewLine("sack", 1, 10.0), session="s_9", at=at + 1)
+        shop.order(str(number), NewOrderLine("tent", 1, price), session=shopper, at=at + 1)
+        shop.order(f"{number}+", NewOrderLine("sack", 1, 10.0), session="s_9", at=at + 1)
     Attributor(database, tmp_path).catch_up(shop.store)
 
-    made = attribution_report(database, shop.store, Asked("2026-02-24", "2026-03-01"))
+    made = attribution_report(database, shop.store, ReportQuery("2026-02-24", "2026-03-01"))
 
     told = {one.definition.name: one.value for one in made.figures}
     assert (told["revenue"], told["revenue_before"]) == (80.0, 20.0)
@@ -55,7 +53,7 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
     shop.send(impression("tent", "s_1", widget="fbt"), click("tent", "s_1", widget="fbt"))
     Attributor(database, tmp_path).catch_up(shop.store)
 
-    period = Asked("2026-02-24", "2026-03-01", by=("widget",))
+    period = ReportQuery("2026-02-24", "2026-03-01", by=("widget",))
     made = widgets_report(database, shop.store, period)
 
     names = [column.name for column in made.columns]
@@ -65,12 +63,14 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
         ("fbt", 1, 1.0),
     ]
     assert [one.value for one in made.figures] == [2, 1, 0.5]
-    by_position = widgets_report(database, shop.store, Asked("2026-02-24", "2026-03-01"))
+    by_position = widgets_report(
+        database, shop.store, ReportQuery("2026-02-24", "2026-03-01")
+    )
     assert "shoppers" not in {column.name for column in by_position.columns}
     assert [one.value for one in by_position.figures] == [2, 1, 0.5]
 
 
-PERIOD = Asked("2026-02-24", "2026-03-01", by=("widget",))
+PERIOD = ReportQuery("2026-02-24", "2026-03-01", by=("widget",))
 
 
 def table(made: Report) -> list[dict[str, object]]:
@@ -85,9 +85,9 @@ def test_what_followed_a_click_stands_apart_from_what_was_only_seen(
     shop = Shop(database, tmp_path)
     shop.send(*(impression("tent", who) for who in ("s_1", "s_2")), click("tent", "s_1"))
     shop.send(cart("tent", "s_1"), cart("tent", "s_2"), cart("tent", "s_2"), at=NOON + 1)
-    shop.order("1", NewLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
-    shop.order("2", NewLine("tent", 2, 20.0), session="s_2", at=NOON + 2)
-    shop.order("3", NewLine("mug", 1, 10.0), session="s_2", at=NOON + 2)
+    shop.order("1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
+    shop.order("2", NewOrderLine("tent", 2, 20.0), session="s_2", at=NOON + 2)
+    shop.order("3", NewOrderLine("mug", 1, 10.0), session="s_2", at=NOON + 2)
     Attributor(database, tmp_path).catch_up(shop.store)
 
     made = attribution_report(database, shop.store, PERIOD)
@@ -125,7 +125,7 @@ def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
     for item in seen:
         shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, item, session_id="s_1"), at=NOON)
     shop.send(impression("tent", widget=widget), at=NOON + 1)
-    shop.order("1", NewLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
+    shop.order("1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
     Attributor(database, tmp_path).catch_up(shop.store)
 
     figures = attribution_report(database, shop.store, PERIOD).figures

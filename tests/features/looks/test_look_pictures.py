@@ -9,20 +9,23 @@ import pytest
 from PIL import Image
 
 from productrecs.core.clock import DAY_MS, system_ms
-from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import Hotspot, LookContent, LookError
+from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import read_picture
-from productrecs.records.pictures.decoding import (
-    MOST_BYTES,
+from productrecs.records.pictures.decode_picture import (
+    MAX_BYTES,
     NotAPictureError,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.viewer import PATIENT_SECONDS, Viewer
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
 from productrecs.storage.tables import look_pictures
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
-    register,
+    register_store,
 )
 from tests.support.pictures import drawn, encoded
 
@@ -47,14 +50,14 @@ class Clock:
 
 
 @pytest.fixture(scope="module")
-def viewer() -> Iterator[Viewer]:
-    with Viewer(PATIENT_SECONDS) as found:
+def viewer() -> Iterator[SandboxedDecoder]:
+    with SandboxedDecoder(BATCH_CPU_SECONDS) as found:
         yield found
 
 
 @pytest.fixture
 def store(database: Database) -> Store:
-    return register(database, Registration("looks.example"), system_ms)[0]
+    return register_store(database, Registration("looks.example"), system_ms)[0]
 
 
 @pytest.fixture
@@ -63,12 +66,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def looks(database: Database, store: Store, clock: Clock) -> Looks:
-    return Looks(database, store, clock)
+def looks(database: Database, store: Store, clock: Clock) -> LookEditor:
+    return LookEditor(database, store, clock)
 
 
 def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
-    database: Database, store: Store, looks: Looks, viewer: Viewer
+    database: Database, store: Store, looks: LookEditor, viewer: SandboxedDecoder
 ) -> None:
     exif = Image.Exif()
     exif[0x010E], exif[0x0112] = MARK, 6  # lying on its side
@@ -88,7 +91,7 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
     assert not shown.getexif()
     assert Image.open(io.BytesIO(empty.content)).getpixel((20, 20)) == (255, 255, 255)
     assert looks.one(look.look_id) == look
-    reader = database.hot_reader()
+    reader = database.raw_reader()
     try:
         assert read_picture(reader, store.store_id, kept.picture_id) == kept.content
         assert read_picture(reader, store.store_id, "0" * 32) is None
@@ -96,11 +99,13 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
         reader.close()
 
 
-def test_what_is_no_picture_is_not_kept(looks: Looks, viewer: Viewer) -> None:
+def test_what_is_no_picture_is_not_kept(
+    looks: LookEditor, viewer: SandboxedDecoder
+) -> None:
     with pytest.raises(NotAPictureError):
         looks.keep_picture(b"<svg/>", viewer)
     with pytest.raises(PictureTooLargeError, match="10 MiB"):
-        looks.keep_picture(bytes(MOST_BYTES + 1), viewer)
+        looks.keep_picture(bytes(MAX_BYTES + 1), viewer)
     for content in (
         LookContent("a"),
         LookContent("a", URL, picture_id="0" * 32),
@@ -117,7 +122,11 @@ def kept_by(database: Database) -> int:
 
 
 def test_a_picture_goes_with_the_last_look_that_has_it(
-    database: Database, store: Store, looks: Looks, viewer: Viewer, clock: Clock
+    database: Database,
+    store: Store,
+    looks: LookEditor,
+    viewer: SandboxedDecoder,
+    clock: Clock,
 ) -> None:
     kept, other = (
         looks.keep_picture(encoded(drawn("red", shape)), viewer)

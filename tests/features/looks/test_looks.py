@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.features.looks.change import Looks
 from productrecs.features.looks.look import (
     Hotspot,
     LookContent,
     LookError,
-    State,
+    LookState,
     UnknownLookError,
 )
-from productrecs.features.looks.view import LooksView
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.looks.published_looks import PublishedLooks
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from productrecs.storage.database import Database
-    from productrecs.storage.dialects import HotReader
+    from productrecs.storage.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 URL = "https://i.example/look.jpg"
@@ -42,25 +42,25 @@ class Clock:
 
 @pytest.fixture
 def store(database: Database) -> Store:
-    return register(database, Registration("looks.example"), system_ms)[0]
+    return register_store(database, Registration("looks.example"), system_ms)[0]
 
 
 @pytest.fixture
-def looks(database: Database, store: Store) -> Looks:
-    return Looks(database, store, Clock())
+def looks(database: Database, store: Store) -> LookEditor:
+    return LookEditor(database, store, Clock())
 
 
 def shown(database: Database, store: Store, seq: int = 1) -> dict[str, int]:
-    reader: HotReader = database.hot_reader()
+    reader: RawReader = database.raw_reader()
     try:
-        found = LooksView.load(reader, store.store_id, seq).newest
+        found = PublishedLooks.load(reader, store.store_id, seq).newest
     finally:
         reader.close()
     return {anchor: look.look_id for anchor, look in found.items()}
 
 
 def test_the_newest_published_look_of_a_product_is_shown(
-    database: Database, store: Store, looks: Looks
+    database: Database, store: Store, looks: LookEditor
 ) -> None:
     one, two, draft = looks.add([LookContent("tent", URL, "One"), LookContent("tent", URL),
                                  LookContent("rope", URL)])  # fmt: skip
@@ -76,10 +76,10 @@ def test_the_newest_published_look_of_a_product_is_shown(
     looks.publish(draft.look_id)
     looks.remove(draft.look_id)
     assert shown(database, store) == {}
-    assert [one.state for one in looks.all()] == [State.ARCHIVED, State.DRAFT]
+    assert [one.state for one in looks.all()] == [LookState.ARCHIVED, LookState.DRAFT]
 
 
-def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: Looks) -> None:
+def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: LookEditor) -> None:
     content = LookContent("tent", URL, "Am See – für zwei", (SPOT, SPOT))
     (made,) = looks.add([content], publish=True)
 
@@ -87,7 +87,7 @@ def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: Looks) -> Non
     assert made.content == content
     changed = looks.edit(made.look_id, LookContent("rope", URL, "", (SPOT,)))
     assert looks.all() == [changed]
-    assert changed.state is State.PUBLISHED
+    assert changed.state is LookState.PUBLISHED
     assert changed.published_at == made.published_at
 
 
@@ -119,7 +119,7 @@ def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: Looks) -> Non
     ids=range(16),
 )
 def test_what_is_no_look_is_refused_and_nothing_is_kept(
-    looks: Looks, content: LookContent
+    looks: LookEditor, content: LookContent
 ) -> None:
     with pytest.raises(LookError):
         looks.add([LookContent("tent", URL), content])
@@ -127,7 +127,7 @@ def test_what_is_no_look_is_refused_and_nothing_is_kept(
     assert looks.all() == []
 
 
-def test_a_look_that_is_not_there_cannot_be_changed(looks: Looks) -> None:
+def test_a_look_that_is_not_there_cannot_be_changed(looks: LookEditor) -> None:
     for change in (looks.publish, looks.unpublish, looks.archive, looks.remove):
         with pytest.raises(UnknownLookError, match="no look 7"):
             change(7)

@@ -14,13 +14,13 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import fit_copurchase
-from productrecs.features.recommendations.shop import Shop
-from productrecs.records.catalog.view import CatalogView
-from productrecs.records.merchandising.book import RuleBook
-from productrecs.records.merchandising.rule import Rule, RuleContent, by_rank
-from productrecs.records.merchandising.view import RulesView
-from productrecs.records.orders.history import History
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
+from productrecs.records.merchandising.rule_book import RuleBook
+from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def small_shop(
     visits: Sequence[Sequence[int]],
     trending: Sequence[int],
     settings: StoreSettings | None = None,
-) -> Shop:
+) -> StoreState:
     """Return a shop of that catalog, which learned from these groups of item numbers."""
     catalog = CatalogView(STORE, UTC, lambda _: b"{")
     catalog.refresh(rows, 1)
@@ -88,10 +88,10 @@ def small_shop(
         ranks=ranks,
     )
     rules = RulesView(STORE, UTC, catalog)
-    return Shop(catalog, models, settings or StoreSettings(), rules)
+    return StoreState(catalog, models, settings or StoreSettings(), rules)
 
 
-def obey(shop: Shop, *contents: RuleContent) -> list[Rule]:
+def obey(shop: StoreState, *contents: RuleContent) -> list[Rule]:
     """Let a shop obey these rules; their items are item numbers written as texts."""
     rules = [Rule(number, content, 0, 0) for number, content in enumerate(contents, 1)]
     assert shop.rules is not None
@@ -99,11 +99,11 @@ def obey(shop: Shop, *contents: RuleContent) -> list[Rule]:
         rule.rule_id: np.array([int(one) for one in rule.content.target.items], np.int64)
         for rule in rules
     }
-    shop.rules.book = RuleBook(tuple(by_rank(rules)), selected, len(shop.catalog))
+    shop.rules.book = RuleBook(tuple(by_priority(rules)), selected, len(shop.catalog))
     return rules
 
 
-def obey_nothing(shop: Shop) -> None:
+def obey_nothing(shop: StoreState) -> None:
     """Let a shop have no rules."""
     assert shop.rules is not None
     shop.rules.book = None
@@ -111,9 +111,9 @@ def obey_nothing(shop: Shop) -> None:
 
 def shopper(
     name: str, recent: Sequence[int] = (), bought: Sequence[int] = (), at: int = 1
-) -> History:
+) -> ShopperHistory:
     """Return somebody who saw and bought these, the newest last."""
-    history = History(name, 1, array("q", recent), array("q", bought))
+    history = ShopperHistory(name, 1, array("q", recent), array("q", bought))
     history.bought_at = array("q", [at] * len(bought))
     return history
 

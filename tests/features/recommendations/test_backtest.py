@@ -7,18 +7,18 @@ from typing import Final
 import numpy as np
 import pytest
 
-from productrecs.features.recommendations.backtest import Outcome, Task, backtest
-from productrecs.features.recommendations.scoring import (
-    Answers,
-    Question,
-    Score,
-    Verdict,
-    difference,
-    score,
+from productrecs.features.recommendations.backtest import Task, TaskResult, backtest
+from productrecs.features.recommendations.ranking_metrics import (
+    CaseMetrics,
+    Comparison,
+    EvaluationCase,
+    MethodMetrics,
+    method_metrics,
+    paired_difference,
 )
 from productrecs.records.events.event import EventKind
-from productrecs.tenancy.accounts.settings import StoreSettings
-from productrecs.training.inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
 
 HOUR: Final = 3_600_000
 N_ITEMS: Final = 60
@@ -66,12 +66,12 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
     ]
 
 
-def told(inputs: TrainingInputs) -> dict[Task, Outcome]:
+def told(inputs: TrainingInputs) -> dict[Task, TaskResult]:
     outcomes = backtest(inputs, N_ITEMS, StoreSettings(), most=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
 
-def of(outcome: Outcome) -> dict[str, Score]:
+def of(outcome: TaskResult) -> dict[str, MethodMetrics]:
     return {score.method: score for score in outcome.scores}
 
 
@@ -82,7 +82,7 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
     for task, engine in ((Task.VISIT, "browse"), (Task.ORDER, "buy"), (Task.CART, "buy")):
         scores = of(outcomes[task])
         for name in (engine, "mix"):
-            assert scores[name].verdict is Verdict.BETTER
+            assert scores[name].verdict is Comparison.BETTER
             assert scores[name].recall_at_20 > scores["popularity"].recall_at_20 + 0.4
             assert scores[name].coverage > scores["popularity"].coverage
     assert list(of(outcomes[Task.VISIT])) == [
@@ -102,7 +102,7 @@ def test_where_all_is_chance_no_difference_is_told() -> None:
 
     scores = of(told(store_with(bought, seen))[Task.ORDER])
 
-    assert scores["mix"].verdict is Verdict.LEVEL
+    assert scores["mix"].verdict is Comparison.LEVEL
 
 
 def test_a_small_store_is_told_that_it_is_small() -> None:
@@ -133,12 +133,13 @@ def test_the_same_past_gives_the_same_figures() -> None:
 
 def test_a_score_is_what_its_definition_says() -> None:
     asked = [
-        Question(n, (0,), frozenset(right)) for n, right in enumerate([{3, 8}, {4}, {9}])
+        EvaluationCase(n, (0,), frozenset(right))
+        for n, right in enumerate([{3, 8}, {4}, {9}])
     ]
-    answers = Answers.of(asked, [[1, 3], [4, 2], [1, 2]])
+    answers = CaseMetrics.of(asked, [[1, 3], [4, 2], [1, 2]])
     known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
-    found = score("ours", answers, known)
+    found = method_metrics("ours", answers, known)
 
     assert found.recall_at_20 == pytest.approx((1 / 2 + 1) / 3)
     assert found.mrr_at_20 == pytest.approx((1 / 2 + 1) / 3)
@@ -152,24 +153,24 @@ def test_a_score_is_what_its_definition_says() -> None:
 def test_twenty_places_count_and_ten_for_their_order() -> None:
     wanted = (10, 19, 20)  # each in the place of its number, from 0
     lists = [list(range(30))] * len(wanted)
-    asked = [Question(n, (), frozenset({item})) for n, item in enumerate(wanted)]
+    asked = [EvaluationCase(n, (), frozenset({item})) for n, item in enumerate(wanted)]
 
-    answers = Answers.of(asked, lists)
+    answers = CaseMetrics.of(asked, lists)
 
     assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
     assert answers.firsts.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
     assert answers.gains.tolist() == [0.0, 0.0, 0.0]
-    many = Answers.of([Question(0, (), frozenset(range(40)))], lists[:1])
+    many = CaseMetrics.of([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
     assert many.gains.tolist() == [pytest.approx(1.0)]  # no order of ten is better
 
 
 def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
     nothing = np.zeros(200), np.zeros(200), np.zeros(0, np.int64)
-    ours = Answers(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
-    theirs = Answers(np.zeros(200), *nothing)
+    ours = CaseMetrics(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
+    theirs = CaseMetrics(np.zeros(200), *nothing)
 
-    by_step = difference(ours, theirs, np.arange(200))
-    by_visit = difference(ours, theirs, np.repeat(np.arange(4), 50))
+    by_step = paired_difference(ours, theirs, np.arange(200))
+    by_visit = paired_difference(ours, theirs, np.repeat(np.arange(4), 50))
 
     assert by_step.mean == by_visit.mean == 0.75
     assert by_visit.high - by_visit.low > 3 * (by_step.high - by_step.low)
@@ -181,20 +182,22 @@ def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
     for task in (Task.ORDER, Task.CART):
         scores = of(outcomes[task])
         for unlearned in ("browse", "complementary"):  # no visit, no category
-            assert scores[unlearned].verdict is Verdict.UNTOLD
+            assert scores[unlearned].verdict is Comparison.UNTOLD
             assert scores[unlearned].beside is None
-        assert scores["buy"].verdict is Verdict.BETTER
+        assert scores["buy"].verdict is Comparison.BETTER
 
 
 def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
-    asked = [Question(n, (0,), frozenset({1})) for n in range(100)]
+    asked = [EvaluationCase(n, (0,), frozenset({1})) for n in range(100)]
     silent = [[2] if n < 49 else [] for n in range(100)]
     wrong = [[2] if n < 50 else [] for n in range(100)]
-    gain = difference(Answers.of(asked, wrong), Answers.of(asked, [[1]] * 100), GROUPS)
+    gain = paired_difference(
+        CaseMetrics.of(asked, wrong), CaseMetrics.of(asked, [[1]] * 100), GROUPS
+    )
 
     verdicts = [
-        score("it", Answers.of(asked, lists), np.ones(3), gain).verdict
+        method_metrics("it", CaseMetrics.of(asked, lists), np.ones(3), gain).verdict
         for lists in (silent, wrong)
     ]
 
-    assert verdicts == [Verdict.UNTOLD, Verdict.WORSE]
+    assert verdicts == [Comparison.UNTOLD, Comparison.WORSE]

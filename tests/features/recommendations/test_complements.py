@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.complementary import ComplementModel, Pairs, fit_complements
+from productrecs.engines.complementary import (
+    BoughtTogetherPairs,
+    ComplementModel,
+    fit_complements,
+)
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
 from productrecs.features.recommendations.explain import (
     BoughtWith,
@@ -24,9 +28,9 @@ from productrecs.features.recommendations.request import (
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:
-    from productrecs.features.recommendations.explain import Product
+    from productrecs.features.recommendations.explain import ExplainedProduct
     from productrecs.features.recommendations.request import Pick
-    from productrecs.features.recommendations.shop import Shop
+    from productrecs.features.recommendations.serving_state import StoreState
 
 NAMES = ["tent", "other-tent", "stove", "new-tent", "mat", "pot", "gift"]
 TENT, OTHER, STOVE, NEW, MAT, POT, GIFT = range(7)
@@ -40,13 +44,13 @@ def completing(bought: CopurchaseModel) -> ComplementModel:
     kinds = np.array(
         [names.index(KINDS[one]) if one in KINDS else -1 for one in range(7)], np.int32
     )
-    pairs = Pairs(bought.offsets, bought.companions, bought.support)
+    pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount([item for one in BASKETS for item in one], minlength=7)
     return fit_complements(pairs, kinds, np.zeros(7, np.int32), sold)
 
 
 @pytest.fixture
-def plain() -> Shop:
+def plain() -> StoreState:
     """Return the shop before anybody told which kinds complete one another."""
     rows = Rows()
     for number, name in enumerate(NAMES):
@@ -55,24 +59,26 @@ def plain() -> Shop:
 
 
 @pytest.fixture
-def shop(plain: Shop) -> Shop:
+def shop(plain: StoreState) -> StoreState:
     model = completing(plain.models.copurchase)
     return replace(plain, models=replace(plain.models, complements=model))
 
 
-def picks(shop: Shop, *cart: str, source: Source = Source.MIX) -> list[Pick]:
+def picks(shop: StoreState, *cart: str, source: Source = Source.MIX) -> list[Pick]:
     page = cart[0] if len(cart) == 1 else None
     basket = () if page else cart
     return recommend(shop, RecommendationRequest(source, 4, page, basket), (), NOW)
 
 
-def why(shop: Shop, item: str, page: str) -> Product:
+def why(shop: StoreState, item: str, page: str) -> ExplainedProduct:
     request = RecommendationRequest(Source.MIX, 4, page)
     told = explain_recommendations(shop, request, (), NOW).products
     return next(one for one in told if one.item_id == item)
 
 
-def test_on_a_page_what_completes_comes_before_another_of_the_same(shop: Shop) -> None:
+def test_on_a_page_what_completes_comes_before_another_of_the_same(
+    shop: StoreState,
+) -> None:
     found = picks(shop, "tent")
 
     assert [(one.item, one.engine) for one in found[:2]] == [
@@ -81,14 +87,16 @@ def test_on_a_page_what_completes_comes_before_another_of_the_same(shop: Shop) -
     ]
 
 
-def test_a_cart_is_completed_but_not_by_another_of_what_is_in_it(shop: Shop) -> None:
+def test_a_cart_is_completed_but_not_by_another_of_what_is_in_it(shop: StoreState) -> None:
     found = {one.item: one.engine for one in picks(shop, "tent", "mat")}
 
     assert found[STOVE] is Engine.COMPLEMENTARY
     assert found[OTHER] is Engine.BUY
 
 
-def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(shop: Shop) -> None:
+def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(
+    shop: StoreState,
+) -> None:
     found = picks(shop, "new-tent")
     stove = why(shop, "stove", "new-tent")
 
@@ -100,13 +108,15 @@ def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(shop: Sh
     assert stove.goes_with.lift > 1
 
 
-def test_buy_is_as_it_was(plain: Shop, shop: Shop) -> None:
+def test_buy_is_as_it_was(plain: StoreState, shop: StoreState) -> None:
     for cart in (("tent",), ("tent", "mat"), ("new-tent",)):
         asked = {"source": Source.BUY}
         assert picks(shop, *cart, **asked) == picks(plain, *cart, **asked)
 
 
-def test_where_nothing_completes_the_list_is_as_it_was(plain: Shop, shop: Shop) -> None:
+def test_where_nothing_completes_the_list_is_as_it_was(
+    plain: StoreState, shop: StoreState
+) -> None:
     for cart in (("pot",), ("gift",), ("pot", "gift"), ("unknown",)):
         assert picks(shop, *cart) == picks(plain, *cart)
     anna = (shopper("anna", [TENT], [STOVE]),)
@@ -115,12 +125,12 @@ def test_where_nothing_completes_the_list_is_as_it_was(plain: Shop, shop: Shop) 
 
 
 def test_control_a_page_with_something_to_complete_is_not_as_it_was(
-    plain: Shop, shop: Shop
+    plain: StoreState, shop: StoreState
 ) -> None:
     assert picks(shop, "tent") != picks(plain, "tent")
 
 
-def test_who_completes_is_told_with_its_evidence(shop: Shop) -> None:
+def test_who_completes_is_told_with_its_evidence(shop: StoreState) -> None:
     stove = why(shop, "stove", "tent")
 
     assert stove.source is Engine.COMPLEMENTARY
@@ -130,7 +140,7 @@ def test_who_completes_is_told_with_its_evidence(shop: Shop) -> None:
     assert sum(voice.share or 0 for voice in stove.voices) == pytest.approx(stove.score)
 
 
-def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: Shop) -> None:
+def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) -> None:
     baskets = [*BASKETS, *ALONE, *[[TENT, MAT]] * 30]
     codes = np.repeat(np.arange(len(baskets)), [len(one) for one in baskets])
     items = np.array([item for one in baskets for item in one], np.int32)

@@ -11,9 +11,9 @@ from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     BoughtWith,
-    Refused,
+    HiddenProduct,
+    RefusalReason,
     SeenBy,
-    Struck,
     explain_recommendations,
     explain_trending,
 )
@@ -23,16 +23,16 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.trending import trend
-from productrecs.records.catalog.availability import Hidden
+from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.merchandising.rule import (
-    Action,
-    Place,
-    Places,
+    ListFilter,
+    ListKind,
+    RuleAction,
     RuleContent,
-    Target,
+    RuleTarget,
 )
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
     Rows,
@@ -42,14 +42,14 @@ from tests.features.recommendations.small_shop import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.features.recommendations.shop import Shop
+    from productrecs.features.recommendations.serving_state import StoreState
 
 TENT, PEG, LAMP, ROPE, BOLT, SOLD, GIFT = range(7)
 NAMES = ["tent", "peg", "lamp", "rope", "bolt", "sold", "gift"]
 
 
 @pytest.fixture
-def shop() -> Shop:
+def shop() -> StoreState:
     rows = Rows()
     for number, name in enumerate(NAMES):
         group = ["camp"] if number in {TENT, PEG, LAMP} else ["climb"]
@@ -73,15 +73,19 @@ def requests() -> list[RecommendationRequest]:
 
 
 RULES = (
-    RuleContent(Action.EXCLUDE, Target(items=(str(LAMP),)), places=Places((Place.CART,))),
-    RuleContent(Action.BOOST, Target(items=(str(GIFT), str(ROPE)))),
-    RuleContent(Action.PIN, Target(items=(str(PEG),)), position=2),
+    RuleContent(
+        RuleAction.EXCLUDE,
+        RuleTarget(items=(str(LAMP),)),
+        places=ListFilter((ListKind.CART,)),
+    ),
+    RuleContent(RuleAction.BOOST, RuleTarget(items=(str(GIFT), str(ROPE)))),
+    RuleContent(RuleAction.PIN, RuleTarget(items=(str(PEG),)), position=2),
 )
 
 
 @pytest.mark.parametrize("rules", [(), RULES])
 def test_what_is_explained_is_what_is_served(
-    shop: Shop, rules: tuple[RuleContent, ...]
+    shop: StoreState, rules: tuple[RuleContent, ...]
 ) -> None:
     if rules:
         obey(shop, *rules)
@@ -97,13 +101,13 @@ def test_what_is_explained_is_what_is_served(
     for num in (1, 4, 20):
         told = explain_trending(shop, num, NOW).products
         assert [(one.item_id, one.score) for one in told] == [
-            (NAMES[pick.item], pick.score) for pick in trend(shop, num, NOW)
+            (NAMES[pick.item], pick.score) for pick in trending_list(shop, num, NOW)
         ]
     assert lists > 500
 
 
 def test_control_a_second_implementation_would_be_noticed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: StoreState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def otherwise(*arguments: Any) -> Any:
         decision = decide(*arguments)
@@ -115,13 +119,13 @@ def test_control_a_second_implementation_would_be_noticed(
         test_what_is_explained_is_what_is_served(shop, ())
 
 
-def explained(shop: Shop, source: Source = Source.MIX, **about: Any) -> Any:
+def explained(shop: StoreState, source: Source = Source.MIX, **about: Any) -> Any:
     histories = about.pop("histories", ())
     request = RecommendationRequest(source, 4, **about)
     return explain_recommendations(shop, request, histories, NOW)
 
 
-def test_who_spoke_for_a_product_and_how_loudly(shop: Shop) -> None:
+def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
     told = explained(shop, item_id="tent")
     lamp = next(one for one in told.products if one.item_id == "lamp")
 
@@ -135,7 +139,7 @@ def test_who_spoke_for_a_product_and_how_loudly(shop: Shop) -> None:
     assert lamp.trending_rank is None
 
 
-def test_one_engine_alone_has_no_share(shop: Shop) -> None:
+def test_one_engine_alone_has_no_share(shop: StoreState) -> None:
     first = explained(shop, Source.BUY, item_id="tent").products[0]
 
     assert (first.item_id, first.voices[0].rank, first.voices[0].share) == ("peg", 1, None)
@@ -144,7 +148,7 @@ def test_one_engine_alone_has_no_share(shop: Shop) -> None:
     assert first.trending_rank == 3
 
 
-def test_what_fills_says_by_what(shop: Shop) -> None:
+def test_what_fills_says_by_what(shop: StoreState) -> None:
     told = explained(shop, Source.BROWSE, item_id="gift")
 
     assert {one.source for one in told.products} == {Engine.CATEGORY, Engine.TRENDING}
@@ -153,11 +157,11 @@ def test_what_fills_says_by_what(shop: Shop) -> None:
     assert told.products[-1].category is None
 
 
-def test_what_was_struck_out_and_why(shop: Shop) -> None:
+def test_what_was_struck_out_and_why(shop: StoreState) -> None:
     obey(
         shop,
-        RuleContent(Action.EXCLUDE, Target(items=(str(LAMP),)), name="no lamps"),
-        RuleContent(Action.PIN, Target(items=(str(TENT),)), position=1),
+        RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(LAMP),)), name="no lamps"),
+        RuleContent(RuleAction.PIN, RuleTarget(items=(str(TENT),)), position=1),
     )
     anna = shopper("anna", [LAMP], [PEG])
 
@@ -165,53 +169,57 @@ def test_what_was_struck_out_and_why(shop: Shop) -> None:
 
     why = {one.item_id: one.why for one in told.struck}
     assert why == {
-        "tent": Refused.ASKED_ABOUT,
-        "peg": Refused.BOUGHT,
-        "lamp": Refused.EXCLUDED,
-        "sold": Hidden.SOLD_OUT,
+        "tent": RefusalReason.ASKED_ABOUT,
+        "peg": RefusalReason.BOUGHT,
+        "lamp": RefusalReason.EXCLUDED,
+        "sold": HiddenReason.SOLD_OUT,
     }
     lamp = next(one for one in told.struck if one.item_id == "lamp")
-    assert lamp.rules == (AppliedRule(1, "no lamps", Action.EXCLUDE, 1.0),)
+    assert lamp.rules == (AppliedRule(1, "no lamps", RuleAction.EXCLUDE, 1.0),)
     assert told.recent == ("lamp",)
 
 
-def test_rules_that_moved_a_product_are_told(shop: Shop) -> None:
+def test_rules_that_moved_a_product_are_told(shop: StoreState) -> None:
     obey(
         shop,
-        RuleContent(Action.BOOST, Target(items=(str(ROPE),)), strength=4.0),
-        RuleContent(Action.PIN, Target(items=(str(GIFT),)), position=1),
+        RuleContent(RuleAction.BOOST, RuleTarget(items=(str(ROPE),)), strength=4.0),
+        RuleContent(RuleAction.PIN, RuleTarget(items=(str(GIFT),)), position=1),
     )
 
     products = {one.item_id: one for one in explained(shop, item_id="tent").products}
 
     assert products["gift"].pinned_by == 2
     assert products["gift"].source is Engine.TRENDING
-    assert products["rope"].rules == (AppliedRule(1, "boost 3 by 4", Action.BOOST, 4.0),)
+    assert products["rope"].rules == (
+        AppliedRule(1, "boost 3 by 4", RuleAction.BOOST, 4.0),
+    )
     assert products["rope"].pinned_by is None
 
 
-def test_what_could_be_shown_and_stands_below_is_counted(shop: Shop) -> None:
+def test_what_could_be_shown_and_stands_below_is_counted(shop: StoreState) -> None:
     request = RecommendationRequest(Source.BUY, 1, "tent")
 
     assert explain_recommendations(shop, request, (), NOW).below == 1
 
 
-def test_why_an_item_is_hidden_is_told_in_one_word(shop: Shop) -> None:
+def test_why_an_item_is_hidden_is_told_in_one_word(shop: StoreState) -> None:
     shop.settings = StoreSettings(hide_out_of_stock=False)
     shop.catalog._hide(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
     shop.catalog.version += 1
 
     told = explained(shop, Source.BUY, item_id="tent")
 
-    assert told.struck[0] == Struck(None, Hidden.DELETED, told.struck[0].voices)
+    assert told.struck[0] == HiddenProduct(
+        None, HiddenReason.DELETED, told.struck[0].voices
+    )
     assert "sold" in {one.item_id for one in told.products}
 
 
-def test_trending_tells_what_its_rules_did(shop: Shop) -> None:
+def test_trending_tells_what_its_rules_did(shop: StoreState) -> None:
     obey(
         shop,
-        RuleContent(Action.EXCLUDE, Target(items=(str(ROPE),))),
-        RuleContent(Action.PIN, Target(items=(str(GIFT),)), position=2),
+        RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(ROPE),))),
+        RuleContent(RuleAction.PIN, RuleTarget(items=(str(GIFT),)), position=2),
     )
 
     told = explain_trending(shop, 3, NOW)
@@ -219,4 +227,6 @@ def test_trending_tells_what_its_rules_did(shop: Shop) -> None:
     assert [one.item_id for one in told.products] == ["bolt", "gift", "peg"]
     assert [one.trending_rank for one in told.products] == [1, None, 3]
     assert told.products[1].pinned_by == 2
-    assert [(one.item_id, one.why) for one in told.struck] == [("rope", Refused.EXCLUDED)]
+    assert [(one.item_id, one.why) for one in told.struck] == [
+        ("rope", RefusalReason.EXCLUDED)
+    ]

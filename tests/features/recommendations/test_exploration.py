@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.trials import Trials
+from productrecs.engines.item_stats import ItemStats
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.exploration import day_of_tries
+from productrecs.features.recommendations.exploration import exploration_day
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.records.merchandising.rule import Action, RuleContent, Target
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
     Rows,
@@ -31,13 +31,13 @@ from tests.features.recommendations.small_shop import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.features.recommendations.shop import Shop
+    from productrecs.features.recommendations.serving_state import StoreState
 
 KNOWN, NEW, ELSEWHERE = range(8), range(8, 14), range(14, 20)
 REQUEST = RecommendationRequest(Source.MIX, 4, item_id="item 0")
 
 
-def new_shop(percent: float = 20.0, shown: int = 1_000) -> Shop:
+def new_shop(percent: float = 20.0, shown: int = 1_000) -> StoreState:
     """Return a shop whose items 8 to 13 are new, and of the category of all before."""
     rows = Rows()
     for item in range(20):
@@ -45,7 +45,7 @@ def new_shop(percent: float = 20.0, shown: int = 1_000) -> Shop:
     visits = [[0, one] for one in range(1, 8) for _ in range(9 - one)]
     settings = StoreSettings(explore_percent=percent)
     shop = small_shop(rows, [], visits, [1, 2, 3], settings)
-    trials = Trials().plus([(False, one, 2, shown) for one in (*KNOWN, *ELSEWHERE)])
+    trials = ItemStats().plus([(False, one, 2, shown) for one in (*KNOWN, *ELSEWHERE)])
     shop.models = replace(shop.models, trials=trials)
     return shop
 
@@ -54,7 +54,10 @@ SHOP = new_shop()
 
 
 def asked(
-    who: int, request: RecommendationRequest = REQUEST, day: int = 0, shop: Shop = SHOP
+    who: int,
+    request: RecommendationRequest = REQUEST,
+    day: int = 0,
+    shop: StoreState = SHOP,
 ) -> Decision:
     return decide(shop, request, [shopper(f"u{who}")], NOW + day * DAY_MS)
 
@@ -130,17 +133,17 @@ def test_a_store_that_does_not_tell_what_it_shows_tries_nothing() -> None:
 def test_lists_that_try_nothing_need_not_change_with_the_day() -> None:
     silent, never = new_shop(shown=70), new_shop(0)
 
-    days = [day_of_tries(SHOP, NOW + day * DAY_MS) for day in range(3)]
+    days = [exploration_day(SHOP, NOW + day * DAY_MS) for day in range(3)]
 
     assert len(set(days)) == 3
-    assert day_of_tries(silent, NOW) == day_of_tries(never, NOW) == 0
+    assert exploration_day(silent, NOW) == exploration_day(never, NOW) == 0
 
 
 def test_what_a_rule_excludes_is_not_tried_and_a_pin_keeps_its_place() -> None:
     shop = new_shop()
-    obey(shop, RuleContent(Action.EXCLUDE, Target(items=("8", "9"))))
+    obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("8", "9"))))
     tried = {one.pick.item for who in range(600) if (one := asked(who, shop=shop).tried)}
-    obey(shop, RuleContent(Action.PIN, Target(items=("15",)), position=4))
+    obey(shop, RuleContent(RuleAction.PIN, RuleTarget(items=("15",)), position=4))
     pinned = [asked(who, shop=shop) for who in range(300)]
     obey_nothing(shop)
 

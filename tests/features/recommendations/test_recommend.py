@@ -10,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
-from productrecs.engines.copurchase import Products, fit_copurchase
+from productrecs.engines.copurchase import VariantGroups, fit_copurchase
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import (
     Engine,
@@ -18,16 +18,16 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.shop import Shop
-from productrecs.features.recommendations.trending import trend
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import push
-from productrecs.records.catalog.view import CatalogView
-from productrecs.records.orders.history import History
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.orders.shopper_history import ShopperHistory
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.registration import Registration, register
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 
 NOW = 1_772_366_400_000
@@ -72,13 +72,13 @@ def models(
 
 
 @pytest.fixture
-def shop(sqlite_database: Database) -> Shop:
-    store = register(sqlite_database, Registration("shop.example"), lambda: NOW)[0]
+def shop(sqlite_database: Database) -> StoreState:
+    store = register_store(sqlite_database, Registration("shop.example"), lambda: NOW)[0]
     patches = [ItemPatch(name, fields) for name, fields in CATALOG.items()]
     with sqlite_database.transaction() as transaction:
-        push(StoreLog(sqlite_database, transaction, store.store_id), patches, NOW)
+        upsert_items(StoreLog(sqlite_database, transaction, store.store_id), patches, NOW)
     view = CatalogView(StoreId(store.store_id), StoreSettings().zone, lambda _: b"")
-    reader = sqlite_database.hot_reader()
+    reader = sqlite_database.raw_reader()
     view.refresh(reader, 1)
     reader.close()
     learned = models(
@@ -86,7 +86,7 @@ def shop(sqlite_database: Database) -> Shop:
         visits=[[TENT, LANTERN, ROPE], [TENT, LANTERN], [ROPE, BOLT], [PEG, BOLT]],
         trending=[BOLT, ROPE, PEG, TENT],
     )
-    return Shop(view, learned, StoreSettings())
+    return StoreState(view, learned, StoreSettings())
 
 
 def names(picks: list[Pick]) -> list[str]:
@@ -94,10 +94,10 @@ def names(picks: list[Pick]) -> list[str]:
 
 
 def ask(
-    shop: Shop,
+    shop: StoreState,
     source: Source = Source.MIX,
     num: int = 4,
-    *histories: History,
+    *histories: ShopperHistory,
     **about: object,
 ) -> list[Pick]:
     identities = tuple(history.person for history in histories)
@@ -105,22 +105,22 @@ def ask(
     return recommend(shop, request, histories, NOW)
 
 
-def past_of(person: str, recent: list[int], bought: list[int]) -> History:
+def past_of(person: str, recent: list[int], bought: list[int]) -> ShopperHistory:
     times = array("q", range(NOW - DAY_MS, NOW - DAY_MS + len(bought)))
-    return History(person, 1, array("q", recent), array("q", bought), times)
+    return ShopperHistory(person, 1, array("q", recent), array("q", bought), times)
 
 
-def anna(recent: list[int], bought: list[int]) -> History:
+def anna(recent: list[int], bought: list[int]) -> ShopperHistory:
     return past_of("anna", recent, bought)
 
 
-def test_buy_is_never_padded(shop: Shop) -> None:
+def test_buy_is_never_padded(shop: StoreState) -> None:
     assert names(ask(shop, Source.BUY, 20, item_id="tent")) == ["peg", "lantern"]
     assert ask(shop, Source.BUY, 20, item_id="later") == []
     assert ask(shop, Source.BUY) == []
 
 
-def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Shop) -> None:
+def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: StoreState) -> None:
     picks = ask(shop, Source.BUY, 4, anna([ROPE], [ROPE]))
 
     assert names(picks) == ["bolt"]
@@ -129,7 +129,7 @@ def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Shop) -> None
 
 @pytest.mark.parametrize("source", [Source.MIX, Source.BROWSE, Source.SIMILAR])
 def test_other_sources_fill_up_with_everything_that_may_be_shown(
-    shop: Shop, source: Source
+    shop: StoreState, source: Source
 ) -> None:
     picks = ask(shop, source, 20, item_id="tent")
 
@@ -138,7 +138,7 @@ def test_other_sources_fill_up_with_everything_that_may_be_shown(
     assert scores == sorted(scores, reverse=True)
 
 
-def test_mix_names_the_engine_that_earned_a_place(shop: Shop) -> None:
+def test_mix_names_the_engine_that_earned_a_place(shop: StoreState) -> None:
     engines = {
         NAMES[pick.item]: pick.engine for pick in ask(shop, Source.MIX, 20, item_id="tent")
     }
@@ -147,13 +147,15 @@ def test_mix_names_the_engine_that_earned_a_place(shop: Shop) -> None:
     assert engines["rope"] is Engine.BROWSE
 
 
-def test_anchors_and_the_carts_items_are_never_returned(shop: Shop) -> None:
+def test_anchors_and_the_carts_items_are_never_returned(shop: StoreState) -> None:
     picks = ask(shop, Source.MIX, 20, item_id="tent", basket=("peg", "lantern", "unknown"))
 
     assert sorted(names(picks)) == ["bolt", "rope"]
 
 
-def test_what_was_bought_comes_back_only_where_repeats_are_allowed(shop: Shop) -> None:
+def test_what_was_bought_comes_back_only_where_repeats_are_allowed(
+    shop: StoreState,
+) -> None:
     history = anna([TENT], [PEG])
 
     without = names(ask(shop, Source.MIX, 20, history))
@@ -165,10 +167,12 @@ def test_what_was_bought_comes_back_only_where_repeats_are_allowed(shop: Shop) -
     assert "peg" in allowed
 
 
-def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(shop: Shop) -> None:
+def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(
+    shop: StoreState,
+) -> None:
     shop.settings = StoreSettings(allow_repeat_recommendations=True)
     day = NOW - 30 * DAY_MS
-    habit = History(
+    habit = ShopperHistory(
         "anna",
         1,
         array("q", [BOLT]),
@@ -185,7 +189,7 @@ def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(shop: Shop) 
     assert names(ask(shop, Source.BUY, 4, habit, item_id="tent")) == ["peg", "lantern"]
 
 
-def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: Shop) -> None:
+def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None:
     # The rope is a variant of the bolt, and was itself bought with nothing.
     families = np.array([0, 0, 0, 1, 1, 0, 0], np.int32)
     lines = [(number, item) for number in range(4) for item in (BOLT, LANTERN)]
@@ -195,7 +199,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: Shop) -> None:
         bought.astype(np.int32),
         None,
         len(NAMES),
-        products=Products(families, np.zeros(len(NAMES), np.int32)),
+        products=VariantGroups(families, np.zeros(len(NAMES), np.int32)),
     )
     unseen = models(baskets=[], visits=[], trending=[])
     shop.models = replace(unseen, copurchase=learned.together, lent=learned.lent)
@@ -206,7 +210,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: Shop) -> None:
     assert ("lantern", Engine.BUY) in [(NAMES[pick.item], pick.engine) for pick in mix]
 
 
-def test_both_identities_of_a_call_are_used(shop: Shop) -> None:
+def test_both_identities_of_a_call_are_used(shop: StoreState) -> None:
     session = past_of("s_1", [ROPE], [BOLT])
 
     picks = ask(shop, Source.MIX, 20, anna([TENT], [PEG]), session)
@@ -214,7 +218,7 @@ def test_both_identities_of_a_call_are_used(shop: Shop) -> None:
     assert not {"peg", "bolt"} & set(names(picks))
 
 
-def test_what_is_sold_out_is_shown_only_when_the_store_says_so(shop: Shop) -> None:
+def test_what_is_sold_out_is_shown_only_when_the_store_says_so(shop: StoreState) -> None:
     hidden = names(ask(shop, Source.BUY, 20, item_id="tent"))
     shop.settings = StoreSettings(hide_out_of_stock=False)
 
@@ -222,7 +226,7 @@ def test_what_is_sold_out_is_shown_only_when_the_store_says_so(shop: Shop) -> No
     assert "sold" in names(ask(shop, Source.BUY, 20, item_id="tent"))
 
 
-def test_nothing_known_gives_what_trends_then_the_newest(shop: Shop) -> None:
+def test_nothing_known_gives_what_trends_then_the_newest(shop: StoreState) -> None:
     picks = ask(shop, Source.MIX, 20)
 
     assert names(picks)[:4] == ["bolt", "rope", "peg", "tent"]
@@ -230,7 +234,7 @@ def test_nothing_known_gives_what_trends_then_the_newest(shop: Shop) -> None:
     assert {pick.engine for pick in picks} == {Engine.TRENDING}
 
 
-def test_a_category_fills_before_what_trends(shop: Shop) -> None:
+def test_a_category_fills_before_what_trends(shop: StoreState) -> None:
     shop.models = models(baskets=[], visits=[], trending=[BOLT, ROPE, PEG, TENT])
 
     picks = ask(shop, Source.MIX, 3, item_id="lantern")
@@ -243,15 +247,15 @@ def test_a_category_fills_before_what_trends(shop: Shop) -> None:
     ]
 
 
-def test_trending_hides_what_costs_too_little_or_has_no_price(shop: Shop) -> None:
+def test_trending_hides_what_costs_too_little_or_has_no_price(shop: StoreState) -> None:
     shop.settings = StoreSettings(trending_min_price=10.0, hide_out_of_stock=False)
 
-    assert names(trend(shop, 20, NOW)) == ["rope", "tent", "lantern"]
+    assert names(trending_list(shop, 20, NOW)) == ["rope", "tent", "lantern"]
 
 
-def test_a_deleted_item_is_not_shown_whatever_the_models_say(shop: Shop) -> None:
+def test_a_deleted_item_is_not_shown_whatever_the_models_say(shop: StoreState) -> None:
     shop.catalog._hide(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
     shop.catalog.version += 1
 
     assert "peg" not in names(ask(shop, Source.BUY, 20, item_id="tent"))
-    assert "peg" not in names(trend(shop, 20, NOW))
+    assert "peg" not in names(trending_list(shop, 20, NOW))

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.recommendations import pins, recommend, trending
+from productrecs.features.recommendations import pinned_products, recommend, trending
 from productrecs.features.recommendations.request import (
     Engine,
     Pick,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.trending import trend
-from productrecs.records.merchandising.book import ListRules
+from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.merchandising.rule import (
-    Action,
-    Place,
-    Places,
+    ListFilter,
+    ListKind,
+    RuleAction,
     RuleContent,
-    Target,
+    RuleTarget,
 )
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
     Rows,
@@ -37,14 +37,14 @@ from tests.features.recommendations.small_shop import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.features.recommendations.shop import Shop
-    from productrecs.records.orders.history import History
+    from productrecs.features.recommendations.serving_state import StoreState
+    from productrecs.records.orders.shopper_history import ShopperHistory
 
 SIZE = 18  # fewer than a list may hold: then a whole catalog can be compared
 SOLD_OUT = 17
 
 
-def furnished() -> Shop:
+def furnished() -> StoreState:
     rows = Rows()
     for number in range(SIZE):
         rows.add(
@@ -65,24 +65,24 @@ def furnished() -> Shop:
 SHOP = furnished()
 ITEMS = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=4, unique=True)
 PLACES = st.one_of(
-    st.just(Places()),
-    st.builds(Places, st.tuples(st.sampled_from(list(Place)))),
-    st.builds(lambda one: Places((), (one,)), st.sampled_from(list(Place))),
+    st.just(ListFilter()),
+    st.builds(ListFilter, st.tuples(st.sampled_from(list(ListKind)))),
+    st.builds(lambda one: ListFilter((), (one,)), st.sampled_from(list(ListKind))),
 )
 
 
 @st.composite
 def contents(draw: st.DrawFn) -> RuleContent:
-    action = draw(st.sampled_from(list(Action)))
+    action = draw(st.sampled_from(list(RuleAction)))
     return RuleContent(
         action,
-        Target(items=tuple(map(str, draw(ITEMS)))),
+        RuleTarget(items=tuple(map(str, draw(ITEMS)))),
         places=draw(PLACES),
         priority=draw(st.integers(-1, 1)),
         strength=draw(st.sampled_from([1.5, 3.0, 50.0]))
-        if action in {Action.BOOST, Action.BURY}
+        if action in {RuleAction.BOOST, RuleAction.BURY}
         else None,
-        position=draw(st.integers(1, 12)) if action is Action.PIN else None,
+        position=draw(st.integers(1, 12)) if action is RuleAction.PIN else None,
     )
 
 
@@ -99,32 +99,32 @@ HISTORIES = st.one_of(
 )
 
 
-def here(request: RecommendationRequest, histories: Sequence[History]) -> Place:
+def here(request: RecommendationRequest, histories: Sequence[ShopperHistory]) -> ListKind:
     if request.basket:
-        return Place.CART
+        return ListKind.CART
     if request.item_id:
-        return Place.PRODUCT
-    return Place.SHOPPER if any(one.recent for one in histories) else Place.NOBODY
+        return ListKind.PRODUCT
+    return ListKind.SHOPPER if any(one.recent for one in histories) else ListKind.NOBODY
 
 
 class Expected:
     """What rules mean for one list, told the long way."""
 
     def __init__(
-        self, rules: Sequence[RuleContent], place: Place, source: Place | None
+        self, rules: Sequence[RuleContent], place: ListKind, source: ListKind | None
     ) -> None:
         self.rules = [one for one in rules if one.places.hold(place, source)]
         self.excluded = {
             int(item)
             for one in self.rules
-            if one.action is Action.EXCLUDE
+            if one.action is RuleAction.EXCLUDE
             for item in one.target.items
         }
 
     def places(self, may_show: set[int], num: int) -> dict[int, int]:
         """Return which item belongs at which place, the first being 0."""
         ranked = sorted(
-            (one for one in self.rules if one.action is Action.PIN),
+            (one for one in self.rules if one.action is RuleAction.PIN),
             key=lambda one: -one.priority,
         )
         wanted: dict[int, int] = {}
@@ -167,7 +167,7 @@ def broken_promises(
 def check(
     rules: Sequence[RuleContent],
     request: RecommendationRequest,
-    histories: Sequence[History],
+    histories: Sequence[ShopperHistory],
     settings: StoreSettings,
 ) -> list[str]:
     SHOP.settings = settings
@@ -178,7 +178,7 @@ def check(
     may_show = {p.item for p in recommend.recommend(SHOP, everything, histories, NOW)}
     obey(SHOP, *rules)
     picks = recommend.recommend(SHOP, request, histories, NOW)
-    said = Expected(rules, here(request, histories), Place(request.source))
+    said = Expected(rules, here(request, histories), ListKind(request.source))
     broken = broken_promises(picks, may_show, request.num, said)
     if request.source is Source.BUY and {pick.engine for pick in picks} - {Engine.BUY}:
         broken.append("no stranger in buy")
@@ -188,10 +188,10 @@ def check(
 def check_trending(rules: Sequence[RuleContent], num: int, least: float) -> list[str]:
     SHOP.settings = StoreSettings(trending_min_price=least)
     obey_nothing(SHOP)
-    may_show = {pick.item for pick in trend(SHOP, 20, NOW)}
+    may_show = {pick.item for pick in trending_list(SHOP, 20, NOW)}
     obey(SHOP, *rules)
-    picks = trend(SHOP, num, NOW)
-    said = Expected(rules, Place.TRENDING, None)
+    picks = trending_list(SHOP, num, NOW)
+    said = Expected(rules, ListKind.TRENDING, None)
     return broken_promises(picks, may_show, num, said)
 
 
@@ -208,7 +208,7 @@ def check_trending(rules: Sequence[RuleContent], num: int, least: float) -> list
 def test_a_list_keeps_its_promises_whatever_the_rules(
     rules: list[RuleContent],
     request: RecommendationRequest,
-    histories: Sequence[History],
+    histories: Sequence[ShopperHistory],
     settings: StoreSettings,
 ) -> None:
     assert check(rules, request, histories, settings) == []
@@ -228,14 +228,14 @@ def test_a_boost_takes_products_up_and_changes_nothing_else(
     boosted: list[int],
     strength: float,
     request: RecommendationRequest,
-    histories: Sequence[History],
+    histories: Sequence[ShopperHistory],
 ) -> None:
     SHOP.settings = StoreSettings()
     whole = RecommendationRequest(request.source, 20, request.item_id, request.basket)
     obey_nothing(SHOP)
     before = [pick.item for pick in recommend.recommend(SHOP, whole, histories, NOW)]
-    target = Target(items=tuple(map(str, boosted)))
-    obey(SHOP, RuleContent(Action.BOOST, target, strength=strength))
+    target = RuleTarget(items=tuple(map(str, boosted)))
+    obey(SHOP, RuleContent(RuleAction.BOOST, target, strength=strength))
 
     after = [pick.item for pick in recommend.recommend(SHOP, whole, histories, NOW)]
 
@@ -255,7 +255,7 @@ CONTROLS: dict[str, tuple[object, str, Any]] = {
         "with_pins",
         lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
     ),
-    "scores rise": (pins, "_score_before", lambda *_: 1e9),
+    "scores rise": (pinned_products, "_score_before", lambda *_: 1e9),
 }
 
 
@@ -267,8 +267,8 @@ def test_control_a_broken_list_is_noticed(
     monkeypatch.setattr(where, name, broken)
     request = RecommendationRequest(Source.MIX, 4, "i0")
     rules = [
-        RuleContent(Action.EXCLUDE, Target(items=("1", "2", "3", "4", "5"))),
-        RuleContent(Action.PIN, Target(items=("9",)), position=2),
+        RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("1", "2", "3", "4", "5"))),
+        RuleContent(RuleAction.PIN, RuleTarget(items=("9",)), position=2),
     ]
 
     assert check(rules, request, (), StoreSettings())
@@ -279,7 +279,7 @@ def test_control_a_broken_list_is_noticed(
 def test_control_trending_without_its_rules_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rules = [RuleContent(Action.PIN, Target(items=("15",)), position=1)]
+    rules = [RuleContent(RuleAction.PIN, RuleTarget(items=("15",)), position=1)]
     assert check_trending(rules, 5, 0.0) == []
     monkeypatch.setattr(trending, "with_pins", lambda picks, *_: picks)
 
@@ -296,43 +296,43 @@ def ask(source: Source = Source.MIX, num: int = 8, **about: Any) -> list[Pick]:
 
 
 @pytest.fixture
-def shop() -> Shop:
+def shop() -> StoreState:
     SHOP.settings = StoreSettings()
     obey_nothing(SHOP)
     return SHOP
 
 
-def test_a_boost_reaches_what_stood_below_the_cut(shop: Shop) -> None:
+def test_a_boost_reaches_what_stood_below_the_cut(shop: StoreState) -> None:
     whole = items_of(ask(Source.BUY, 20, item_id="i0"))
     last = whole[-1]
     assert last not in items_of(ask(Source.BUY, 2, item_id="i0"))
 
-    target = Target(items=(str(last),))
-    obey(shop, RuleContent(Action.BOOST, target, strength=100.0))
+    target = RuleTarget(items=(str(last),))
+    obey(shop, RuleContent(RuleAction.BOOST, target, strength=100.0))
 
     assert items_of(ask(Source.BUY, 2, item_id="i0"))[0] == last
 
 
-def test_a_bury_is_shown_where_there_is_nothing_better(shop: Shop) -> None:
+def test_a_bury_is_shown_where_there_is_nothing_better(shop: StoreState) -> None:
     whole = items_of(ask(Source.BUY, 20, item_id="i0"))
-    target = Target(items=(str(whole[0]),))
+    target = RuleTarget(items=(str(whole[0]),))
 
-    obey(shop, RuleContent(Action.BURY, target, strength=100.0))
+    obey(shop, RuleContent(RuleAction.BURY, target, strength=100.0))
 
     assert items_of(ask(Source.BUY, 20, item_id="i0")) == [*whole[1:], whole[0]]
 
 
-def test_what_fills_is_boosted_too(shop: Shop) -> None:
-    assert items_of(ask(num=3)) == items_of(trend(shop, 3, NOW)) == [4, 2, 9]
+def test_what_fills_is_boosted_too(shop: StoreState) -> None:
+    assert items_of(ask(num=3)) == items_of(trending_list(shop, 3, NOW)) == [4, 2, 9]
 
-    obey(shop, RuleContent(Action.BOOST, Target(items=("13",)), strength=2.0))
+    obey(shop, RuleContent(RuleAction.BOOST, RuleTarget(items=("13",)), strength=2.0))
 
-    assert items_of(ask(num=3)) == items_of(trend(shop, 3, NOW)) == [13, 4, 2]
+    assert items_of(ask(num=3)) == items_of(trending_list(shop, 3, NOW)) == [13, 4, 2]
 
 
-def test_a_stranger_that_is_pinned_says_trending(shop: Shop) -> None:
+def test_a_stranger_that_is_pinned_says_trending(shop: StoreState) -> None:
     fresh = next(n for n in range(1, SIZE) if n not in items_of(ask(item_id="i0")))
-    obey(shop, RuleContent(Action.PIN, Target(items=(str(fresh),)), position=2))
+    obey(shop, RuleContent(RuleAction.PIN, RuleTarget(items=(str(fresh),)), position=2))
 
     picks = ask(item_id="i0")
 
@@ -341,21 +341,21 @@ def test_a_stranger_that_is_pinned_says_trending(shop: Shop) -> None:
     assert picks[1].engine in {Engine.TRENDING, Engine.BROWSE, Engine.BUY}
 
 
-def test_buy_takes_no_stranger_in(shop: Shop) -> None:
+def test_buy_takes_no_stranger_in(shop: StoreState) -> None:
     together = items_of(ask(Source.BUY, 20, item_id="i0"))
     stranger = next(n for n in range(1, SIZE) if n not in together)
-    pin = Target(items=(str(stranger), str(together[-1])))
+    pin = RuleTarget(items=(str(stranger), str(together[-1])))
 
-    obey(shop, RuleContent(Action.PIN, pin, position=1))
+    obey(shop, RuleContent(RuleAction.PIN, pin, position=1))
 
     found = items_of(ask(Source.BUY, 20, item_id="i0"))
     assert sorted(found) == sorted(together)
     assert found[1] == together[-1]
 
 
-def test_a_pin_never_brings_back_what_must_not_be_shown(shop: Shop) -> None:
-    target = Target(items=("0", "3", str(SOLD_OUT)))
-    obey(shop, RuleContent(Action.PIN, target, position=1))
+def test_a_pin_never_brings_back_what_must_not_be_shown(shop: StoreState) -> None:
+    target = RuleTarget(items=("0", "3", str(SOLD_OUT)))
+    obey(shop, RuleContent(RuleAction.PIN, target, position=1))
     request = RecommendationRequest(Source.MIX, 20, "i0")
     anna = shopper("anna", [1], [3])
 
@@ -365,7 +365,7 @@ def test_a_pin_never_brings_back_what_must_not_be_shown(shop: Shop) -> None:
 
 
 def test_what_was_bought_long_ago_may_come_again_where_the_store_says_so(
-    shop: Shop,
+    shop: StoreState,
 ) -> None:
     day = 86_400_000
     request = RecommendationRequest(Source.MIX, 20)
@@ -378,7 +378,7 @@ def test_what_was_bought_long_ago_may_come_again_where_the_store_says_so(
     assert [shows(days) for days in (0, 29, 30, 31)] == [False, True, True, False]
 
 
-def test_without_pictures_similar_answers_as_mix_does(shop: Shop) -> None:
+def test_without_pictures_similar_answers_as_mix_does(shop: StoreState) -> None:
     shop.settings = StoreSettings(visual_recommendations=False)
 
     assert ask(Source.SIMILAR, item_id="i0") == ask(Source.MIX, item_id="i0")

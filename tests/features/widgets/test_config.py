@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.widgets.appearance import WIDGET_SETTINGS
-from productrecs.features.widgets.config import (
+from productrecs.features.widgets.widget_config import (
     MOST_SETTINGS,
     MOST_SETTINGS_BYTES,
     ConfigChange,
@@ -13,7 +12,8 @@ from productrecs.features.widgets.config import (
     WidgetConfigTooLargeError,
     is_widget_type,
 )
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 SET = WidgetConfig({"layout": "grid", "mine": {"a": 1}}, ".card {}", scoped=False)
 STORE = StoreSettings(language="de", currency="CHF", rec_num=5)

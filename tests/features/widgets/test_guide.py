@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from productrecs.features.widgets.appearance import WIDGET_SETTINGS, WidgetSetting
+from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS, WidgetSetting
 from tests.support.project import PACKAGE
 
 GUIDE = PACKAGE / "features" / "guides" / "pages" / "integration.md"

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.features.widgets.config import (
+from productrecs.features.widgets.repository import WidgetRepository, read_config
+from productrecs.features.widgets.widget_config import (
     MOST_TYPES,
     ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
     WidgetConfigTooLargeError,
 )
-from productrecs.features.widgets.repository import WidgetRepository, read_config
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import widget_configs
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
     find_store,
-    register,
+    register_store,
 )
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ NOON = 1_000
 
 @pytest.fixture
 def store_id(database: Database) -> StoreId:
-    return register(database, Registration("shop.example"), lambda: NOON)[0].store_id
+    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 @pytest.fixture
 def other_id(database: Database) -> StoreId:
-    return register(database, Registration("other.example"), lambda: NOON)[0].store_id
+    return register_store(database, Registration("other.example"), lambda: NOON)[0].store_id
 
 
 def put(
@@ -54,7 +54,7 @@ def get(database: Database, store_id: StoreId, widget_type: str = "recs") -> Wid
     """Return what is set, as the integration and as a widget's call read it."""
     with database.reading() as connection:
         found = WidgetRepository(connection, store_id).find(widget_type)
-    reader = database.hot_reader()
+    reader = database.raw_reader()
     assert read_config(reader, store_id, widget_type) == found
     reader.close()
     return found
@@ -172,7 +172,7 @@ def test_a_deleted_store_keeps_and_gets_nothing(
     put(database, store_id, ConfigChange({"layout": "grid"}))
     delete_store(database, find_store(database, "shop.example"))
 
-    with pytest.raises(StoreGoneError):
+    with pytest.raises(StoreDeletedError):
         put(database, store_id, ConfigChange({"layout": "grid"}))
 
     assert rows(database) == 0

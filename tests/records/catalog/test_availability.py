@@ -7,9 +7,9 @@ import pytest
 from productrecs.records.catalog.availability import (
     Availability,
     UnknownAvailabilityError,
-    can_be_bought,
-    effective,
-    normalise,
+    effective_availability,
+    is_buyable,
+    parse_availability,
 )
 
 IN_STOCK, OUT_OF_STOCK, PREORDER, BACKORDER, DISCONTINUED = Availability
@@ -55,7 +55,7 @@ IN_STOCK, OUT_OF_STOCK, PREORDER, BACKORDER, DISCONTINUED = Availability
 def test_every_spelling_of_the_three_vocabularies_is_known(
     spelling: str, state: Availability
 ) -> None:
-    assert normalise(spelling) is state
+    assert parse_availability(spelling) is state
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_every_spelling_of_the_three_vocabularies_is_known(
 )
 def test_any_other_word_is_refused_with_the_known_ones(word: str) -> None:
     with pytest.raises(UnknownAvailabilityError, match="in_stock, out_of_stock, preorder"):
-        normalise(word)
+        parse_availability(word)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_any_other_word_is_refused_with_the_known_ones(word: str) -> None:
 def test_a_given_availability_wins_over_the_stock(
     given: Availability | None, stock_qty: int | None, state: Availability
 ) -> None:
-    assert effective(given, stock_qty) is state
+    assert effective_availability(given, stock_qty) is state
 
 
 def test_what_is_in_stock_or_on_order_can_be_bought() -> None:
-    assert [state for state in Availability if can_be_bought(state)] == [
+    assert [state for state in Availability if is_buyable(state)] == [
         IN_STOCK,
         PREORDER,
         BACKORDER,

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import delete, push
+from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.records.catalog.resync import push_again
-from productrecs.records.catalog.view import CardFields, CatalogView
-from productrecs.storage.store_log import StoreGoneError, StoreLog
-from productrecs.tenancy.accounts.registration import (
+from productrecs.records.catalog.resync import resync_catalog
+from productrecs.storage.store_log import StoreDeletedError, StoreLog
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
     find_store,
-    register,
+    register_store,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
-    from productrecs.storage.dialects import HotReader
+    from productrecs.storage.dialects import RawReader
 
 NOON, LATER = 1_000, 2_000
 NAMES = [f"item-{number}" for number in range(7)]
@@ -33,12 +33,12 @@ NAMES = [f"item-{number}" for number in range(7)]
 
 @pytest.fixture
 def store_id(database: Database) -> StoreId:
-    return register(database, Registration("shop.example"), lambda: NOON)[0].store_id
+    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 @pytest.fixture
-def reader(database: Database) -> Iterator[HotReader]:
-    opened = database.hot_reader()
+def reader(database: Database) -> Iterator[RawReader]:
+    opened = database.raw_reader()
     yield opened
     opened.close()
 
@@ -50,7 +50,7 @@ class Follower:
         self.told: list[str] = []
         self.view = CatalogView(store_id, zone, self._card)
 
-    def read_on(self, reader: HotReader) -> None:
+    def read_on(self, reader: RawReader) -> None:
         """Read what has changed since the last time."""
         sql = "SELECT catalog_seq FROM store_heads WHERE store_id = ?"
         self.view.refresh(reader, int(reader.all(sql, (self.view.store_id,))[0][0]))
@@ -69,12 +69,14 @@ def follower(database: Database, store_id: StoreId) -> Follower:
 def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
-        push(log, [ItemPatch(name, {"title": name.upper()}) for name in NAMES], now_ms)
+        upsert_items(
+            log, [ItemPatch(name, {"title": name.upper()}) for name in NAMES], now_ms
+        )
 
 
 def remove(database: Database, store_id: StoreId, item_id: str) -> None:
     with database.transaction() as transaction:
-        delete(StoreLog(database, transaction, store_id), item_id, NOON)
+        remove_item(StoreLog(database, transaction, store_id), item_id, NOON)
 
 
 def stored(database: Database, store_id: StoreId) -> dict[str, StoredItem]:
@@ -84,11 +86,11 @@ def stored(database: Database, store_id: StoreId) -> dict[str, StoredItem]:
 
 def last_reached(database: Database, store_id: StoreId) -> int | None:
     with database.reading() as connection:
-        return CatalogRepository(connection, store_id).last_reached()
+        return CatalogRepository(connection, store_id).last_changed_at()
 
 
 def test_a_follower_is_told_of_every_item_once_more(
-    database: Database, store_id: StoreId, reader: HotReader, follower: Follower
+    database: Database, store_id: StoreId, reader: RawReader, follower: Follower
 ) -> None:
     send(database, store_id)
     remove(database, store_id, NAMES[3])
@@ -98,7 +100,7 @@ def test_a_follower_is_told_of_every_item_once_more(
     follower.view.cards[0] = b"a damaged card"
     follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
 
-    shares = list(push_again(database, store_id, chunk=3))
+    shares = list(resync_catalog(database, store_id, chunk=3))
     follower.read_on(reader)
 
     assert shares == [3 / 7, 6 / 7, 1.0]
@@ -109,7 +111,7 @@ def test_a_follower_is_told_of_every_item_once_more(
 
 
 def test_ids_that_only_events_named_stay_out_of_the_catalog(
-    database: Database, store_id: StoreId, reader: HotReader, follower: Follower
+    database: Database, store_id: StoreId, reader: RawReader, follower: Follower
 ) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
@@ -117,7 +119,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
         log.numbers(["never pushed"], NOON)
     follower.read_on(reader)
 
-    assert list(push_again(database, store_id)) == [1.0]
+    assert list(resync_catalog(database, store_id)) == [1.0]
     follower.read_on(reader)
 
     assert follower.told == []
@@ -126,20 +128,20 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
 def test_an_empty_catalog_is_pushed_in_one_go(
     database: Database, store_id: StoreId
 ) -> None:
-    assert list(push_again(database, store_id)) == [1.0]
+    assert list(resync_catalog(database, store_id)) == [1.0]
 
 
 def test_another_stores_catalog_is_not_touched(
-    database: Database, store_id: StoreId, reader: HotReader
+    database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
-    other = register(database, Registration("other.example"), lambda: NOON)[0]
+    other = register_store(database, Registration("other.example"), lambda: NOON)[0]
     send(database, store_id)
     send(database, other.store_id)
     theirs = Follower(other.store_id, other.settings.zone)
     theirs.read_on(reader)
     theirs.told.clear()
 
-    list(push_again(database, store_id))
+    list(resync_catalog(database, store_id))
     theirs.read_on(reader)
 
     assert theirs.told == []
@@ -148,8 +150,8 @@ def test_another_stores_catalog_is_not_touched(
 def test_a_deleted_store_has_nothing_to_push(database: Database, store_id: StoreId) -> None:
     delete_store(database, find_store(database, "shop.example"))
 
-    with pytest.raises(StoreGoneError):
-        list(push_again(database, store_id))
+    with pytest.raises(StoreDeletedError):
+        list(resync_catalog(database, store_id))
 
 
 def test_the_catalog_last_reached_the_engines_by_a_push_or_a_full_one(

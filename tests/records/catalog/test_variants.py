@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.catalog.variants import size_of, variant_key
+from productrecs.records.catalog.variants import size_in_title, variant_key
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,14 @@ def test_where_nothing_is_left_there_is_no_telling(title: str) -> None:
 
 
 def test_the_size_is_the_last_word_that_names_one() -> None:
-    assert size_of("Shirt navy XL") == size_of("Rock, xl") != size_of("Shirt navy L") != 0
-    assert size_of("Mug red") == size_of("") == 0
-    assert size_of("Small bag M") == size_of("Shirt M")
+    assert (
+        size_in_title("Shirt navy XL")
+        == size_in_title("Rock, xl")
+        != size_in_title("Shirt navy L")
+        != 0
+    )
+    assert size_in_title("Mug red") == size_in_title("") == 0
+    assert size_in_title("Small bag M") == size_in_title("Shirt M")
 
 
 @pytest.mark.parametrize(
@@ -53,5 +58,5 @@ def test_the_size_is_the_last_word_that_names_one() -> None:
     ["Women's Jacket", "Men\u2019s jacket", "Shampoo L'Or", "M&M's, 45 g", "H&M shirt"],
 )
 def test_a_letter_that_belongs_to_a_word_is_no_size(title: str) -> None:
-    assert size_of(title) == 0
-    assert size_of(f"{title} S") == size_of("Boys' black&white shirt 'S'") != 0
+    assert size_in_title(title) == 0
+    assert size_in_title(f"{title} S") == size_in_title("Boys' black&white shirt 'S'") != 0

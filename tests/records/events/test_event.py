@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.events.event import KINDS, SUBJECTS, EventKind, NewEvent
+from productrecs.records.events.event import (
+    EVENT_KINDS,
+    EVENT_SUBJECTS,
+    EventKind,
+    NewEvent,
+)
 
 
 def test_the_ten_kinds_have_their_names_and_stored_numbers() -> None:
-    assert {name: int(kind) for name, kind in KINDS.items()} == {
+    assert {name: int(kind) for name, kind in EVENT_KINDS.items()} == {
         "detail-page-view": 1,
         "add-to-cart": 2,
         "buy": 3,
@@ -23,7 +28,7 @@ def test_the_ten_kinds_have_their_names_and_stored_numbers() -> None:
 
 
 def test_every_kind_is_about_something() -> None:
-    assert set(SUBJECTS) == set(EventKind)
+    assert set(EVENT_SUBJECTS) == set(EventKind)
 
 
 @pytest.mark.parametrize(

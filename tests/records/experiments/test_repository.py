@@ -10,15 +10,19 @@ import sqlalchemy as sa
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.assignment import Arm
 from productrecs.records.experiments.exposures import Exposure
-from productrecs.records.experiments.repository import Met, read_met, store_exposures
-from productrecs.records.orders.receive import receive_events
+from productrecs.records.experiments.repository import (
+    KnownIdentity,
+    read_known_identity,
+    store_exposures,
+)
+from productrecs.records.orders.ingest import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import exposures
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
     find_store,
-    register,
+    register_store,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +34,7 @@ NOON = 1_000
 
 @pytest.fixture
 def store_id(database: Database) -> StoreId:
-    return register(database, Registration("shop.example"), lambda: NOON)[0].store_id
+    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 def sign_in(database: Database, store_id: StoreId, session: str, customer: str) -> None:
@@ -38,7 +42,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
         EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id=session, user_id=customer
     )
     with database.transaction() as transaction:
-        receive_events(StoreLog(database, transaction, store_id), [[event]], NOON)
+        ingest_events(StoreLog(database, transaction, store_id), [[event]], NOON)
 
 
 def expose(
@@ -49,10 +53,10 @@ def expose(
         store_exposures(transaction, [exposure])
 
 
-def met(database: Database, store_id: StoreId, *identities: str) -> Met:
-    reader = database.hot_reader()
+def met(database: Database, store_id: StoreId, *identities: str) -> KnownIdentity:
+    reader = database.raw_reader()
     try:
-        return read_met(reader, store_id, identities)
+        return read_known_identity(reader, store_id, identities)
     finally:
         reader.close()
 
@@ -66,7 +70,7 @@ def rows(database: Database) -> list[tuple[str, str, str, int]]:
 
 
 def test_nobody_is_known_at_first(database: Database, store_id: StoreId) -> None:
-    assert met(database, store_id, "s_1") == Met(("s_1",), None, None)
+    assert met(database, store_id, "s_1") == KnownIdentity(("s_1",), None, None)
 
 
 def test_whoever_was_met_keeps_their_unit(database: Database, store_id: StoreId) -> None:
@@ -81,8 +85,8 @@ def test_a_customer_keeps_the_unit_of_the_session_that_led_to_them(
     expose(database, store_id, "s_1", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, store_id, "anna") == Met(("anna",), "s_1", None)
-    assert met(database, store_id, "s_1") == Met(("anna",), "s_1", None)
+    assert met(database, store_id, "anna") == KnownIdentity(("anna",), "s_1", None)
+    assert met(database, store_id, "s_1") == KnownIdentity(("anna",), "s_1", None)
     assert met(database, store_id, "anna", "s_1").unit == "s_1"
 
 
@@ -92,8 +96,8 @@ def test_a_session_not_stored_yet_leads_to_its_customer_all_the_same(
     sign_in(database, store_id, "s_1", "anna")
     sign_in(database, store_id, "s_2", "anna")
 
-    assert met(database, store_id, "anna") == Met(("anna",), None, "s_1")
-    assert met(database, store_id, "s_2") == Met(("anna",), None, "s_1")
+    assert met(database, store_id, "anna") == KnownIdentity(("anna",), None, "s_1")
+    assert met(database, store_id, "s_2") == KnownIdentity(("anna",), None, "s_1")
 
 
 def test_another_device_joins_its_customer_once_it_is_theirs(
@@ -115,10 +119,12 @@ def test_of_two_identities_the_first_that_is_known_decides(
     database: Database, store_id: StoreId
 ) -> None:
     expose(database, store_id, "s_1", "s_1")
-    assert met(database, store_id, "anna", "s_1") == Met(("anna", "s_1"), "s_1", None)
+    assert met(database, store_id, "anna", "s_1") == KnownIdentity(
+        ("anna", "s_1"), "s_1", None
+    )
 
     expose(database, store_id, "anna", "s_0")
-    assert met(database, store_id, "anna", "s_1") == Met(("anna",), "s_0", None)
+    assert met(database, store_id, "anna", "s_1") == KnownIdentity(("anna",), "s_0", None)
 
 
 def test_the_first_exposure_stands(database: Database, store_id: StoreId) -> None:
@@ -140,18 +146,22 @@ def test_a_name_that_stood_in_both_arms_shows_it(
 
 
 def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
-    other = register(database, Registration("other.example"), lambda: NOON)[0].store_id
+    other = register_store(database, Registration("other.example"), lambda: NOON)[
+        0
+    ].store_id
     expose(database, store_id, "anna", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, other, "anna") == Met(("anna",), None, None)
-    assert met(database, other, "s_1") == Met(("s_1",), None, None)
+    assert met(database, other, "anna") == KnownIdentity(("anna",), None, None)
+    assert met(database, other, "s_1") == KnownIdentity(("s_1",), None, None)
 
 
 def test_a_deleted_store_gets_nothing_and_stops_nobody_elses(
     database: Database, store_id: StoreId
 ) -> None:
-    other = register(database, Registration("other.example"), lambda: NOON)[0].store_id
+    other = register_store(database, Registration("other.example"), lambda: NOON)[
+        0
+    ].store_id
     delete_store(database, find_store(database, "shop.example"))
     batch = [
         Exposure(one, f"s_{n}", "holdout", Arm.SHOWN, f"s_{n}", n)

@@ -6,94 +6,106 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import parse_moment
+from productrecs.core.clock import parse_timestamp
 from productrecs.records.merchandising.rule import (
-    Action,
-    Place,
-    Places,
+    ListFilter,
+    ListKind,
     Rule,
+    RuleAction,
     RuleContent,
-    State,
-    Target,
-    by_rank,
-    described,
+    RuleState,
+    RuleTarget,
+    by_priority,
+    describe_rule,
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")
-SALE = Target(categories=("Sale",))
+SALE = RuleTarget(categories=("Sale",))
 
 
 @pytest.mark.parametrize(
     ("places", "placement", "source", "holds"),
     [
-        (Places(), "cart", "buy", True),
-        (Places(), "trending", None, True),
-        (Places(only_in=(Place.CART,)), "cart", "mix", True),
-        (Places(only_in=(Place.CART,)), "product", "mix", False),
-        (Places(only_in=(Place.CART, Place.PRODUCT)), "product", "mix", True),
-        (Places(only_in=(Place.BUY,)), "cart", "buy", True),
-        (Places(only_in=(Place.BUY,)), "cart", "mix", False),
-        (Places(only_in=(Place.BUY,)), "trending", None, False),
-        (Places(only_in=(Place.CART, Place.BUY)), "cart", "buy", True),
-        (Places(only_in=(Place.CART, Place.BUY)), "cart", "mix", False),
-        (Places(only_in=(Place.CART, Place.BUY)), "product", "buy", False),
-        (Places(not_in=(Place.TRENDING,)), "trending", None, False),
-        (Places(not_in=(Place.TRENDING,)), "nobody", "mix", True),
-        (Places(not_in=(Place.BUY,)), "product", "buy", False),
-        (Places(only_in=(Place.CART,), not_in=(Place.BUY,)), "cart", "buy", False),
+        (ListFilter(), "cart", "buy", True),
+        (ListFilter(), "trending", None, True),
+        (ListFilter(only_in=(ListKind.CART,)), "cart", "mix", True),
+        (ListFilter(only_in=(ListKind.CART,)), "product", "mix", False),
+        (ListFilter(only_in=(ListKind.CART, ListKind.PRODUCT)), "product", "mix", True),
+        (ListFilter(only_in=(ListKind.BUY,)), "cart", "buy", True),
+        (ListFilter(only_in=(ListKind.BUY,)), "cart", "mix", False),
+        (ListFilter(only_in=(ListKind.BUY,)), "trending", None, False),
+        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "cart", "buy", True),
+        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "cart", "mix", False),
+        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "product", "buy", False),
+        (ListFilter(not_in=(ListKind.TRENDING,)), "trending", None, False),
+        (ListFilter(not_in=(ListKind.TRENDING,)), "nobody", "mix", True),
+        (ListFilter(not_in=(ListKind.BUY,)), "product", "buy", False),
+        (
+            ListFilter(only_in=(ListKind.CART,), not_in=(ListKind.BUY,)),
+            "cart",
+            "buy",
+            False,
+        ),
     ],
 )
 def test_a_rule_holds_where_it_says(
-    places: Places, placement: str, source: str | None, *, holds: bool
+    places: ListFilter, placement: str, source: str | None, *, holds: bool
 ) -> None:
-    asked = None if source is None else Place(source)
+    asked = None if source is None else ListKind(source)
 
-    assert places.hold(Place(placement), asked) is holds
+    assert places.hold(ListKind(placement), asked) is holds
 
 
 @pytest.mark.parametrize(
     ("now", "state"),
     [
-        ("2026-11-30T23:59:59.999+01:00", State.WAITING),
-        ("2026-12-01T00:00:00+01:00", State.ON),
-        ("2026-12-24T23:59:59.999+01:00", State.ON),
-        ("2026-12-25T00:00:00+01:00", State.OVER),
+        ("2026-11-30T23:59:59.999+01:00", RuleState.WAITING),
+        ("2026-12-01T00:00:00+01:00", RuleState.ON),
+        ("2026-12-24T23:59:59.999+01:00", RuleState.ON),
+        ("2026-12-25T00:00:00+01:00", RuleState.OVER),
     ],
 )
-def test_dates_of_a_schedule_are_whole_days_of_the_store(now: str, state: State) -> None:
-    christmas = RuleContent(Action.BOOST, SALE, starts="2026-12-01", ends="2026-12-24")
+def test_dates_of_a_schedule_are_whole_days_of_the_store(
+    now: str, state: RuleState
+) -> None:
+    christmas = RuleContent(RuleAction.BOOST, SALE, starts="2026-12-01", ends="2026-12-24")
 
-    assert christmas.state(parse_moment(now), BERLIN) is state
+    assert christmas.state(parse_timestamp(now), BERLIN) is state
 
 
 def test_a_rule_without_schedule_is_on_unless_it_is_disabled() -> None:
-    assert RuleContent(Action.BOOST, SALE).state(0, BERLIN) is State.ON
-    assert RuleContent(Action.BOOST, SALE, enabled=False).state(0, BERLIN) is State.OFF
+    assert RuleContent(RuleAction.BOOST, SALE).state(0, BERLIN) is RuleState.ON
+    assert (
+        RuleContent(RuleAction.BOOST, SALE, enabled=False).state(0, BERLIN) is RuleState.OFF
+    )
 
 
 def test_rules_are_obeyed_by_priority_then_by_age() -> None:
     rules = [
-        Rule(number, RuleContent(Action.BOOST, SALE, priority=priority), 0, 0)
+        Rule(number, RuleContent(RuleAction.BOOST, SALE, priority=priority), 0, 0)
         for number, priority in [(1, 0), (2, 5), (3, 5), (4, -1)]
     ]
 
-    assert [rule.rule_id for rule in by_rank(rules)] == [2, 3, 1, 4]
+    assert [rule.rule_id for rule in by_priority(rules)] == [2, 3, 1, 4]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (RuleContent(Action.EXCLUDE, SALE), "exclude in Sale"),
-        (RuleContent(Action.BOOST, SALE, strength=2), "boost in Sale by 2"),
-        (RuleContent(Action.PIN, Target(items=("a", "b")), position=3), "pin a or b at 3"),
+        (RuleContent(RuleAction.EXCLUDE, SALE), "exclude in Sale"),
+        (RuleContent(RuleAction.BOOST, SALE, strength=2), "boost in Sale by 2"),
+        (
+            RuleContent(RuleAction.PIN, RuleTarget(items=("a", "b")), position=3),
+            "pin a or b at 3",
+        ),
         (
             RuleContent(
-                Action.BURY,
-                Target(tuple("abcde"), title_words=("old", "stock"), price_max=9.5),
+                RuleAction.BURY,
+                RuleTarget(tuple("abcde"), title_words=("old", "stock"), price_max=9.5),
             ),
             "bury a or b or c and 2 more, titled old stock, up to 9.5",
         ),
     ],
 )
 def test_a_rule_is_told_in_plain_words(content: RuleContent, words: str) -> None:
-    assert described(content) == words
+    assert describe_rule(content) == words

@@ -9,11 +9,11 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.order import NewLine, NewOrder
-from productrecs.records.orders.receive import receive_events, receive_order
+from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.registration import Registration, register
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -26,13 +26,13 @@ VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
 
 @pytest.fixture
 def store_id(database: Database) -> StoreId:
-    return register(database, Registration("shop.example"), lambda: 0)[0].store_id
+    return register_store(database, Registration("shop.example"), lambda: 0)[0].store_id
 
 
 def send(database: Database, store_id: StoreId, at_ms: int, *events: NewEvent) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
-        receive_events(log, [[event] for event in events], at_ms)
+        ingest_events(log, [[event] for event in events], at_ms)
 
 
 def order(
@@ -40,8 +40,8 @@ def order(
 ) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
-        lines = tuple(NewLine(item_id, None, None, None) for item_id in item_ids)
-        receive_order(log, NewOrder(order_id, lines), at_ms)
+        lines = tuple(NewOrderLine(item_id, None, None, None) for item_id in item_ids)
+        ingest_order(log, NewOrder(order_id, lines), at_ms)
 
 
 def buy(item_id: str, order_id: str | None) -> NewEvent:
@@ -94,7 +94,7 @@ def test_buys_and_the_order_that_takes_their_place_are_one_order(
 
 
 def test_another_stores_are_not_counted(database: Database, store_id: StoreId) -> None:
-    other = register(database, Registration("other.example"), lambda: 0)[0]
+    other = register_store(database, Registration("other.example"), lambda: 0)[0]
     send(database, other.store_id, NOW, VIEW, buy("a", "A"))
     order(database, other.store_id, NOW, "B", "a")
 

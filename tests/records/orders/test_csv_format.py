@@ -6,11 +6,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.records.orders.csv_file import read_rows
-from productrecs.records.orders.csv_format import MissingColumnsError, inspect, read_header
-from productrecs.records.orders.csv_line import (
+from productrecs.records.orders.csv_format import (
+    MissingColumnsError,
+    inspect_csv,
+    read_header,
+)
+from productrecs.records.orders.csv_reader import read_rows
+from productrecs.records.orders.history_line import (
     HistoryLine,
-    LineReader,
+    HistoryLineReader,
     UnreadableRowError,
 )
 
@@ -57,8 +61,8 @@ def written(separator: str, style: str) -> str:
 
 def lines_in(content: bytes) -> list[HistoryLine]:
     file = io.BytesIO(content)
-    found = inspect(file)
-    reader = LineReader(found.columns, found.separator, ZoneInfo("UTC"))
+    found = inspect_csv(file)
+    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
     return [
         reader.read(cells) for _, cells in read_rows(file, found) if isinstance(cells, list)
     ]
@@ -144,8 +148,8 @@ def test_bytes_that_are_no_text_spoil_their_own_row_only() -> None:
     content = b"order_id,item_id\nB-1,caf\xe9 \x81\nB-2,th\xe9\n"
 
     file = io.BytesIO(content)
-    found = inspect(file)
-    reader = LineReader(found.columns, found.separator, ZoneInfo("UTC"))
+    found = inspect_csv(file)
+    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
     first, second = (cells for _, cells in read_rows(file, found))
 
     assert found.encoding == "cp1252"

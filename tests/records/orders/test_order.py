@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.orders.order import NewLine, NewOrder, line_total
+from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_a_line_is_worth_price_times_units_an_unknown_count_being_one(
 def test_the_customer_is_the_shopper_when_known(
     user_id: str | None, session_id: str | None, shopper: str | None
 ) -> None:
-    order = NewOrder("A-1", (NewLine("a"),), user_id, session_id)
+    order = NewOrder("A-1", (NewOrderLine("a"),), user_id, session_id)
 
     assert order.shopper == shopper

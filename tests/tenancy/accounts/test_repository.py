@@ -11,17 +11,17 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.storage.store_log import StoreGoneError
-from productrecs.tenancy.accounts.connection import Connection, Platform
-from productrecs.tenancy.accounts.registration import (
+from productrecs.storage.store_log import StoreDeletedError
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
     change_settings,
     delete_store,
     find_store,
-    register,
+    register_store,
 )
-from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from productrecs.storage.database import Database
     from productrecs.tenancy.accounts.store import Store
 
-CONNECTED = Connection(
-    Platform.OPENCART,
+CONNECTED = ShopConnection(
+    ShopPlatform.OPENCART,
     platform_chosen=True,
     plugin_version="2.0",
     store_url="https://shop.example",
@@ -40,12 +40,12 @@ CONNECTED = Connection(
 
 @pytest.fixture
 def store(database: Database) -> Store:
-    return register(database, Registration("shop.example"), system_ms)[0]
+    return register_store(database, Registration("shop.example"), system_ms)[0]
 
 
 @pytest.fixture
 def other(database: Database) -> Store:
-    return register(database, Registration("other.example"), system_ms)[0]
+    return register_store(database, Registration("other.example"), system_ms)[0]
 
 
 def version(database: Database) -> int:
@@ -114,7 +114,7 @@ def test_a_connection_is_kept_for_its_own_store_alone(
 
     with database.reading() as connection:
         assert ConnectionRepository(connection, store.store_id).find() == CONNECTED
-        assert ConnectionRepository(connection, other.store_id).find() == Connection()
+        assert ConnectionRepository(connection, other.store_id).find() == ShopConnection()
 
 
 def test_a_connection_is_deleted_with_its_store(database: Database, store: Store) -> None:
@@ -124,7 +124,7 @@ def test_a_connection_is_deleted_with_its_store(database: Database, store: Store
     delete_store(database, store)
 
     with database.reading() as connection:
-        assert ConnectionRepository(connection, store.store_id).find() == Connection()
+        assert ConnectionRepository(connection, store.store_id).find() == ShopConnection()
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_a_deleted_store_is_not_changed(
 ) -> None:
     delete_store(database, store)
 
-    with pytest.raises(StoreGoneError):
+    with pytest.raises(StoreDeletedError):
         change(database, store)
 
 
 def test_nobody_holds_a_store_that_never_was(database: Database) -> None:
-    with database.transaction() as transaction, pytest.raises(StoreGoneError):
+    with database.transaction() as transaction, pytest.raises(StoreDeletedError):
         AccountRepository(transaction).hold(StoreId("st_nobody"))

@@ -7,13 +7,13 @@ from productrecs.tenancy.billing.plans import (
     Plan,
     PlansError,
     UnknownPlanError,
-    plan_named,
+    find_plan,
     read_plans,
 )
 
 
 def test_a_trial_lasts_14_days_and_allows_ten_thousand_calls_and_a_thousand_items() -> None:
-    assert plan_named(DEFAULT_PLANS, "trial") == Plan("trial", 10_000, 1_000, days=14)
+    assert find_plan(DEFAULT_PLANS, "trial") == Plan("trial", 10_000, 1_000, days=14)
 
 
 def test_there_are_five_plans_each_larger_than_the_one_before() -> None:
@@ -81,4 +81,4 @@ def test_what_no_plan_can_be_is_refused_where_it_stands(text: str, words: str) -
 
 def test_an_unknown_plan_is_refused_with_those_there_are() -> None:
     with pytest.raises(UnknownPlanError, match=r"'gold'.*trial, starter, growth"):
-        plan_named(DEFAULT_PLANS, "gold")
+        find_plan(DEFAULT_PLANS, "gold")

@@ -11,19 +11,23 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.tables import metered_calls
-from productrecs.tenancy.accounts.registration import Registration, delete_store, register
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    delete_store,
+    register_store,
+)
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls, read_calls
 
 
 @pytest.fixture
 def store(database: Database) -> Store:
-    return register(database, Registration("shop.example"), system_ms)[0]
+    return register_store(database, Registration("shop.example"), system_ms)[0]
 
 
 @pytest.fixture
 def other(database: Database) -> Store:
-    return register(database, Registration("other.example"), system_ms)[0]
+    return register_store(database, Registration("other.example"), system_ms)[0]
 
 
 def add(database: Database, store: Store, month: str, calls: int) -> int | None:
@@ -57,7 +61,7 @@ def test_months_and_stores_are_counted_apart(
         for month in ("2026-11", "2026-12")
     ]
     assert counts == [3, 5, 7, 0]
-    reader = database.hot_reader()
+    reader = database.raw_reader()
     ids = [store.store_id, other.store_id, StoreId("st_nobody")]
     assert read_calls(reader, "2026-11", ids) == dict(zip(ids, (3, 7, 0), strict=True))
     assert read_calls(reader, "2026-11", []) == {}
@@ -68,7 +72,7 @@ def test_many_stores_are_read_at_once(database: Database, store: Store) -> None:
     add(database, store, "2026-11", 3)
     ids = [StoreId(f"st_{n}") for n in range(1_200)] + [store.store_id]
 
-    reader = database.hot_reader()
+    reader = database.raw_reader()
     found = read_calls(reader, "2026-11", ids)
     reader.close()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_moment
+from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL
 from productrecs.tenancy.billing.subscription import (
     BillingInactiveError,
@@ -10,7 +10,7 @@ from productrecs.tenancy.billing.subscription import (
     first_subscription,
 )
 
-NOON = parse_moment("2026-03-01T12:00:00Z")
+NOON = parse_timestamp("2026-03-01T12:00:00Z")
 GROWTH = DEFAULT_PLANS["growth"]
 
 

@@ -10,37 +10,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.core.clock import frozen_at
-from productrecs.engines.text.index import SearchIndex, Wanted
-from productrecs.engines.text.schema import FORMAT
+from productrecs.core.clock import fixed_clock
+from productrecs.engines.text.index_schema import FORMAT
+from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import delete, push
-from productrecs.records.catalog.resync import push_again
+from productrecs.records.catalog.push_items import remove_item, upsert_items
+from productrecs.records.catalog.resync import resync_catalog
 from productrecs.storage.index_files import (
-    DamagedFilesError,
+    DamagedIndexError,
     IndexFolder,
-    Seal,
-    only_writer,
+    IndexManifest,
+    exclusive_writer,
 )
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.directory import AccountDirectory
-from productrecs.tenancy.accounts.registration import (
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
     delete_store,
-    register,
+    register_store,
 )
-from productrecs.training.search import follower as following
-from productrecs.training.search.follower import Follower
+from productrecs.training.search import index_follower as following
+from productrecs.training.search.index_follower import IndexFollower
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.served import ServedIndex, folder_of_index
+from productrecs.training.search.served_index import ServedIndex, index_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from productrecs.storage.database import Database
-    from productrecs.storage.dialects import HotReader
+    from productrecs.storage.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(3_000, dtype=np.bool_)
@@ -52,7 +52,7 @@ class Bench:
 
     database: Database
     root: Path
-    reader: HotReader
+    reader: RawReader
     store: Store
     indexer: Indexer
     served: ServedIndex
@@ -60,13 +60,15 @@ class Bench:
     @property
     def folder(self) -> IndexFolder:
         """Where the index files of the store are."""
-        return folder_of_index(self.root, self.store.store_id)
+        return index_folder(self.root, self.store.store_id)
 
     def push(self, **titles: str) -> None:
         """Push items: ids with their titles."""
         patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
         with self.database.transaction() as transaction:
-            push(StoreLog(self.database, transaction, self.store.store_id), patches, 1)
+            upsert_items(
+                StoreLog(self.database, transaction, self.store.store_id), patches, 1
+            )
 
     def settle(self) -> None:
         """Let the writer do all there is to do, and the reader read on."""
@@ -77,7 +79,7 @@ class Bench:
 
     def found(self, query: str) -> list[int]:
         """Return what the reading process finds."""
-        return self.served.find(Wanted(self.served.analyse(query), 50, VISIBLE)).items
+        return self.served.find(IndexQuery(self.served.analyse(query), 50, VISIBLE)).items
 
     @property
     def indexed(self) -> int:
@@ -107,11 +109,11 @@ class Seconds:
 
 @pytest.fixture
 def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
-    store, _ = register(database, Registration("a.example"), frozen_at(0))
+    store, _ = register_store(database, Registration("a.example"), fixed_clock(0))
     root = tmp_path / "search"
-    reader = database.hot_reader()
+    reader = database.raw_reader()
     indexer = Indexer(root, AccountDirectory(database), Seconds())
-    served = ServedIndex(folder_of_index(root, store.store_id))
+    served = ServedIndex(index_folder(root, store.store_id))
     yield Bench(database, root, reader, store, indexer, served)
     indexer.close()
     reader.close()
@@ -128,7 +130,7 @@ def test_what_is_pushed_changed_and_deleted_is_followed(bench: Bench) -> None:
 
     bench.push(a="Sledge")
     with bench.database.transaction() as transaction:
-        delete(StoreLog(bench.database, transaction, bench.store.store_id), "b", 1)
+        remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "b", 1)
     bench.settle()
     assert bench.found("kite") == []
     assert bench.found("sledge") == [0]
@@ -153,18 +155,18 @@ def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) 
 def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     bench: Bench,
 ) -> None:
-    other, _ = register(bench.database, Registration("b.example"), frozen_at(0))
+    other, _ = register_store(bench.database, Registration("b.example"), fixed_clock(0))
     bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
     bench.indexer.turn(bench.reader)
     with bench.database.transaction() as transaction:
         patches = [ItemPatch("x", {"title": "Sledge"})]
-        push(StoreLog(bench.database, transaction, other.store_id), patches, 1)
+        upsert_items(StoreLog(bench.database, transaction, other.store_id), patches, 1)
 
     bench.indexer.turn(bench.reader)
 
-    theirs = ServedIndex(folder_of_index(bench.root, other.store_id))
+    theirs = ServedIndex(index_folder(bench.root, other.store_id))
     theirs.refresh()
-    assert theirs.find(Wanted(theirs.analyse("sledge"), 1, VISIBLE)).items == [0]
+    assert theirs.find(IndexQuery(theirs.analyse("sledge"), 1, VISIBLE)).items == [0]
     bench.served.refresh()
     assert bench.found("2400") == []  # its turn comes later
     bench.settle()
@@ -177,7 +179,7 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(bench: Bench) 
     assert bench.indexer.turn(bench.reader)
     bench.push(i0="kettle", i1500="teapot", i2499="saucer")
     with bench.database.transaction() as transaction:
-        delete(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
+        remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
     bench.settle()
     assert [bench.found(word) for word in ("kettle", "teapot", "saucer")] == [
         [0], [1500], [2499],
@@ -205,8 +207,8 @@ def test_all_words_are_known_once_a_first_build_is_done(
 ) -> None:
     monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
     bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
-    seal = Seal(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
-    follower = Follower(bench.store.store_id, bench.folder, seal)
+    seal = IndexManifest(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
+    follower = IndexFollower(bench.store.store_id, bench.folder, seal)
     steps = 0
     while not follower.step(bench.reader, 10**6, publish=True):
         steps += 1
@@ -292,14 +294,14 @@ def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
 
     fresh = ServedIndex(bench.folder)
     fresh.refresh()
-    assert fresh.find(Wanted(fresh.analyse("kite"), 1, VISIBLE)).items == []
+    assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == []
     bench.settle()
     fresh.refresh()
 
     seal = bench.folder.current()
     assert seal is not None
     assert seal.generation != broken
-    assert fresh.find(Wanted(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
+    assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut"])
@@ -359,7 +361,7 @@ def test_control_the_checksums_see_the_damage(bench: Bench) -> None:
 
     damage(bench)
 
-    with pytest.raises(DamagedFilesError):
+    with pytest.raises(DamagedIndexError):
         bench.folder.check(seal)
 
 
@@ -374,7 +376,7 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
 
     fresh = ServedIndex(bench.folder)
     fresh.refresh()
-    assert fresh.find(Wanted(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
+    assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
     bench.push(b="Sledge")
     bench.settle()
     assert bench.found("sledge") == [1]
@@ -398,7 +400,7 @@ def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
     assert found.generation == serving.generation
     fresh = ServedIndex(bench.folder)
     fresh.refresh()
-    assert fresh.find(Wanted(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
+    assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
 
 
 @pytest.mark.parametrize("suffix", ["term", "store", "json"])
@@ -456,7 +458,7 @@ def test_pushing_the_catalog_again_changes_nothing_that_is_found(bench: Bench) -
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
 
-    list(push_again(bench.database, bench.store.store_id))
+    list(resync_catalog(bench.database, bench.store.store_id))
     bench.settle()
 
     assert bench.found("kite") == [0]
@@ -475,7 +477,7 @@ def test_a_deleted_stores_index_goes_with_it(bench: Bench) -> None:
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
-    with only_writer(tmp_path) as first, only_writer(tmp_path) as second:
+    with exclusive_writer(tmp_path) as first, exclusive_writer(tmp_path) as second:
         assert (first, second) == (True, False)
-    with only_writer(tmp_path) as third:
+    with exclusive_writer(tmp_path) as third:
         assert third

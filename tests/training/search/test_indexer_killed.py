@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.core.clock import frozen_at
-from productrecs.engines.text.index import Wanted
+from productrecs.core.clock import fixed_clock
+from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push import push
+from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.registration import Registration, register
-from productrecs.training.search.served import ServedIndex, folder_of_index
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.search.served_index import ServedIndex, index_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 database = Database.open(None, Path(sys.argv[1]))
 indexer = Indexer(Path(sys.argv[2]), AccountDirectory(database))
@@ -62,8 +62,10 @@ class Bench:
         self.data.mkdir()
         self.database = Database.open(None, self.data)
         migrate(self.database)
-        self.store, _ = register(self.database, Registration("a.example"), frozen_at(0))
-        self.folder = folder_of_index(self.root, self.store.store_id)
+        self.store, _ = register_store(
+            self.database, Registration("a.example"), fixed_clock(0)
+        )
+        self.folder = index_folder(self.root, self.store.store_id)
         self.served = ServedIndex(self.folder)
 
     def push(self, turn: int) -> None:
@@ -73,13 +75,15 @@ class Bench:
             for n in range(turn * STEP, (turn + 1) * STEP)
         ]
         with self.database.transaction() as transaction:
-            push(StoreLog(self.database, transaction, self.store.store_id), patches, 1)
+            upsert_items(
+                StoreLog(self.database, transaction, self.store.store_id), patches, 1
+            )
 
     def found(self, word: str) -> list[int]:
         """Return what is found now; nothing may be there twice."""
         self.served.refresh()
         found = self.served.find(
-            Wanted(
+            IndexQuery(
                 self.served.analyse(word),
                 len(VISIBLE),
                 VISIBLE,

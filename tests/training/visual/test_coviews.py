@@ -12,25 +12,25 @@ from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.repository import PictureRepository, stores_with_work
 from productrecs.storage.model_files import open_arrays
 from productrecs.storage.tables import events, store_heads
-from productrecs.tenancy.accounts.registration import Registration, register
-from productrecs.training.visual.build import build_visual
-from productrecs.training.visual.coviews import pairs_of_visits
-from productrecs.training.visual.embedding import OwnEmbedding
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.coviews import coviewed_pairs
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
-from tests.training.visual.test_build import add
+from tests.training.visual.test_build_visual import add
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
-from productrecs.training.visual.served import folder_of_pictures
+from productrecs.training.visual.served_pictures import pictures_folder
 
 
 def pairs(*rows: tuple[int, int, int]) -> list[list[int]]:
     """Return the pairs of rows of (visitor, minute, item)."""
     visitors, minutes, items = np.array(rows, dtype=np.int64).T
-    found: list[list[int]] = pairs_of_visits(visitors, minutes * MINUTE_MS, items).tolist()
+    found: list[list[int]] = coviewed_pairs(visitors, minutes * MINUTE_MS, items).tolist()
     return found
 
 
@@ -87,7 +87,7 @@ def visit(database: Database, store_id: StoreId, numbers: dict[str, int]) -> Non
 def test_visits_teach_a_store_once_there_are_enough(
     database: Database, tmp_path: Path
 ) -> None:
-    store, _ = register(database, Registration("visits.example"), system_ms)
+    store, _ = register_store(database, Registration("visits.example"), system_ms)
     kinds = {
         f"{shape}-{colour}-{n}": (colour, shape)  # the category is the colour
         for n in range(3)
@@ -105,13 +105,13 @@ def test_visits_teach_a_store_once_there_are_enough(
     with database.reading() as connection:
         assert stores_with_work(connection, 0) == [store.store_id]
 
-    taught = build_visual(database, tmp_path, store.store_id, OwnEmbedding())
+    taught = build_visual(database, tmp_path, store.store_id, BuiltInEmbedding())
 
     assert taught not in {None, first}
-    _, facts = open_arrays(folder_of_pictures(tmp_path, store.store_id) / str(taught))
+    _, facts = open_arrays(pictures_folder(tmp_path, store.store_id) / str(taught))
     assert facts["taught_by"] in {"visits", "both"}
     with database.reading() as connection:
         standing = PictureRepository(connection, store.store_id).standing()
         assert stores_with_work(connection, 0) == []
     assert (standing.taught_seq, standing.visual_id) == (25_000, taught)
-    assert build_visual(database, tmp_path, store.store_id, OwnEmbedding()) is None
+    assert build_visual(database, tmp_path, store.store_id, BuiltInEmbedding()) is None

@@ -1,15 +1,15 @@
 """What do visits like this one look at next? Asked of sessions, without training."""
 
 from productrecs.engines.browse.fit import fit_sessions
-from productrecs.engines.browse.index import SessionIndex, warm_up
-from productrecs.engines.browse.options import Deed, SessionOptions
-from productrecs.engines.browse.visits import visits
+from productrecs.engines.browse.options import InteractionType, SessionOptions
+from productrecs.engines.browse.session_index import SessionIndex, warm_up
+from productrecs.engines.browse.sessionize import sessionize
 
 __all__ = [
-    "Deed",
+    "InteractionType",
     "SessionIndex",
     "SessionOptions",
     "fit_sessions",
-    "visits",
+    "sessionize",
     "warm_up",
 ]

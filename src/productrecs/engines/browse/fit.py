@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.browse.index import SessionIndex
-from productrecs.engines.browse.layout import Layout, sealed
+from productrecs.engines.arrays import check_item_numbers, csr_offsets
+from productrecs.engines.browse.index_arrays import SessionArrays, sealed
 from productrecs.engines.browse.options import SessionOptions
-from productrecs.engines.contract import check_numbers, offsets_of
-from productrecs.engines.sorting import order_within, stable_order
+from productrecs.engines.browse.session_index import SessionIndex
+from productrecs.engines.radix_sort import grouped_argsort, stable_argsort
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 _DAY_MS: Final = 86_400_000.0
 _LONG_AGO: Final = 60.0  # in days_scale: what is older fades no further, so stays above 0
@@ -51,15 +51,15 @@ def fit_sessions(
     Raises:
         ValueError: when an item number lies outside 0..n_items-1.
     """
-    check_numbers(items, n_items)
+    check_item_numbers(items, n_items)
     chosen = options or SessionOptions()
     views = _views(sessions, items, times, sessions if owners is None else owners)
     views = _worthwhile(views, chosen.longest)
     newest = int(views.times.max(initial=0))
     df = np.bincount(views.items, minlength=n_items)
     posting_offsets, postings = _postings(views, df, chosen.sessions_per_item)
-    layout = Layout(
-        offsets=offsets_of(views.sessions, len(views.times)),
+    layout = SessionArrays(
+        offsets=csr_offsets(views.sessions, len(views.times)),
         items=views.items,
         freshness=_freshness(views.times, newest, chosen.days_scale),
         owners=views.owners,
@@ -75,13 +75,13 @@ def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> Views:
     codes, count = _numbered(sessions)
     ends = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(ends, codes, times)
-    oldest_first = stable_order(ends)
+    oldest_first = stable_argsort(ends)
     slots = np.empty(count, dtype=np.int64)
     slots[oldest_first] = np.arange(count)
     whose = np.zeros(count, dtype=np.int64)
     whose[codes] = owners
     slotted = slots[codes]
-    order = order_within(slotted, times)
+    order = grouped_argsort(slotted, times)
     ordered_slots, ordered_items = slotted[order], items[order]
     firsts = _firsts(ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items)
     return Views(
@@ -103,7 +103,7 @@ def _numbered(sessions: Ints) -> tuple[Ints, int]:
 
 def _firsts(seen: Ints) -> npt.NDArray[np.bool_]:
     """Return where each number stands for the first time; shape of `seen`."""
-    order = stable_order(seen)
+    order = stable_argsort(seen)
     rising = seen[order]
     first = np.ones(len(seen), dtype=np.bool_)
     first[order[1:]] = rising[1:] != rising[:-1]
@@ -129,11 +129,11 @@ def _postings(views: Views, df: Ints, most: int) -> tuple[Ints, Items]:
     """Return, for each item, the newest `most` sessions with it, newest first."""
     newest_first = slice(None, None, -1)
     items, slots = views.items[newest_first], views.sessions[newest_first]
-    order = stable_order(items)
+    order = stable_argsort(items)
     owners, slots = items[order], slots[order]
     begins = np.cumsum(df) - df
     kept = np.arange(len(owners)) - begins[owners] < most
-    return offsets_of(owners[kept], len(df)), slots[kept].astype(np.int32)
+    return csr_offsets(owners[kept], len(df)), slots[kept].astype(np.int32)
 
 
 def _freshness(times: Ints, newest: int, days_scale: float) -> npt.NDArray[np.float32]:

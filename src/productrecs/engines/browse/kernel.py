@@ -11,17 +11,25 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.browse.layout import Layout, Question, Weights
-from productrecs.engines.compiling import compiled, direct, fixed
+from productrecs.engines.browse.index_arrays import (
+    SessionArrays,
+    SessionQuery,
+    WeightTables,
+)
+from productrecs.engines.numba_jit import (
+    jit_compiled,
+    readonly_array,
+    without_type_dispatch,
+)
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 _STEPS: Final = 256
 _memory = threading.local()
 
 
-class Work(NamedTuple):
+class ScratchMemory(NamedTuple):
     """Scratch memory of one thread, used again by every question."""
 
     slots: Ints  # [recent_sessions]
@@ -34,11 +42,11 @@ class Work(NamedTuple):
     scored: Floats  # [n_items]
 
 
-def scratch(n_items: int, recent_sessions: int) -> Work:
+def scratch(n_items: int, recent_sessions: int) -> ScratchMemory:
     """Return this thread's scratch memory, made larger when needed: 20 bytes an item."""
-    work: Work | None = getattr(_memory, "work", None)
+    work: ScratchMemory | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
-        work = Work(
+        work = ScratchMemory(
             slots=np.zeros(recent_sessions, dtype=np.int64),
             similar=np.zeros(recent_sessions),
             matched=np.zeros(recent_sessions, dtype=np.int64),
@@ -61,13 +69,17 @@ def _named(form: type, *kinds: Any) -> Any:
 
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
-_LAYOUT = _named(Layout, *(fixed(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4)))
-_WEIGHTS = _named(Weights, _FLOATS, _FLOATS, _FLOATS)
-_QUESTION = _named(Question, _NUMBERS, _I8, _INTS, _I8, _I8)
-_WORK = _named(Work, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS)
+_LAYOUT = _named(
+    SessionArrays, *(readonly_array(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4))
+)
+_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS)
+_QUESTION = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
+_WORK = _named(
+    ScratchMemory, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
+)
 
 
-@compiled(_I8(_INTS, _I8, _I8))
+@jit_compiled(_I8(_INTS, _I8, _I8))
 def newest_until(rising: Ints, place: int, slot: int) -> int:
     """Return the last place, from `place` down, that holds `slot` or less; else -1."""
     while place >= 0 and rising[place] > slot:
@@ -75,9 +87,12 @@ def newest_until(rising: Ints, place: int, slot: int) -> int:
     return place
 
 
-@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
 def recent_sessions(
-    layout: Layout, weights: Weights, question: Question, work: Work
+    layout: SessionArrays,
+    weights: WeightTables,
+    question: SessionQuery,
+    work: ScratchMemory,
 ) -> int:
     """Merge the items' postings, newest session first; return how many were kept.
 
@@ -118,7 +133,7 @@ def recent_sessions(
     return kept
 
 
-@compiled(_F8(_FLOATS, _I8, _I8))
+@jit_compiled(_F8(_FLOATS, _I8, _I8))
 def highest(sample: Floats, count: int, wanted: int) -> float:
     """Return the `wanted`-th highest of the first `count` values, which are reordered."""
     low, high, place = 0, count - 1, wanted - 1
@@ -143,7 +158,7 @@ def highest(sample: Floats, count: int, wanted: int) -> float:
     return float(sample[place])
 
 
-@compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
+@jit_compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
 def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
     """Return the `wanted`-th highest of the first `count` values, none below 0.
 
@@ -170,8 +185,8 @@ def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
     return highest(sample, size, left)
 
 
-@compiled(_I8(_WORK, _I8, _I8))
-def nearest(work: Work, count: int, wanted: int) -> int:
+@jit_compiled(_I8(_WORK, _I8, _I8))
+def nearest(work: ScratchMemory, count: int, wanted: int) -> int:
     """Keep the `wanted` most similar, the newer of equals; return how many were kept."""
     if count <= wanted:
         return count
@@ -192,9 +207,13 @@ def nearest(work: Work, count: int, wanted: int) -> int:
     return kept
 
 
-@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _I8))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _I8))
 def vote(
-    layout: Layout, weights: Weights, question: Question, work: Work, count: int
+    layout: SessionArrays,
+    weights: WeightTables,
+    question: SessionQuery,
+    work: ScratchMemory,
+    count: int,
 ) -> int:
     """Let the kept sessions vote for their items; return how many items got a vote.
 
@@ -227,9 +246,14 @@ def vote(
     return found
 
 
-@compiled(_I8(_LAYOUT, _QUESTION, _WORK, _I8, _NUMBERS, _FLOATS))
+@jit_compiled(_I8(_LAYOUT, _QUESTION, _WORK, _I8, _NUMBERS, _FLOATS))
 def take_best(
-    layout: Layout, question: Question, work: Work, found: int, items: Items, scores: Floats
+    layout: SessionArrays,
+    question: SessionQuery,
+    work: ScratchMemory,
+    found: int,
+    items: Items,
+    scores: Floats,
 ) -> int:
     """Sort the best items into `items` and `scores`, clear the votes; return how many."""
     for place in range(found):
@@ -260,12 +284,12 @@ def take_best(
     return taken
 
 
-@compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _NUMBERS, _FLOATS))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _NUMBERS, _FLOATS))
 def fill(
-    layout: Layout,
-    weights: Weights,
-    question: Question,
-    work: Work,
+    layout: SessionArrays,
+    weights: WeightTables,
+    question: SessionQuery,
+    work: ScratchMemory,
     items: Items,
     scores: Floats,
 ) -> int:
@@ -276,11 +300,11 @@ def fill(
     return take_best(layout, question, work, found, items, scores)
 
 
-_fill = direct(fill)
+_fill = without_type_dispatch(fill)
 
 
 def answer(
-    layout: Layout, weights: Weights, question: Question, limit: int
+    layout: SessionArrays, weights: WeightTables, question: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     work = scratch(len(layout.rarity), question.recent_sessions)

@@ -11,10 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from productrecs.engines.contract import Floats
+    from productrecs.engines.arrays import Floats
 
 
-class Deed(IntEnum):
+class InteractionType(IntEnum):
     """What was done with an item of a visit, the strongest last."""
 
     VIEWED = 0
@@ -50,7 +50,7 @@ class SessionOptions:
 
     @property
     def by_deed(self) -> tuple[float, ...]:
-        """What an item counts by what was done with it: see `Deed`."""
+        """What an item counts by what was done with it: see `InteractionType`."""
         return (1.0, self.clicked, self.carted, self.bought)
 
     def to_array(self) -> Floats:

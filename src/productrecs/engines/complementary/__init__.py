@@ -1,7 +1,7 @@
 """What completes a basket, and is not another of the same?"""
 
-from productrecs.engines.complementary.fit import Pairs, fit_complements
+from productrecs.engines.complementary.fit import BoughtTogetherPairs, fit_complements
 from productrecs.engines.complementary.model import ComplementModel
 from productrecs.engines.complementary.options import ComplementOptions
 
-__all__ = ["ComplementModel", "ComplementOptions", "Pairs", "fit_complements"]
+__all__ = ["ComplementModel", "ComplementOptions", "BoughtTogetherPairs", "fit_complements"]

@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from productrecs.engines.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Items,
+    csr_offsets,
+)
 from productrecs.engines.complementary.model import ComplementModel
 from productrecs.engines.complementary.options import ComplementOptions
-from productrecs.engines.contract import Bools, Floats, Ints, Items, offsets_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class Pairs(NamedTuple):
+class BoughtTogetherPairs(NamedTuple):
     """What was bought together, as one compressed sparse matrix over items.
 
     `offsets` [n_items + 1]; `companions` and `support` (in how many baskets) [P].
@@ -25,7 +31,7 @@ class Pairs(NamedTuple):
     support: Items
 
 
-class _Meetings(NamedTuple):
+class _CategoryCooccurrence(NamedTuple):
     """How often two kinds met, for each two that did; parallel arrays, by owner."""
 
     owners: Ints
@@ -37,7 +43,7 @@ class _Meetings(NamedTuple):
 
 
 def fit_complements(
-    pairs: Pairs,
+    pairs: BoughtTogetherPairs,
     kinds: Items,
     families: Items,
     sold: Ints,
@@ -58,7 +64,7 @@ def fit_complements(
     named = np.flatnonzero(
         (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & met_at_all
     )
-    met = _meetings(
+    met = _category_cooccurrence(
         kinds[owners[named]].astype(np.int64),
         kinds[pairs.companions[named]].astype(np.int64),
         pairs.support[named],
@@ -84,9 +90,9 @@ def fit_complements(
     )
 
 
-def _meetings(
+def _category_cooccurrence(
     owners: Ints, companions: Ints, support: Items, n_kinds: int, options: ComplementOptions
-) -> _Meetings:
+) -> _CategoryCooccurrence:
     size = max(n_kinds, 1)
     codes, where = np.unique(owners * size + companions, return_inverse=True)
     met = np.zeros(len(codes))
@@ -96,11 +102,17 @@ def _meetings(
     of_other = np.bincount(others, weights=met, minlength=size)
     by_chance = of_owner[whose] * of_other[others] / max(float(met.sum()), 1.0)
     noise = options.sureness * np.sqrt(by_chance)
-    return _Meetings(whose, others, met, by_chance, met / of_owner[whose], noise)
+    return _CategoryCooccurrence(
+        whose, others, met, by_chance, met / of_owner[whose], noise
+    )
 
 
 def _partners(
-    met: _Meetings, kinds: Items, sold: Ints, n_kinds: int, options: ComplementOptions
+    met: _CategoryCooccurrence,
+    kinds: Items,
+    sold: Ints,
+    n_kinds: int,
+    options: ComplementOptions,
 ) -> tuple[Ints, Items, Ints]:
     """Return the best seller of each kind that goes with a kind, the likeliest first.
 
@@ -116,7 +128,7 @@ def _partners(
     first = np.searchsorted(whose, whose)
     which = which[np.arange(len(which)) - first < options.partners]
     items = best[met.companions[which]].astype(np.int32)
-    return offsets_of(met.owners[which], n_kinds), items, which
+    return csr_offsets(met.owners[which], n_kinds), items, which
 
 
 def _best_sellers(kinds: Items, sold: Ints, n_kinds: int) -> npt.NDArray[np.int64]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.contract import NOTHING, Arrays, Bools, Ints, Items, Ranked, Scores
+from productrecs.engines.arrays import (
+    NO_RANKED,
+    Arrays,
+    Bools,
+    Ints,
+    Items,
+    Ranked,
+    Scores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
 _OF_KIND: Final = 0.5  # of the last score: what goes with the kind stands below all else
 
 
-class KindLift(NamedTuple):
+class CategoryLift(NamedTuple):
     """How much likelier two kinds are bought together than by chance, and how often."""
 
     lift: float
@@ -87,7 +95,7 @@ class ComplementModel:
         known = [one for one in basket if 0 <= one < len(self.kinds)]
         kinds = [kind for one in known if (kind := int(self.kinds[one])) >= 0]
         if not any(self.told[kind] for kind in kinds):
-            return NOTHING
+            return NO_RANKED
         single = {kind for kind in kinds if not self.several[kind]}
         families = self.families[known].tolist() if len(self.families) else []
         kept = found
@@ -99,7 +107,7 @@ class ComplementModel:
             return kept
         return self._with_kinds(kept, basket, (kinds, single, families))
 
-    def kind_lift(self, anchor: int, item: int) -> KindLift | None:
+    def kind_lift(self, anchor: int, item: int) -> CategoryLift | None:
         """Return what speaks for an item beside the anchor's kind; None for nothing."""
         if not 0 <= anchor < self.n_items or self.kinds[anchor] < 0:
             return None
@@ -108,7 +116,7 @@ class ComplementModel:
         if not len(found):
             return None
         at = begin + int(found[0])
-        return KindLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
+        return CategoryLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
 
     def _fitting(self, items: Items, single: set[int], met: list[int]) -> Ints:
         """Return places of items of other kinds than `single`, one of each family.

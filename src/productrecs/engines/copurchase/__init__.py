@@ -1,15 +1,15 @@
 """What is bought together? Learned from baskets alone, and never padded."""
 
-from productrecs.engines.copurchase.fit import Bought, fit_copurchase
+from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
 from productrecs.engines.copurchase.options import CopurchaseOptions
-from productrecs.engines.copurchase.variants import Products
+from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [
-    "Bought",
+    "CopurchaseModels",
     "CopurchaseModel",
     "CopurchaseOptions",
-    "Products",
+    "VariantGroups",
     "fit_copurchase",
     "warm_up",
 ]

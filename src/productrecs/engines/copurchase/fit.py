@@ -6,33 +6,39 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.contract import Floats, Ints, Items, Scores, offsets_of
-from productrecs.engines.copurchase.counting import (
-    Baskets,
-    Pairs,
-    basket_weights,
-    count_pairs,
-    gather,
-    without_repeats,
+from productrecs.engines.arrays import (
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    csr_offsets,
 )
-from productrecs.engines.copurchase.exposure import promoted
+from productrecs.engines.copurchase.catalog_coverage import promote_for_coverage
 from productrecs.engines.copurchase.model import CopurchaseModel
 from productrecs.engines.copurchase.options import CopurchaseOptions
-from productrecs.engines.copurchase.strength import (
-    believable,
-    popularity_of,
-    strength,
-    strongest,
+from productrecs.engines.copurchase.pair_counting import (
+    Baskets,
+    PairCounts,
+    basket_weights,
+    count_pairs,
+    gather_baskets,
+    without_repeated_baskets,
 )
-from productrecs.engines.copurchase.variants import Products, variants_of
+from productrecs.engines.copurchase.pair_scoring import (
+    item_popularity,
+    pair_strengths,
+    significant_pairs,
+    top_per_owner,
+)
+from productrecs.engines.copurchase.variant_pooling import VariantGroups, variant_pooling
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Arrays
+    from productrecs.engines.arrays import Arrays
 
 _TRACE: Final = 1e-9  # no share is divided by less
 
 
-class Bought(NamedTuple):
+class CopurchaseModels(NamedTuple):
     """What orders teach: what stood in one basket, and with it what variants lend."""
 
     together: CopurchaseModel  # of items that themselves stood in one basket
@@ -62,8 +68,8 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     options: CopurchaseOptions | None = None,
     buyers: Ints | None = None,
     *,
-    products: Products | None = None,
-) -> Bought:
+    products: VariantGroups | None = None,
+) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. A basket below 0 is none and
@@ -79,78 +85,80 @@ def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
     Raises:
         ValueError: when an item number lies outside 0..n_items-1.
     """
-    lines = gather(baskets, items, ages_days, n_items)
+    lines = gather_baskets(baskets, items, ages_days, n_items)
     if buyers is not None:
-        lines = without_repeats(lines, baskets, buyers)
+        lines = without_repeated_baskets(lines, baskets, buyers)
     return fit_baskets(lines, options or CopurchaseOptions(), products)
 
 
 def fit_baskets(
-    lines: Baskets, options: CopurchaseOptions, products: Products | None = None
-) -> Bought:
+    lines: Baskets, options: CopurchaseOptions, products: VariantGroups | None = None
+) -> CopurchaseModels:
     """Return the models of gathered baskets."""
     weights = basket_weights(lines, options)
-    popularity = popularity_of(lines, weights)
+    popularity = item_popularity(lines, weights)
     variants = None
     if products is not None:
-        variants = variants_of(lines, weights, products, options)
+        variants = variant_pooling(lines, weights, products, options)
     if variants is not None:
         popularity = variants.popularity
-    seasons = _seasons(lines, weights, options)
-    together, lent = _Strongest(options), _Strongest(options)
+    seasons = _season_factors(lines, weights, options)
+    together, lent = _TopCompanions(options), _TopCompanions(options)
     for owners, counted in count_pairs(lines, weights):
-        believed = believable(counted, lines, options)
+        believed = significant_pairs(counted, lines, options)
         if variants is None:
             pairs = counted[np.flatnonzero(believed)]
         else:
             pairs = variants.joined(counted, believed, owners)
-        scores = strength(pairs, popularity, seasons, options)
+        scores = pair_strengths(pairs, popularity, seasons, options)
         if variants is not None:
             lent.add(pairs, scores)
             own = np.flatnonzero(pairs.support > 0)
             pairs, scores = pairs[own].without_shared(), scores[own]
         together.add(pairs, scores)
-    return Bought(
+    return CopurchaseModels(
         together.model(popularity), None if variants is None else lent.model(popularity)
     )
 
 
-class _Strongest:
+class _TopCompanions:
     """Each item's strongest companions, of pairs that come block by block."""
 
     def __init__(self, options: CopurchaseOptions) -> None:
         self._options = options
-        self._pairs: list[Pairs] = []
+        self._pairs: list[PairCounts] = []
         self._scores = [np.zeros(0, np.float32)]
 
-    def add(self, pairs: Pairs, scores: Scores) -> None:
+    def add(self, pairs: PairCounts, scores: Scores) -> None:
         """Take what may be kept of some owners' pairs."""
         most = max(self._options.considered, self._options.neighbours)
-        chosen = strongest(pairs.owners, scores, most)
+        chosen = top_per_owner(pairs.owners, scores, most)
         self._pairs.append(pairs[chosen])
         self._scores.append(scores[chosen])
 
     def model(self, popularity: Floats) -> CopurchaseModel:
         """Return the model of what was taken; `popularity` [n_items]."""
         options = self._options
-        pairs, scores = Pairs.joined(self._pairs), np.concatenate(self._scores)
+        pairs, scores = PairCounts.joined(self._pairs), np.concatenate(self._scores)
         were_together = pairs.support > 0
-        scores = promoted(pairs.owners, pairs.companions, scores, were_together, options)
-        order = strongest(pairs.owners, scores, options.neighbours)
+        scores = promote_for_coverage(
+            pairs.owners, pairs.companions, scores, were_together, options
+        )
+        order = top_per_owner(pairs.owners, scores, options.neighbours)
         pairs, scores = pairs[order], scores[order]
         return CopurchaseModel(
-            offsets=offsets_of(pairs.owners, len(popularity)),
+            offsets=csr_offsets(pairs.owners, len(popularity)),
             companions=pairs.companions,
             scores=scores,
             support=pairs.support,
-            likeness=_likeness(pairs, popularity),
+            likeness=_pair_cosines(pairs, popularity),
             shared=pairs.support[:0] if pairs.shared is None else pairs.shared,
             lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
             constants=np.array([options.doublings, options.alike]),
         )
 
 
-def _likeness(pairs: Pairs, popularity: Floats) -> Scores:
+def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:
     """Return each pair's cosine, in (0, 1]."""
     sizes = np.sqrt(popularity)
     cosines = pairs.weights / (sizes[pairs.owners] * sizes[pairs.companions])
@@ -158,7 +166,7 @@ def _likeness(pairs: Pairs, popularity: Floats) -> Scores:
     return likeness.astype(np.float32)
 
 
-def _seasons(lines: Baskets, weights: Floats, options: CopurchaseOptions) -> Floats:
+def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions) -> Floats:
     """Return by what each item's strength is multiplied: above 1 for what sells lately."""
     lately = weights * (lines.ages_days < options.season_days)
     sold = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)

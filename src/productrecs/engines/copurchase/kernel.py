@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled, direct, fixed
-from productrecs.engines.copurchase.layout import Companions
+from productrecs.engines.copurchase.model_arrays import CompanionArrays
+from productrecs.engines.numba_jit import (
+    jit_compiled,
+    readonly_array,
+    without_type_dispatch,
+)
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats, Ints, Items, Scores
+    from productrecs.engines.arrays import (
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
 
 _memory = threading.local()
 
 
-class Work(NamedTuple):
+class ScratchMemory(NamedTuple):
     """Scratch memory of one thread, all zero between questions but `touched`."""
 
     places: Items  # [n_items] 1 + where a companion stands; or -1 for an anchor
@@ -25,11 +34,11 @@ class Work(NamedTuple):
     touched: Items  # [n_items]
 
 
-def scratch(n_items: int) -> Work:
+def scratch(n_items: int) -> ScratchMemory:
     """Return this thread's scratch memory, made larger when needed: 16 bytes an item."""
-    work: Work | None = getattr(_memory, "work", None)
+    work: ScratchMemory | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items:
-        work = Work(
+        work = ScratchMemory(
             places=np.zeros(n_items, dtype=np.int32),
             votes=np.zeros(n_items),
             touched=np.zeros(n_items, dtype=np.int32),
@@ -40,14 +49,14 @@ def scratch(n_items: int) -> Work:
 
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
-    [fixed(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], Companions
+    [readonly_array(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], CompanionArrays
 )
-_FIXED_ITEMS = fixed(_I4)
-_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], Work)  # type: ignore[no-untyped-call]  # numba
+_FIXED_ITEMS = readonly_array(_I4)
+_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], ScratchMemory)  # type: ignore[no-untyped-call]  # numba
 
 
-@compiled(_F4[:, ::1](_LAYOUT, _WORK, _FIXED_ITEMS))
-def likenesses(layout: Companions, work: Work, items: Items) -> Any:
+@jit_compiled(_F4[:, ::1](_LAYOUT, _WORK, _FIXED_ITEMS))
+def similarities(layout: CompanionArrays, work: ScratchMemory, items: Items) -> Any:
     """Return how alike each two of distinct `items` are, where either's list tells it."""
     count = len(items)
     alike = np.zeros((count, count), dtype=np.float32)
@@ -65,16 +74,16 @@ def likenesses(layout: Companions, work: Work, items: Items) -> Any:
     return alike
 
 
-@compiled(_I8(_LAYOUT, _WORK, _I8, _I4[::1], _F4[::1]))
+@jit_compiled(_I8(_LAYOUT, _WORK, _I8, _I4[::1], _F4[::1]))
 def choose(
-    layout: Companions, work: Work, anchor: int, items: Items, scores: Scores
+    layout: CompanionArrays, work: ScratchMemory, anchor: int, items: Items, scores: Scores
 ) -> int:
     """Fill `items` and `scores` with an anchor's companions; return how many."""
     begin, end = layout.offsets[anchor], layout.offsets[anchor + 1]
     candidates = layout.companions[begin:end]
     left = layout.scores[begin:end].copy()
     wanted = min(len(items), end - begin)
-    alike = likenesses(layout, work, candidates)
+    alike = similarities(layout, work, candidates)
     for place in range(wanted):
         best = -1
         for at in range(len(candidates)):
@@ -93,8 +102,10 @@ def choose(
     return int(wanted)
 
 
-@compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
-def vote(layout: Companions, work: Work, anchors: Ints, counts: Floats) -> int:
+@jit_compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
+def vote(
+    layout: CompanionArrays, work: ScratchMemory, anchors: Ints, counts: Floats
+) -> int:
     """Let several anchors vote for their companions; return how many items got a vote."""
     doublings = int(layout.constants[0])
     found = 0
@@ -119,8 +130,8 @@ def vote(layout: Companions, work: Work, anchors: Ints, counts: Floats) -> int:
     return found
 
 
-@compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
-def take_best(work: Work, found: int, items: Items, scores: Scores) -> int:
+@jit_compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
+def take_best(work: ScratchMemory, found: int, items: Items, scores: Scores) -> int:
     """Sort the best items into `items` and `scores`, clear the votes; return how many."""
     taken = 0
     for place in range(found):
@@ -144,10 +155,14 @@ def take_best(work: Work, found: int, items: Items, scores: Scores) -> int:
     return taken
 
 
-_choose, _vote, _take_best = direct(choose), direct(vote), direct(take_best)
+_choose, _vote, _take_best = (
+    without_type_dispatch(choose),
+    without_type_dispatch(vote),
+    without_type_dispatch(take_best),
+)
 
 
-def varied(layout: Companions, anchor: int, limit: int) -> tuple[Items, Scores]:
+def varied(layout: CompanionArrays, anchor: int, limit: int) -> tuple[Items, Scores]:
     """Return up to `limit` companions, each less the more it is like one above it."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
     count = _choose(layout, scratch(len(layout.lean)), anchor, items, scores)
@@ -155,7 +170,7 @@ def varied(layout: Companions, anchor: int, limit: int) -> tuple[Items, Scores]:
 
 
 def together(
-    layout: Companions, anchors: Ints, counts: Floats, limit: int
+    layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)

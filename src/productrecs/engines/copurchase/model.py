@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from productrecs.engines.contract import (
-    NOTHING,
+from productrecs.engines.arrays import (
+    NO_RANKED,
     Arrays,
     Floats,
     Ints,
@@ -16,13 +16,13 @@ from productrecs.engines.contract import (
     Ranked,
     Scores,
 )
-from productrecs.engines.copurchase import twin
-from productrecs.engines.copurchase.layout import KINDS, Companions
+from productrecs.engines.copurchase import reference
+from productrecs.engines.copurchase.model_arrays import KINDS, CompanionArrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_evaluators: list[Any] = [twin]  # the last one answers: the compiled one, once warm
+_evaluators: list[Any] = [reference]  # the last one answers: the compiled one, once warm
 _NOT_KEPT: Final = "layout"
 _SHARED: Final = "shared"
 
@@ -52,17 +52,17 @@ class CopurchaseModel:
     lean: Scores
     constants: Floats
     shared: Items = field(default_factory=lambda: np.zeros(0, np.int32))
-    layout: Companions = field(init=False)
+    layout: CompanionArrays = field(init=False)
 
     def __post_init__(self) -> None:
         """Lay the arrays out as the evaluators read them: plain and read-only."""
         plain = [
             np.ascontiguousarray(getattr(self, name), kind).view()
-            for name, kind in zip(Companions._fields, KINDS, strict=True)
+            for name, kind in zip(CompanionArrays._fields, KINDS, strict=True)
         ]
         for view in plain:
             view.flags.writeable = False
-        object.__setattr__(self, "layout", Companions(*plain))
+        object.__setattr__(self, "layout", CompanionArrays(*plain))
 
     @classmethod
     def empty(cls) -> Self:
@@ -96,7 +96,7 @@ class CopurchaseModel:
         A score is `CopurchaseOptions`' strength, so above 0.
         """
         if not 0 <= item < self.n_items:
-            return NOTHING
+            return NO_RANKED
         begin, end = self.offsets[item : item + 2].tolist()
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
@@ -135,12 +135,12 @@ class CopurchaseModel:
         """
         known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
         if limit <= 0 or not known:
-            return NOTHING
+            return NO_RANKED
         answer = _evaluators[-1]
         if len(known) == 1:
             begin, end = self.offsets[known[0] : known[0] + 2].tolist()
             if begin == end:
-                return NOTHING
+                return NO_RANKED
             return Ranked(*answer.varied(self.layout, known[0], limit))
         anchors = np.array(known, dtype=np.int64)
         worth = np.ones(len(known))

@@ -12,35 +12,52 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.boosted import BoostedModel, ModelMissingError, learn
 from productrecs.engines.demand.calibration import (
     CLASSES,
     Calibration,
-    Past,
-    calibrate,
+    PastForecasts,
+    fit_calibration,
     no_calibration,
     sale_classes,
 )
-from productrecs.engines.demand.features import levels, means, own_quantiles, store_totals
-from productrecs.engines.demand.mixing import (
-    Came,
-    Mixture,
-    Ways,
-    mixture_of,
-    pinball,
-    the_ladder,
+from productrecs.engines.demand.ensemble import (
+    EnsembleWeights,
+    MethodForecasts,
+    ObservedDemand,
+    fit_ensemble_weights,
+    ladder_only,
+    pinball_loss,
 )
+from productrecs.engines.demand.features import (
+    item_levels,
+    mean_amounts,
+    own_quantiles,
+    store_totals,
+)
+from productrecs.engines.demand.forecast_paths import ForecastPaths
+from productrecs.engines.demand.gradient_boosting import (
+    BoostingLibraryMissingError,
+    GradientBoostedModel,
+    fit_boosted_model,
+)
+from productrecs.engines.demand.item_weekdays import apply_item_weekdays
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
-from productrecs.engines.demand.own_weeks import in_own_weeks
-from productrecs.engines.demand.paths import Paths
-from productrecs.engines.demand.statistical import expect, standing
-from productrecs.engines.demand.total import Seasons
+from productrecs.engines.demand.statistical_forecast import (
+    classify_demand,
+    statistical_forecast,
+)
+from productrecs.engines.demand.store_total import YearlySeasonality
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.engines.contract import Bools, Floats, Ints, Items
-    from productrecs.engines.demand.series import Amounts, Demand
+    from productrecs.engines.arrays import (
+        Bools,
+        Floats,
+        Ints,
+        Items,
+    )
+    from productrecs.engines.demand.demand_series import Amounts, Demand
 
 _FIRST_ORIGIN: Final = 56
 _MOST_JUDGED: Final = 4_000
@@ -58,17 +75,17 @@ _NORMAL_P90: Final = 1.2816
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class BacktestResult:
     """What the past says of how to forecast now; by class of items."""
 
-    mixture: Mixture
+    mixture: EnsembleWeights
     calibration: Calibration
     sums: Floats  # [CLASSES] by how much sums of days spread wider than chance alone
-    judged: Judged | None
+    judged: ItemBacktest | None
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class MethodScores:
     """How right one way of forecasting items was in the past."""
 
     rmsse: float
@@ -79,21 +96,21 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ItemBacktest:
     """How items' forecasts did in the past, beside the two simple ways."""
 
     items: int  # that sold on 28 days or more; rmsse and pinball are theirs
     origins: int
-    ours: Scores
-    naive: Scores  # last week once more, with the weekday's quantiles of 8 weeks
-    moving: Scores  # the mean of the last 28 days, with the quantiles of 56
+    ours: MethodScores
+    naive: MethodScores  # last week once more, with the weekday's quantiles of 8 weeks
+    moving: MethodScores  # the mean of the last 28 days, with the quantiles of 56
 
 
 @dataclass(slots=True, eq=False)
 class _Candidates:
     """The ways of all origins, what came, and what that is held against."""
 
-    ways: list[Ways]
+    ways: list[MethodForecasts]
     actual: list[Amounts]
     on_sale: list[Bools]
     levels: list[Floats]
@@ -102,19 +119,21 @@ class _Candidates:
     origins: list[Ints]
 
 
-def judge(
+def run_backtest(
     demand: Demand, options: DemandOptions, progress: Callable[[float], None]
-) -> Verdict:
+) -> BacktestResult:
     """Return how to forecast now; without enough history, by the ladder uncalibrated."""
     origins = origins_of(demand.days, options)
     judged = _judged_items(demand)
     if not origins or not len(judged):
-        return Verdict(the_ladder(), no_calibration(), np.full(CLASSES, 1.5), None)
+        return BacktestResult(ladder_only(), no_calibration(), np.full(CLASSES, 1.5), None)
     model = None
-    if is_enough(demand.until(origins[-1]), options, demand.days):
+    if has_enough_history(demand.until(origins[-1]), options, demand.days):
         try:
-            model = learn(demand.until(origins[-1]), options, lambda s: progress(0.6 * s))
-        except ModelMissingError:
+            model = fit_boosted_model(
+                demand.until(origins[-1]), options, lambda s: progress(0.6 * s)
+            )
+        except BoostingLibraryMissingError:
             model = None
     found = _Candidates([], [], [], [], [], [], [])
     for place, origin in enumerate(origins):
@@ -134,7 +153,7 @@ def origins_of(days: int, options: DemandOptions) -> list[int]:
     ]
 
 
-def is_enough(demand: Demand, options: DemandOptions, days: int) -> bool:
+def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> bool:
     """Return whether a store of `days` days has told enough for a learned model."""
     if days < options.model_days:
         return False
@@ -142,15 +161,17 @@ def is_enough(demand: Demand, options: DemandOptions, days: int) -> bool:
     return int(often.sum()) >= options.model_items
 
 
-def learned_items(demand: Demand, origin: int, options: DemandOptions) -> Items:
+def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Items:
     """Return the items of which a model knows enough at `origin`."""
     start = max(0, origin - _SALE_DAYS)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _LEARNED_FROM
-    rungs = standing(demand, origin, options)
+    rungs = classify_demand(demand, origin, options)
     return np.flatnonzero(sold & ~rungs.young & ~rungs.obsolete).astype(np.int32)
 
 
-def reconciled(paths: Paths, total: Floats, trust: float) -> Paths:
+def reconcile_with_total(
+    paths: ForecastPaths, total: Floats, trust: float
+) -> ForecastPaths:
     """Return `paths` moved half way towards the store's `total` [28], week by week.
 
     Within bounds: a total that is far from what its items say is not believed to the end;
@@ -173,18 +194,18 @@ def trust_in_total(demand: Demand) -> float:
     is_open = recent.any(axis=0)
     if not is_open.any():
         return 0.0
-    weights = levels(demand, demand.days)
+    weights = item_levels(demand, demand.days)
     missing = 1 - recent[:, is_open].mean(axis=1)
     share = float((weights * missing).sum() / weights.sum())
     return min(1.0, max(0.0, 1 - _MISSING_WEIGHT * share))
 
 
-def moving_average(demand: Demand, origin: int) -> Paths:
+def moving_average(demand: Demand, origin: int) -> ForecastPaths:
     """Return the mean of the last 28 open days, with the quantiles that 56 of them had."""
-    mean = np.nan_to_num(means(demand, origin, HORIZON))
+    mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
     quantiles = [np.nan_to_num(one) for one in own_quantiles(demand, origin, 2 * HORIZON)]
     flat = np.ones((1, HORIZON), np.float32)
-    return Paths(
+    return ForecastPaths(
         mean[:, None].astype(np.float32) * flat,
         np.stack([one[:, None].astype(np.float32) * flat for one in quantiles]),
     )
@@ -197,27 +218,27 @@ def _judged_items(demand: Demand) -> Ints:
     return often[::step]
 
 
-def ways_ahead(
-    demand: Demand, options: DemandOptions, model: BoostedModel | None
-) -> tuple[Ways, Items]:
+def method_forecasts(
+    demand: Demand, options: DemandOptions, model: GradientBoostedModel | None
+) -> tuple[MethodForecasts, Items]:
     """Return what each way tells of the days after `demand`, and the items of the model."""
     origin = demand.days
-    seasons = Seasons(store_totals(demand), demand.first_day)
+    seasons = YearlySeasonality(store_totals(demand), demand.first_day)
     total, doubt = seasons.mean(origin), seasons.doubt(origin)
     closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
-    ladder = expect(demand, origin, options, doubt).closed_on(closed)
+    ladder = statistical_forecast(demand, origin, options, doubt).closed_on(closed)
     if model is None:
-        ladder = in_own_weeks(demand, ladder)
+        ladder = apply_item_weekdays(demand, ladder)
     modelled, items = ladder, np.zeros(0, np.int32)
     if model is not None:
-        items = learned_items(demand, origin, options)
+        items = items_for_model(demand, origin, options)
         theirs = model.expect(demand, origin, items).closed_on(closed)
-        modelled = reconciled(_replaced(ladder, items, theirs), total, trust)
-    ladder = reconciled(ladder, total, trust)
+        modelled = reconcile_with_total(_replaced(ladder, items, theirs), total, trust)
+    ladder = reconcile_with_total(ladder, total, trust)
     idle = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
     moving = moving_average(demand, origin).closed_on(closed)
     moving = _replaced(moving, idle, ladder.of(idle))
-    return Ways(ladder, ladder if model is None else modelled, moving), items
+    return MethodForecasts(ladder, ladder if model is None else modelled, moving), items
 
 
 def _add(
@@ -225,16 +246,16 @@ def _add(
     demand: Demand,
     origin: int,
     judged: Ints,
-    model: BoostedModel | None,
+    model: GradientBoostedModel | None,
     options: DemandOptions,
 ) -> None:
     known = demand.until(origin)
-    ways, _ = ways_ahead(known, options, model)
+    ways, _ = method_forecasts(known, options, model)
     found.ways.append(ways.of(judged))
     span = slice(origin, origin + HORIZON)
     found.actual.append(demand.amounts[judged, span])
     found.on_sale.append(demand.on_sale[judged, span])
-    found.levels.append(levels(known, origin)[judged])
+    found.levels.append(item_levels(known, origin)[judged])
     steps = np.diff(known.amounts[judged], axis=1)
     jumps = np.sqrt((steps**2).mean(axis=1, dtype=np.float64))
     found.jumps.append(np.where(jumps > 0, jumps, np.inf))
@@ -242,14 +263,14 @@ def _add(
     found.origins.append(np.full(len(judged), len(found.origins)))
 
 
-def _replaced(paths: Paths, items: Items, better: Paths) -> Paths:
+def _replaced(paths: ForecastPaths, items: Items, better: ForecastPaths) -> ForecastPaths:
     mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
     mean[items], quantiles[:, items] = better.mean, better.quantiles
-    return Paths(mean, quantiles)
+    return ForecastPaths(mean, quantiles)
 
 
-def _joined(paths: list[Paths]) -> Paths:
-    return Paths(
+def _joined(paths: list[ForecastPaths]) -> ForecastPaths:
+    return ForecastPaths(
         np.concatenate([one.mean for one in paths]),
         np.concatenate([one.quantiles for one in paths], axis=1),
     )
@@ -257,34 +278,34 @@ def _joined(paths: list[Paths]) -> Paths:
 
 def _verdict(
     found: _Candidates, *, has_model: bool, demand: Demand, judged: Ints
-) -> Verdict:
-    ways = Ways(
+) -> BacktestResult:
+    ways = MethodForecasts(
         _joined([one.ladder for one in found.ways]),
         _joined([one.model for one in found.ways]),
         _joined([one.moving for one in found.ways]),
     )
     actual, on_sale = np.concatenate(found.actual), np.concatenate(found.on_sale)
     scale, classes = np.concatenate(found.levels), np.concatenate(found.classes)
-    came = Came(actual, on_sale, scale, np.concatenate(found.jumps))
-    mixture, served = mixture_of(ways, came, classes, has_model=has_model)
-    past = Past(served, actual, on_sale, scale, classes)
+    came = ObservedDemand(actual, on_sale, scale, np.concatenate(found.jumps))
+    mixture, served = fit_ensemble_weights(ways, came, classes, has_model=has_model)
+    past = PastForecasts(served, actual, on_sale, scale, classes)
     origins = np.concatenate(found.origins)
-    return Verdict(
+    return BacktestResult(
         mixture,
-        calibrate(past),
+        fit_calibration(past),
         _sum_spread(past),
         _figures(past, origins, demand, judged),
     )
 
 
-def day_spread(paths: Paths) -> Floats:
+def day_spread(paths: ForecastPaths) -> Floats:
     """Return the standard deviation of each day, told from its band: [n, days]."""
     upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
     chance = np.sqrt(np.maximum(paths.mean, 0))
     return np.asarray(np.maximum(upper, chance), np.float64)
 
 
-def _sum_spread(past: Past) -> Floats:
+def _sum_spread(past: PastForecasts) -> Floats:
     """Return by how much two weeks' sums missed more than independent days would."""
     errors = ((past.actual - past.paths.mean) * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
     chance = (day_spread(past.paths) ** 2 * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
@@ -297,14 +318,16 @@ def _sum_spread(past: Past) -> Floats:
     return np.clip(spread, 1.0, 4.0)
 
 
-def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
+def _figures(
+    past: PastForecasts, origins: Ints, demand: Demand, judged: Ints
+) -> ItemBacktest:
     """Return the figures, each origin's band calibrated by the other origins alone."""
     paths = past.paths
     mean, quantiles = paths.mean, paths.quantiles.copy()
     count = int(origins.max()) + 1
     for origin in range(count) if count > 1 else ():
         rows = np.flatnonzero(origins == origin)
-        learned = calibrate(past.of(origins != origin))
+        learned = fit_calibration(past.of(origins != origin))
         moved = learned.applied(paths.of(rows), past.levels[rows], past.classes[rows])
         quantiles[:, rows] = moved.quantiles
     oldest = demand.days - HORIZON - WEEK * (count - 1)
@@ -316,16 +339,18 @@ def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
     actual, held = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
-    def scores(means: Amounts, bands: Amounts) -> Scores:
+    def scores(means: Amounts, bands: Amounts) -> MethodScores:
         errors = ((actual - means) ** 2).mean(axis=1)[fair]
         losses = [
-            float((pinball(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean())
+            float(
+                (pinball_loss(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean()
+            )
             if fair.any()
             else 0.0
             for share, band in zip(QUANTILES, bands, strict=True)
         ]
         inside = (actual >= bands[0]) & (actual <= bands[2]) & held
-        return Scores(
+        return MethodScores(
             rmsse=float(np.sqrt(errors / squared[fair]).mean()) if fair.any() else 0.0,
             pinball=(losses[0], losses[1], losses[2]),
             wape=float(np.abs(actual - means).sum(dtype=np.float64)) / sold,
@@ -338,7 +363,7 @@ def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
         _joined([way(demand, start, judged) for start in starts])
         for way in (_last_week, _last_days)
     )
-    return Judged(
+    return ItemBacktest(
         items=int(fair.sum()) // count,
         origins=count,
         ours=scores(mean, quantiles),
@@ -347,19 +372,21 @@ def _figures(past: Past, origins: Ints, demand: Demand, judged: Ints) -> Judged:
     )
 
 
-def _last_week(demand: Demand, origin: int, judged: Ints) -> Paths:
+def _last_week(demand: Demand, origin: int, judged: Ints) -> ForecastPaths:
     """Return last week once more, with the weekday's quantiles of 8 weeks."""
     known = demand.amounts[judged, :origin]
     weeks = HORIZON // WEEK
     past = known[:, -8 * WEEK :].reshape(len(judged), -1, WEEK)
     usual = np.tile(np.quantile(past, QUANTILES, axis=1), (1, 1, weeks))
-    return Paths(np.tile(known[:, -WEEK:], (1, weeks)), usual.astype(np.float32))
+    return ForecastPaths(np.tile(known[:, -WEEK:], (1, weeks)), usual.astype(np.float32))
 
 
-def _last_days(demand: Demand, origin: int, judged: Ints) -> Paths:
+def _last_days(demand: Demand, origin: int, judged: Ints) -> ForecastPaths:
     """Return the mean of the last 28 days, with the quantiles of 56."""
     known = demand.amounts[judged, :origin]
     mean = known[:, -HORIZON:].mean(axis=1)
     usual = np.quantile(known[:, -2 * HORIZON :], QUANTILES, axis=1)
     flat = np.ones((1, HORIZON), np.float32)
-    return Paths(mean[:, None] * flat, (usual[:, :, None] * flat).astype(np.float32))
+    return ForecastPaths(
+        mean[:, None] * flat, (usual[:, :, None] * flat).astype(np.float32)
+    )

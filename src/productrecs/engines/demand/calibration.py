@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, WEEK
-from productrecs.engines.demand.paths import Paths
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Bools, Floats, Ints
-    from productrecs.engines.demand.series import Amounts, Demand
+    from productrecs.engines.arrays import Bools, Floats, Ints
+    from productrecs.engines.demand.demand_series import Amounts, Demand
 
 WEEKS: Final = HORIZON // WEEK
 CLASSES: Final = 5
@@ -41,18 +41,18 @@ That is why the shares outside are more than the fifth that is meant."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class PastForecasts:
     """Forecasts of the past beside what came: [n, HORIZON], and what they are judged by."""
 
-    paths: Paths
+    paths: ForecastPaths
     actual: Amounts
     on_sale: Bools
     levels: Floats  # [n]
     classes: Ints  # [n]
 
-    def of(self, rows: Bools) -> Past:
+    def of(self, rows: Bools) -> PastForecasts:
         """Return some of them."""
-        return Past(
+        return PastForecasts(
             self.paths.of(np.flatnonzero(rows)),
             self.actual[rows],
             self.on_sale[rows],
@@ -68,14 +68,14 @@ class Calibration:
     lower: Floats
     upper: Floats
 
-    def applied(self, paths: Paths, levels: Floats, classes: Ints) -> Paths:
+    def applied(self, paths: ForecastPaths, levels: Floats, classes: Ints) -> ForecastPaths:
         """Return `paths` with their band's ends moved; p50 stays inside."""
         weeks = np.arange(HORIZON) // WEEK
         low = self.lower[classes][:, weeks] * levels[:, None]
         high = self.upper[classes][:, weeks] * levels[:, None]
         p10, p50, p90 = paths.quantiles
         ends = (np.minimum(p10 - low, p50), p50, np.maximum(p90 + high, p50))
-        return Paths(paths.mean, np.stack(ends).astype(np.float32)).in_order()
+        return ForecastPaths(paths.mean, np.stack(ends).astype(np.float32)).in_order()
 
 
 def sale_classes(demand: Demand, origin: int) -> Ints:
@@ -92,7 +92,7 @@ def no_calibration() -> Calibration:
     return Calibration(nothing, nothing)
 
 
-def calibrate(past: Past) -> Calibration:
+def fit_calibration(past: PastForecasts) -> Calibration:
     """Return how far the ends move: part of the way to where the past was right."""
     weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, past.actual.shape)
     classes = np.broadcast_to(past.classes[:, None], past.actual.shape)

@@ -10,29 +10,35 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.huge import added, caps, ordinary
+from productrecs.engines.demand.bulk_orders import (
+    bulk_order_additions,
+    bulk_order_caps,
+    without_bulk_orders,
+)
+from productrecs.engines.demand.demand_series import Amounts, Demand, weekdays
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
-from productrecs.engines.demand.series import Amounts, Demand, weekdays
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 YEAR: Final = 52 * WEEK
-PACE_HALF_LIFE: Final = 14.0
+SALES_RATE_HALF_LIFE: Final = 14.0
 """In days, of the recent pace: of 7 to 56 the one that forecast best on earlier origins."""
 
 _WINDOWS: Final = (7, 28, 56, 112)
 _LEVEL_DAYS: Final = 56
 _LEVEL_FLOOR: Final = 0.1
 _LONGEST: Final = 365.0
-_HALF_LIVES: Final = (7.0, PACE_HALF_LIFE, 28.0, 56.0)
+_HALF_LIVES: Final = (7.0, SALES_RATE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
 _HELD_DOWN: Final = 0.97
 _USUAL_SHARE: Final = 0.75  # of the weeks, in which a weekday brings sales
 _YEAR_LEAST, _YEAR_MOST = 0.4, 2.5
 
 
-def means(demand: Demand, origin: int, window: int, most: Floats | None = None) -> Floats:
+def mean_amounts(
+    demand: Demand, origin: int, window: int, most: Floats | None = None
+) -> Floats:
     """Return each item's mean amount on its open days of the last `window` days: [items].
 
     NaN where it had none; a day counts for at most `most` [items].
@@ -47,18 +53,18 @@ def means(demand: Demand, origin: int, window: int, most: Floats | None = None) 
         return np.asarray(sums / on_sale.sum(axis=1), dtype=np.float64)
 
 
-def levels(demand: Demand, origin: int, most: Floats | None = None) -> Floats:
+def item_levels(demand: Demand, origin: int, most: Floats | None = None) -> Floats:
     """Return what each item's amounts are measured in: above 0, [items].
 
-    `most` are its `caps`, where they are known already.
+    `most` are its `bulk_order_caps`, where they are known already.
     """
-    held = caps(demand, origin) if most is None else most
-    recent = means(demand, origin, _LEVEL_DAYS, held)
-    longer = means(demand, origin, origin)
+    held = bulk_order_caps(demand, origin) if most is None else most
+    recent = mean_amounts(demand, origin, _LEVEL_DAYS, held)
+    longer = mean_amounts(demand, origin, origin)
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
 
 
-def paces(ordinary_days: Demand, profile: Floats, half_life: float) -> Floats:
+def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Floats:
     """Return what each item sells on an average open day of late: [items].
 
     `ordinary_days` hold no huge orders; `profile` [7] are the store's weekdays.
@@ -78,13 +84,13 @@ class OriginFeatures:
         everything = self._whole = whole or demand
         self._demand = demand
         self._origin = origin
-        self.most = caps(demand, origin)
-        self.levels = levels(demand, origin, self.most)
+        self.most = bulk_order_caps(demand, origin)
+        self.levels = item_levels(demand, origin, self.most)
         self._store_profile = store_profile(everything, origin)
-        usual = ordinary(demand, origin, self.most)
-        quick = [paces(usual, self._store_profile, one) for one in _HALF_LIVES]
+        usual = without_bulk_orders(demand, origin, self.most)
+        quick = [sales_rates(usual, self._store_profile, one) for one in _HALF_LIVES]
         self.paces = quick[1] + _LEVEL_FLOOR
-        self.added = added(demand, origin, self.most)
+        self.added = bulk_order_additions(demand, origin, self.most)
         self._item = np.concatenate((self._of_items(), self._of_paces(quick)), axis=1)
         self._store = _store_features(everything, origin)
         self._profile, self._last = self._of_weekdays()
@@ -113,7 +119,7 @@ class OriginFeatures:
         demand, origin = self._demand, self._origin
         columns = [np.log(self.levels)]
         amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
-        by_window = {window: means(demand, origin, window) for window in _WINDOWS}
+        by_window = {window: mean_amounts(demand, origin, window) for window in _WINDOWS}
         columns += [by_window[window] / self.levels for window in _WINDOWS]
         for window in (28, 112):
             part = amounts[:, -window:]
@@ -321,7 +327,7 @@ def year_factors_of(totals: Floats, origin: int) -> Floats:
     return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST)
 
 
-def believed(season: Floats, doubt: float) -> Floats:
+def shrunk_season(season: Floats, doubt: float) -> Floats:
     """Return a `season` as far as it is believed: large moves wholly, small ones hardly.
 
     A move as large as `doubt` (as a logarithm) is believed by half. Most small ones are
@@ -336,4 +342,4 @@ def believed(season: Floats, doubt: float) -> Floats:
 def year_factors(demand: Demand, origin: int, doubt: float) -> Floats:
     """Return how the season moves the store whose demand this is, as far as believed."""
     totals = store_totals(demand.until(origin))
-    return believed(year_factors_of(totals, origin), doubt)
+    return shrunk_season(year_factors_of(totals, origin), doubt)

@@ -9,35 +9,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from productrecs.engines.demand.backtest import (
-    Judged,
-    Verdict,
-    ways_ahead,
+    BacktestResult,
+    ItemBacktest,
+    method_forecasts,
 )
-from productrecs.engines.demand.boosted import ModelMissingError, learn
 from productrecs.engines.demand.calibration import sale_classes
-from productrecs.engines.demand.features import levels, store_totals
+from productrecs.engines.demand.features import item_levels, store_totals
+from productrecs.engines.demand.forecast_paths import ForecastPaths
+from productrecs.engines.demand.gradient_boosting import (
+    BoostingLibraryMissingError,
+    fit_boosted_model,
+)
 from productrecs.engines.demand.options import HORIZON, WEEK, DemandOptions
-from productrecs.engines.demand.paths import Paths
-from productrecs.engines.demand.total import (
+from productrecs.engines.demand.store_total import (
+    TotalBacktest,
     TotalForecast,
-    TotalPast,
-    band,
+    backtest_totals,
+    error_quantiles,
     forecast_total,
-    later,
-    past_totals,
+    shifted_forecast,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.engines.contract import Bools, Floats
-    from productrecs.engines.demand.series import Demand
+    from productrecs.engines.arrays import Bools, Floats
+    from productrecs.engines.demand.demand_series import Demand
 
 _ORIGINS_TOLD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class TotalAccuracy:
     """How the store's total was forecast in the past weeks, beside the simple ways."""
 
     wape: float
@@ -51,12 +54,12 @@ class Accuracy:
 class DemandForecast:
     """The HORIZON days after the history."""
 
-    paths: Paths  # [items, HORIZON]
+    paths: ForecastPaths  # [items, HORIZON]
     learned: Bools  # [items] whether the model had a part in it
     spreads: Floats  # [items] by how much sums of days spread wider than chance alone
     total: TotalForecast
-    accuracy: Accuracy | None  # None where the history is too short to tell
-    judged: Judged | None
+    accuracy: TotalAccuracy | None  # None where the history is too short to tell
+    judged: ItemBacktest | None
 
 
 def forecast_demand(
@@ -64,7 +67,7 @@ def forecast_demand(
     on_sale: Bools,
     options: DemandOptions,
     progress: Callable[[float], None],
-    verdict: Verdict,
+    verdict: BacktestResult,
 ) -> DemandForecast:
     """Return the forecast of every item and of the store, as the `verdict` has it.
 
@@ -75,14 +78,14 @@ def forecast_demand(
     Source: requirements/algorithms.md 7.1.
     """
     totals = store_totals(demand)
-    past = past_totals(totals, demand.first_day)
+    past = backtest_totals(totals, demand.first_day)
     lead = on_sale.shape[1] - HORIZON
-    total = later(
+    total = shifted_forecast(
         forecast_total(totals, demand.first_day, past), totals, demand.first_day, lead
     )
     paths, learned = _items(demand, options, verdict, progress)
     classes = sale_classes(demand, demand.days)
-    paths = verdict.calibration.applied(paths, levels(demand, demand.days), classes)
+    paths = verdict.calibration.applied(paths, item_levels(demand, demand.days), classes)
     shut = ~on_sale[:, lead:] | total.closed[None]
     paths = _weeks_on(paths, lead).closed_on(shut)
     progress(1.0)
@@ -99,29 +102,29 @@ def forecast_demand(
 def _items(
     demand: Demand,
     options: DemandOptions,
-    verdict: Verdict,
+    verdict: BacktestResult,
     progress: Callable[[float], None],
-) -> tuple[Paths, Bools]:
+) -> tuple[ForecastPaths, Bools]:
     """Return the paths before calibration, and which of them the model had a part in."""
     mixture, model = verdict.mixture, None
     if mixture.wants_model:
-        with suppress(ModelMissingError):
-            model = learn(demand, options, progress)
-    ways, items = ways_ahead(demand, options, model)
+        with suppress(BoostingLibraryMissingError):
+            model = fit_boosted_model(demand, options, progress)
+    ways, items = method_forecasts(demand, options, model)
     classes = sale_classes(demand, demand.days)
     learned = np.zeros(demand.items, np.bool_)
     learned[items] = mixture.uses_model(classes[items])
     return mixture.of(ways, classes), learned
 
 
-def _weeks_on(paths: Paths, lead: int) -> Paths:
+def _weeks_on(paths: ForecastPaths, lead: int) -> ForecastPaths:
     """Return the paths from day `lead` on: what is beyond the last week repeats it."""
     places = np.arange(lead, lead + HORIZON)
     places = np.where(places < HORIZON, places, places - WEEK)
-    return Paths(paths.mean[:, places], paths.quantiles[:, :, places])
+    return ForecastPaths(paths.mean[:, places], paths.quantiles[:, :, places])
 
 
-def _accuracy(totals: Floats, past: TotalPast) -> Accuracy | None:
+def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
     """Return the figures of the newest origins; each one's band is told by the others."""
     if past.origins < 4:  # noqa: PLR2004 - too few to say anything
         return None
@@ -134,14 +137,14 @@ def _accuracy(totals: Floats, past: TotalPast) -> Accuracy | None:
     inside = 0
     for row in range(count):
         others = np.arange(past.origins) != row
-        low, _, high = band(past.forecast[others], past.actual[others])
+        low, _, high = error_quantiles(past.forecast[others], past.actual[others])
         came, told = actual[row], forecast[row]
         inside += int(((came >= low * told) & (came <= high * told)).sum())
 
     def rmsse(expected: Floats) -> float:
         return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())
 
-    return Accuracy(
+    return TotalAccuracy(
         wape=float(np.abs(actual - forecast).sum() / actual.sum()),
         rmsse=rmsse(forecast),
         bias=float(forecast.sum() / actual.sum()) - 1,

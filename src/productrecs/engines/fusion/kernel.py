@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled, fixed
+from productrecs.engines.numba_jit import jit_compiled, readonly_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.contract import Floats, Ints, Items
+    from productrecs.engines.arrays import Floats, Ints, Items
 
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
 _SPREAD: Final = 2_654_435_761  # Knuth's multiplier: neighbours come to lie far apart
 
 
-@compiled(types.int64(_ITEMS, _ITEMS, types.int32))
+@jit_compiled(types.int64(_ITEMS, _ITEMS, types.int32))
 def spot_of(table: Items, found: Items, item: int) -> int:
     """Return where in a table, twice as large at least, an item stands or would."""
     last = len(table) - 1
@@ -29,7 +29,7 @@ def spot_of(table: Items, found: Items, item: int) -> int:
     return spot
 
 
-@compiled(types.void(_ITEMS, _SHARES, _CODES))
+@jit_compiled(types.void(_ITEMS, _SHARES, _CODES))
 def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
     """Sort by falling sum, equals by item number; quick where little is out of place."""
     for place in range(1, len(found)):
@@ -43,7 +43,7 @@ def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
         found[at], sums[at], leaders[at] = item, score, leader
 
 
-@compiled(_SORTED(_ITEMS, fixed(types.float64), fixed(types.int64)))
+@jit_compiled(_SORTED(_ITEMS, readonly_array(types.float64), readonly_array(types.int64)))
 def order(
     items: Items, shares: Floats, ends: Ints
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:

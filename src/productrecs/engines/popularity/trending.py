@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from productrecs.engines.contract import Floats, Ints, Items
+from productrecs.engines.arrays import Floats, Ints, Items
 
 Metric: TypeAlias = Literal["orders", "units", "revenue"]
 

@@ -3,6 +3,6 @@
 What learns is loaded by who learns only; what answers is plain arrays.
 """
 
-from productrecs.engines.ranking.trees import Trees, warm_up
+from productrecs.engines.ranking.tree_ensemble import TreeEnsemble, warm_up
 
-__all__ = ["Trees", "warm_up"]
+__all__ = ["TreeEnsemble", "warm_up"]

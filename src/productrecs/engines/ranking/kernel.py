@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import types
 
-from productrecs.engines.compiling import compiled, fixed
+from productrecs.engines.numba_jit import jit_compiled, readonly_array
 
 if TYPE_CHECKING:
-    from productrecs.engines.contract import Floats, Items
+    from productrecs.engines.arrays import Floats, Items
 
-_ITEMS = fixed(types.int32)
-_FLOATS = fixed(types.float64)
+_ITEMS = readonly_array(types.int32)
+_FLOATS = readonly_array(types.float64)
 _ROWS = types.float64[:, ::1]
 
 
-@compiled(types.float64[::1](_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
+@jit_compiled(types.float64[::1](_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
 def score(  # noqa: PLR0913, PLR0917 - the arrays of trees, and what they are asked
     traits: Items,
     bounds: Floats,

@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.engines.text.vocabulary import Vocabulary
 
-LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
+COMPOUNDING_LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
 """Those that write a compound as one word, with what it is at its end."""
 
 _LEAST_HEAD: Final = 4
@@ -21,7 +21,7 @@ _NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
 _TRIED: Final = 24
 
 
-def compounds_of(
+def compounds_ending_with(
     word: str, vocabulary: Vocabulary, limit: int, *, is_known: bool = True
 ) -> list[str]:
     """Return the catalog's most frequent compounds that end with a form of `word`.
@@ -44,7 +44,7 @@ def compounds_of(
     return list(found)[:limit]
 
 
-def parts_of(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
+def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
     """Return the two words of the catalog that a compound it lacks is made of, if any.
 
     Of several cuts the one with the longest last part counts.
@@ -59,7 +59,7 @@ def parts_of(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
     return None
 
 
-def joined(one: str, other: str) -> list[str]:
+def joined_compounds(one: str, other: str) -> list[str]:
     """Return the compounds that two words may be, whichever stands first."""
     if not (one.isalpha() and other.isalpha()):
         return []

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from productrecs.engines.text.characters import folded, without_markup
-from productrecs.engines.text.interpret import Slot
-from productrecs.engines.text.language import Language
-from productrecs.engines.text.words import indexed_words, is_code
+from productrecs.engines.text.query_interpreter import QueryTerm
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.text_folding import fold_text, strip_markup
+from productrecs.engines.text.tokenizer import indexed_words, is_code
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _PART: Final = re.compile(r"\S+")
@@ -28,15 +28,15 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
+class Highlighter:
     """Knows what the words of one query mean, and finds it in texts."""
 
-    language: Language
+    language: LanguageAnalyzer
     stems: frozenset[str]
     words: frozenset[str]
 
     @classmethod
-    def of(cls, slots: Iterable[Slot], language: Language) -> "Marker":
+    def of(cls, slots: Iterable[QueryTerm], language: LanguageAnalyzer) -> "Highlighter":
         """Return the marker for a query that was understood as `slots`."""
         readings = [reading for slot in slots for reading in slot.readings]
         return cls(
@@ -56,7 +56,7 @@ class Marker:
         Markup of the text itself is left out. None where nothing in its first 4,000
         characters does.
         """
-        plain = " ".join(without_markup(text[:_MOST_READ]).split())
+        plain = " ".join(strip_markup(text[:_MOST_READ]).split())
         spans = self.spans(plain)
         if not spans:
             return None
@@ -71,7 +71,7 @@ class Marker:
 
     def spans(self, text: str) -> list[Span]:
         """Return the parts of `text` that answer the query, in order, none overlapping."""
-        runs = [(Span(*one.span()), folded(one.group())) for one in _RUN.finditer(text)]
+        runs = [(Span(*one.span()), fold_text(one.group())) for one in _RUN.finditer(text)]
         whole = [(span, word) for span, word in runs if word.isalnum()]
         stems = self.language.stems([word for _, word in whole])
         if len(stems) != len(whole):
@@ -101,7 +101,7 @@ class Marker:
         words = indexed_words(part)
         if not alone:
             words = [word for word in words[:1] if is_code(word) and not word.isdecimal()]
-        single = {folded(one.group()) for one in _RUN.finditer(part)}
+        single = {fold_text(one.group()) for one in _RUN.finditer(part)}
         return any(word in self.words and word not in single for word in words)
 
 

@@ -9,19 +9,19 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.memory import Memory
-from productrecs.engines.text.schema import BACKWARDS, COUNT, WORD
-from productrecs.engines.text.words import is_code
+from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.index_schema import BACKWARDS, COUNT, WORD
+from productrecs.engines.text.tokenizer import is_code
 
-ONE_FROM: Final = 5
-TWO_FROM: Final = 9
+ONE_EDIT_FROM: Final = 5
+TWO_EDITS_FROM: Final = 9
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
 _MOST_NEAR: Final = 4_000
 _NEAR_BYTES: Final = 600
 
 
-class Near(NamedTuple):
+class FuzzyMatch(NamedTuple):
     """A word of the catalog, how many edits away it is, and whether it begins alike."""
 
     word: str
@@ -29,17 +29,17 @@ class Near(NamedTuple):
     same_start: bool
 
 
-def is_meant(typed: str, word: str, *, is_typing: bool) -> bool:
+def may_be_meant(typed: str, word: str, *, is_typing: bool) -> bool:
     """Return whether `word` may be what was typed, mistyped or, still typing, begun."""
     if is_typing and len(typed) >= _LEAST_START and word.startswith(typed):
         return True
     if is_code(typed) or is_code(word) or typed[:1] != word[:1]:
         return False
-    allowed = 0 if len(word) < ONE_FROM else 1 if len(word) < TWO_FROM else 2
-    return abs(len(typed) - len(word)) <= allowed and distance(typed, word) <= allowed
+    allowed = 0 if len(word) < ONE_EDIT_FROM else 1 if len(word) < TWO_EDITS_FROM else 2
+    return abs(len(typed) - len(word)) <= allowed and edit_distance(typed, word) <= allowed
 
 
-def distance(one: str, other: str) -> int:
+def edit_distance(one: str, other: str) -> int:
     """Return how many edits are between two words; a swap of neighbours is one."""
     before: list[int] = []
     row = list(range(len(other) + 1))
@@ -61,7 +61,9 @@ class Vocabulary:
         self.size: int = searcher.num_docs
         self._searcher = searcher
         self._schema = schema
-        self._near: Memory[tuple[str, int], list[Near]] = Memory(_MOST_NEAR, _NEAR_BYTES)
+        self._near: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
+            _MOST_NEAR, _NEAR_BYTES
+        )
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
         """Return the words that `searcher` reads: these, where none was added.
@@ -81,7 +83,7 @@ class Vocabulary:
         begun = [at for at in cuts if self.has(word[:at])]
         return [(word[:at], word[at:]) for at in begun if self.has(word[at:])]
 
-    def near(self, word: str, distance: int) -> list[Near]:
+    def near(self, word: str, distance: int) -> list[FuzzyMatch]:
         """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
         found = self._near.get((word, distance))
         if found is None:
@@ -108,17 +110,17 @@ class Vocabulary:
 
     def nearly_beginning(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""
-        if is_code(start) or len(start) < ONE_FROM - 1:
+        if is_code(start) or len(start) < ONE_EDIT_FROM - 1:
             return []
         query = self._query(start, 1, prefix=True)
         return [
             one
             for one in self._found(query, limit)
-            if len(one) >= ONE_FROM and one[0] == start[0] and not is_code(one)
+            if len(one) >= ONE_EDIT_FROM and one[0] == start[0] and not is_code(one)
         ]
 
-    def _nearest(self, word: str, distance: int) -> list[Near]:
-        least = ONE_FROM if distance == 1 else TWO_FROM
+    def _nearest(self, word: str, distance: int) -> list[FuzzyMatch]:
+        least = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
         if is_code(word) or len(word) < least - distance:
             return []
         nearer = {word}
@@ -126,7 +128,7 @@ class Vocabulary:
             nearer.update(one.word for one in self.near(word, distance - 1))
         found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
         return [
-            Near(one, distance, one[0] == word[0])
+            FuzzyMatch(one, distance, one[0] == word[0])
             for one in found
             if len(one) >= least and one not in nearer and not is_code(one)
         ]

@@ -4,8 +4,8 @@ Pixels in, vectors and item numbers out. No file, no decoder and no weights of o
 is learned is learned on the store's own pictures.
 """
 
-from productrecs.engines.visual.descriptor import describe
+from productrecs.engines.visual.embedding_space import EmbeddingSpace, fit_embedding_space
+from productrecs.engines.visual.image_descriptor import describe
 from productrecs.engines.visual.model import VisualModel
-from productrecs.engines.visual.space import Space, fit_space
 
-__all__ = ["Space", "VisualModel", "describe", "fit_space"]
+__all__ = ["EmbeddingSpace", "VisualModel", "describe", "fit_embedding_space"]

@@ -4,8 +4,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.pixels import scaled
-from productrecs.engines.visual.types import Floats, Plane
+from productrecs.engines.visual.array_types import Floats, Plane
+from productrecs.engines.visual.image_transforms import resized
 
 _RIM: Final = 0.04  # of each side: what is taken for the background
 _PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour
@@ -29,7 +29,7 @@ def find_foreground(lab: Floats) -> Foreground:
     the difference decides, else the centre.
     """
     height, width = lab.shape[:2]
-    small = scaled(lab, _SMALL, _SMALL)
+    small = resized(lab, _SMALL, _SMALL)
     rim = _rim_of(small)
     seeds = _colours_of(rim)
     axes = np.ascontiguousarray(np.moveaxis(small, 2, 0))
@@ -47,7 +47,7 @@ def find_foreground(lab: Floats) -> Foreground:
         weights = centre
     weights = _smoothed(weights.astype(np.float32))
     box = _box_of(weights * (0.25 + 0.75 * centre), height, width)
-    return Foreground(scaled(weights, height, width), box, plainness)
+    return Foreground(resized(weights, height, width), box, plainness)
 
 
 def _rim_of(lab: Floats) -> Floats:

@@ -7,23 +7,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.contract import NOTHING, Bools, Ints, Items, Ranked
-from productrecs.engines.visual.nearest import (
-    Neighbours,
-    Pictured,
-    nearest,
-    nearest_of_each,
-    shown_of,
+from productrecs.engines.arrays import (
+    NO_RANKED,
+    Bools,
+    Ints,
+    Items,
+    Ranked,
 )
-from productrecs.engines.visual.types import Floats
+from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.nearest_neighbours import (
+    ImageVectors,
+    NeighbourTable,
+    nearest_items,
+    nearest_items_batch,
+    visible_mask,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class VisualModel:
     """Arrays that several processes map; answers about items cost no more than a look."""
 
-    pictured: Pictured
-    neighbours: Neighbours
+    pictured: ImageVectors
+    neighbours: NeighbourTable
     floor: float  # two pictures that are no more alike than this are not alike
     digests: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Of each row's file, 0 where it is not known; of an older release none at all."""
@@ -31,13 +37,13 @@ class VisualModel:
     @classmethod
     def empty(cls) -> "VisualModel":
         """Return the model of a store without pictures."""
-        nothing = Pictured(
+        nothing = ImageVectors(
             np.zeros((0, 1), np.float32),
             np.zeros(0, np.int32),
             np.zeros(0, np.int32),
             np.zeros(0, np.float32),
         )
-        none = Neighbours(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
+        none = NeighbourTable(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         return cls(nothing, none, 0.0)
 
     def __len__(self) -> int:
@@ -54,7 +60,7 @@ class VisualModel:
         """Return the items that look like one, best first; none when it has no picture."""
         row = self.row_of(item)
         if row is None:
-            return NOTHING
+            return NO_RANKED
         rows, scores = self.neighbours
         count = int((rows[row] >= 0).sum())
         return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
@@ -73,8 +79,8 @@ class VisualModel:
         """Return the `limit` visible items most like one, however far down they stand."""
         row = self.row_of(item)
         if row is None:
-            return NOTHING
-        found = nearest(self.pictured, self.pictured.vectors[row], limit + 1, visible)
+            return NO_RANKED
+        found = nearest_items(self.pictured, self.pictured.vectors[row], limit + 1, visible)
         kept = (found.items != item) & (found.scores > self.floor)
         return Ranked(found.items[kept][:limit], found.scores[kept][:limit])
 
@@ -82,13 +88,13 @@ class VisualModel:
         self, queries: Floats, limit: int, visible: Bools | None = None
     ) -> list[Ranked]:
         """Return for each unit vector of `queries`, [n, d], the items most like it."""
-        return nearest_of_each(self.pictured, queries, limit, visible)
+        return nearest_items_batch(self.pictured, queries, limit, visible)
 
     def shown_by(self, digest: int, visible: Bools) -> Items:
         """Return the visible items whose picture is the very file of this digest."""
         rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
         items = self.pictured.items[rows]
-        return items[shown_of(visible, items)]
+        return items[visible_mask(visible, items)]
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what `from_arrays` takes."""
@@ -111,7 +117,7 @@ class VisualModel:
             KeyError: when an array is missing.
         """
         items: Items = arrays["items"]
-        pictured = Pictured(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
-        neighbours = Neighbours(arrays["near_rows"], arrays["near_scores"])
+        pictured = ImageVectors(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
+        neighbours = NeighbourTable(arrays["near_rows"], arrays["near_scores"])
         digests = arrays.get("digests", np.zeros(0, np.int64))
         return cls(pictured, neighbours, float(arrays["floor"][0]), digests)

@@ -15,7 +15,7 @@ UMASK: Final = 0o077
 """Every file that a command makes is its user's alone: most tell of shoppers or keys."""
 
 # verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
-VERBS: Final = {
+COMMANDS: Final = {
     "api": "api:api",
     "backup": "backup:backup",
     "demo": "demo:demo",
@@ -51,7 +51,7 @@ VERBS: Final = {
 }
 
 
-class _Verbs(click.Group):
+class _LazyCommands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a verb; what was expected to fail is one line, without a stack trace."""
         try:
@@ -65,19 +65,19 @@ class _Verbs(click.Group):
             raise click.ClickException(message) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's name
-        return sorted(VERBS)
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click
-        if cmd_name not in VERBS:
+        if cmd_name not in COMMANDS:
             return None
-        module, name = VERBS[cmd_name].split(":")
+        module, name = COMMANDS[cmd_name].split(":")
         loaded = importlib.import_module(f"productrecs.entrypoints.cli.{module}")
         command = getattr(loaded, name)
         return command if isinstance(command, click.Command) else None
 
 
 @click.group(
-    cls=_Verbs,
+    cls=_LazyCommands,
     context_settings={
         "auto_envvar_prefix": "PRODUCTRECS",
         "help_option_names": ["-h", "--help"],

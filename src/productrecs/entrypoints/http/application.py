@@ -15,68 +15,85 @@ from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.board import Place
-from productrecs.entrypoints.http.activity import RecentActivity
-from productrecs.entrypoints.http.admission import Admission
-from productrecs.entrypoints.http.context import Context
-from productrecs.entrypoints.http.error_body import INTERNAL, INTERNAL_WORDS, Answer
-from productrecs.entrypoints.http.errors import ROUTER_CODES, answer_to, refused, wait_after
-from productrecs.entrypoints.http.exploring import Exploring
-from productrecs.entrypoints.http.fitness import Fitness, Surroundings
-from productrecs.entrypoints.http.gate import Gate
-from productrecs.entrypoints.http.holdouts import Holdouts
-from productrecs.entrypoints.http.integration import (
-    connection,
+from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
+from productrecs.entrypoints.http.caches.store_cache import StoreCache
+from productrecs.entrypoints.http.dispatch.api_version import INTERFACE_VERSION
+from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
+from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
+from productrecs.entrypoints.http.limits.rate_limits import RateLimits
+from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
+from productrecs.entrypoints.http.pipeline.context import Context
+from productrecs.entrypoints.http.pipeline.error_responses import (
+    ROUTER_CODES,
+    error_code_of,
+    error_response,
+    retry_after_of,
+)
+from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
+from productrecs.entrypoints.http.pipeline.readiness import Dependencies, Readiness
+from productrecs.entrypoints.http.pipeline.request_metrics import (
+    CounterMetric,
+    GaugeMetric,
+    RequestMetrics,
+)
+from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.routes.integration import (
+    connect,
     engines,
     recommender_settings,
     report,
     status,
     widget_config,
 )
-from productrecs.entrypoints.http.metering import Metering
-from productrecs.entrypoints.http.public import (
-    builds,
+from productrecs.entrypoints.http.routes.public import (
+    api_reference,
     guides,
     health,
     index,
     look_pictures,
     mcp,
     metrics,
-    reference,
-    widgets,
+    pinned_scripts,
+    widget_scripts,
 )
-from productrecs.entrypoints.http.rates import Rates
-from productrecs.entrypoints.http.schemas.problems import (
-    BodyError,
-    from_details,
-    validation_reply,
-)
-from productrecs.entrypoints.http.searches import Searches
-from productrecs.entrypoints.http.searching import Searching
-from productrecs.entrypoints.http.seeing import Seeing
-from productrecs.entrypoints.http.server import items, orders, uploads
-from productrecs.entrypoints.http.shops import Shops
-from productrecs.entrypoints.http.sightings import Sightings
-from productrecs.entrypoints.http.traffic import Count, Gauge, Traffic
-from productrecs.entrypoints.http.version import INTERFACE
-from productrecs.entrypoints.http.widget import (
+from productrecs.entrypoints.http.routes.server import items, order_uploads, orders
+from productrecs.entrypoints.http.routes.widget import (
     config,
     events,
     forecast,
     looks,
     photo_analysis,
-    photos,
+    photo_search,
     recommendations,
     search,
 )
-from productrecs.entrypoints.http.writing.broken import stop_at_once
-from productrecs.entrypoints.http.writing.desk import Desk, OwnDesk, SharedDesk
-from productrecs.entrypoints.http.writing.facts import writings_of
+from productrecs.entrypoints.http.schemas.validation_errors import (
+    BodyError,
+    from_details,
+    validation_reply,
+)
+from productrecs.entrypoints.http.transport.error_body import (
+    INTERNAL_ERROR,
+    INTERNAL_ERROR_DETAIL,
+    ErrorCode,
+)
+from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
+from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
+from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
+from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
+from productrecs.entrypoints.http.writes.search_log import SearchLog
+from productrecs.entrypoints.http.writes.write_client import (
+    LocalWriter,
+    RemoteWriter,
+    WriteClient,
+)
+from productrecs.entrypoints.http.writes.write_handlers import write_handlers
 from productrecs.entrypoints.services import Services
-from productrecs.features.recommendations.warming import warm_up
+from productrecs.entrypoints.shared_metrics import MetricsSlot
+from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 _log = logging.getLogger(__name__)
 
@@ -89,20 +106,22 @@ _SWITCH_SECONDS: Final = 0.0005
 def create_application(
     services: Services,
     draining: object,
-    place: Place | None = None,
-    admission: Admission | None = None,
+    place: MetricsSlot | None = None,
+    admission: ConnectionLimiter | None = None,
     office: Path | None = None,
-) -> Gate:
+) -> Dispatcher:
     """Return the ASGI application of one process.
 
     `draining` becomes true when the process is about to stop; it counts in `place`, also
     whom `admission` lets in. Events and orders go to the process that listens at `office`,
     if there is one.
     """
-    place = place or Place.alone("api")
-    rates = Rates.of(services.settings, place.board.common)
-    traffic = Traffic(place)
-    process = _Process(services, draining, traffic, admission or Admission(), office, rates)
+    place = place or MetricsSlot.alone("api")
+    rates = RateLimits.of(services.settings, place.board.common)
+    traffic = RequestMetrics(place)
+    process = _Process(
+        services, draining, traffic, admission or ConnectionLimiter(), office, rates
+    )
     return process.gate
 
 
@@ -110,9 +129,9 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     """Return every route as it is declared and described; `life` opens what they need."""
     application = FastAPI(
         title="ProductRecs",
-        version=INTERFACE,
+        version=INTERFACE_VERSION,
         summary="Recommendations for online stores, self-hosted.",
-        openapi_url=None,  # public/reference.py answers it
+        openapi_url=None,  # routes/public/api_reference.py answers it
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -121,7 +140,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     for router in (
         recommendations.router,
         search.router,
-        photos.router,
+        photo_search.router,
         looks.router,
         photo_analysis.router,
         config.router,
@@ -129,8 +148,8 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         events.router,
         orders.router,
         items.router,
-        uploads.router,
-        connection.router,
+        order_uploads.router,
+        connect.router,
         widget_config.router,
         recommender_settings.router,
         engines.router,
@@ -138,10 +157,10 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         report.router,
         health.router,
         metrics.router,
-        reference.router,
+        api_reference.router,
         guides.router,
-        widgets.router,
-        builds.router,
+        widget_scripts.router,
+        pinned_scripts.router,
         look_pictures.router,
         mcp.router,
         index.router,
@@ -161,10 +180,10 @@ class _Process:
         self,
         services: Services,
         draining: object,
-        traffic: Traffic,
-        admission: Admission,
+        traffic: RequestMetrics,
+        admission: ConnectionLimiter,
         office: Path | None,
-        rates: Rates | None,
+        rates: RateLimits | None,
     ) -> None:
         self._services = services
         self._rates = rates
@@ -175,50 +194,54 @@ class _Process:
         admission.meet(traffic)
         self._context: Context | None = None
         self._preloaded = False
-        self.gate = Gate(declared_routes(self._life), self._fitness, draining, traffic)
+        self.gate = Dispatcher(
+            declared_routes(self._life), self._fitness, draining, traffic
+        )
 
     @contextlib.asynccontextmanager
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
         # The loop must not wait Python's usual 5 ms for the writer's thread to give way.
         sys.setswitchinterval(_SWITCH_SECONDS)
         services, database = self._services, self._services.database
-        writer = GroupCommit(database, stop_at_once)
-        on_loop = database.dialect.reads_on_the_loop
+        writer = GroupCommit(database, exit_after_disk_failure)
+        on_loop = database.dialect.can_read_on_event_loop
         accounts = await asyncio.to_thread(AccountDirectory, database)
         context = self._context = Context(
             services=services,
             accounts=accounts,
-            shops=Shops(services, accounts),
-            metering=Metering(services),
-            desk=self._desk(writer),
+            shops=StoreCache(services, accounts),
+            metering=UsageMetering(services),
+            write_client=self._desk(writer),
             writer=writer,
-            write_catalog=items.CatalogWriting(services),
-            write_uploads=uploads.UploadWriting(services),
-            activity=RecentActivity(services),
-            holdouts=Holdouts(database, services.clock),
-            exploring=Exploring(database),
-            traffic=self._traffic,
-            reader=database.hot_reader(),
-            parsing=ThreadPoolExecutor(1, "parsing"),
+            write_catalog=items.CatalogWriteHandler(services),
+            write_uploads=order_uploads.UploadWriteHandler(services),
+            activity=ActivityCounter(services),
+            holdout_assigner=HoldoutAssigner(database, services.clock),
+            exploration_log=ExplorationLog(database),
+            request_metrics=self._traffic,
+            reader=database.raw_reader(),
+            parser_pool=ThreadPoolExecutor(1, "parsing"),
             budget=ByteBudget(services.settings.request_memory * MIB),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
-            searching=Searching(),
-            searches=Searches(database, accounts, services.clock),
-            seeing=Seeing(services.settings.image_detector, services.settings.image_model),
-            surroundings=Surroundings(database, services.settings.data),
-            sightings=Sightings(database, services.clock),
+            search_pool=SearchPool(),
+            searches=SearchLog(database, accounts, services.clock),
+            photo_pool=PhotoPool(
+                services.settings.image_detector, services.settings.image_model
+            ),
+            dependencies=Dependencies(database, services.settings.data),
+            key_misuse_log=KeyMisuseLog(database, services.clock),
             rates=self._rates,
         )
         context.shops.start()
         context.metering.start()
-        await context.desk.start()
+        await context.write_client.start()
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Answers do not wait for the compiled kernel: until then numpy gives the same.
         looking = asyncio.gather(
             self._look_at_itself(context),
             self.gate.pressure.watch(),
-            context.surroundings.watch(),
+            context.dependencies.watch(),
         )
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
@@ -228,7 +251,7 @@ class _Process:
             preloading.cancel()
             warming.cancel()
             await _end(looking)
-            await context.desk.close()
+            await context.write_client.close()
             await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.shops.close)
@@ -238,14 +261,14 @@ class _Process:
             context.reader.close()
             services.close()
 
-    def _desk(self, writer: GroupCommit) -> Desk:
+    def _desk(self, writer: GroupCommit) -> WriteClient:
         if self._office is not None:
-            return SharedDesk(self._office, self._services.database.outcomes)
-        self._services.database.checkpoint_apart()
-        return OwnDesk(writer, writings_of(self._services))
+            return RemoteWriter(self._office, self._services.database.outcomes)
+        self._services.database.checkpoint_in_background()
+        return LocalWriter(writer, write_handlers(self._services))
 
     async def _preload(self, context: Context) -> None:
-        await asyncio.to_thread(builds.keep, context.services.builds)
+        await asyncio.to_thread(pinned_scripts.archive_builds, context.services.builds)
         try:
             await context.shops.preload()
         except Exception:
@@ -260,24 +283,24 @@ class _Process:
         while True:
             waiting = context.writer.depth
             if self._office is not None:
-                waiting += context.desk.depth
-            self._traffic.set(Gauge.WRITES_WAITING, waiting)
-            self._traffic.set(Gauge.OPEN_STORES, context.shops.count)
+                waiting += context.write_client.depth
+            self._traffic.set(GaugeMetric.WRITES_WAITING, waiting)
+            self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
             self._traffic.tell(self._admission.count)
             self._traffic.settle()
             refused = self._admission.take_refused()
-            self._traffic.add(Count.CONNECTIONS_REFUSED, refused)
+            self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused)
             reasons = self._fitness().reasons
-            self._traffic.set(Gauge.READY, not reasons)
+            self._traffic.set(GaugeMetric.READY, not reasons)
             unfit = unfit + 1 if reasons else 0
             if unfit == _LONG_UNFIT:
                 _log.warning("not ready for seconds", extra={"reasons": reasons})
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _fitness(self) -> Fitness:
+    def _fitness(self) -> Readiness:
         if self._context is None:
-            return Fitness({"process": "still starting"})
-        return health.fitness_of(
+            return Readiness({"process": "still starting"})
+        return health.readiness_of(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
 
@@ -286,10 +309,10 @@ class _Process:
 async def _storing(context: Context) -> AsyncIterator[None]:
     """Store in the background what replies leave behind."""
     async with (
-        context.holdouts.storing.going_on(),
-        context.exploring.storing.going_on(),
-        context.sightings.storing.going_on(),
-        context.searches.keeping(),
+        context.holdout_assigner.write_behind.flush_periodically(),
+        context.exploration_log.write_behind.flush_periodically(),
+        context.key_misuse_log.write_behind.flush_periodically(),
+        context.searches.flush_periodically(),
     ):
         yield
 
@@ -302,9 +325,9 @@ async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
 
 def _close(context: Context) -> None:
     """Wait for the bodies, the searches and the photos in hand."""
-    context.parsing.shutdown()
-    context.searching.close()
-    context.seeing.close()
+    context.parser_pool.shutdown()
+    context.search_pool.close()
+    context.photo_pool.close()
 
 
 async def _unfit(_request: Request, error: Exception) -> Response:
@@ -321,19 +344,19 @@ async def _expected(request: Request, error: Exception) -> Response:
         )
     if not isinstance(error, ProductRecsError):
         raise error
-    reply = refused(request, answer_to(error), str(error))
-    wait = wait_after(error)
+    reply = error_response(request, error_code_of(error), str(error))
+    wait = retry_after_of(error)
     if wait is not None:
         reply.headers["retry-after"] = str(wait)
     return reply
 
 
 async def _unexpected(request: Request, _error: Exception) -> Response:
-    return refused(request, INTERNAL, INTERNAL_WORDS)
+    return error_response(request, INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    why = ROUTER_CODES.get(error.status_code, Answer(error.status_code, "refused"))
-    return refused(request, why, str(error.detail))
+    why = ROUTER_CODES.get(error.status_code, ErrorCode(error.status_code, "refused"))
+    return error_response(request, why, str(error.detail))

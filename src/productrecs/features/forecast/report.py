@@ -4,18 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from productrecs.core.clock import iso
-from productrecs.core.report import Asked, Definition, Figure, Report, ReportError, Value
-from productrecs.features.forecast.actions import (
-    ORDERS,
-    Action,
-    Alert,
-    StockActions,
-    plan_actions,
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
 )
-from productrecs.features.forecast.repository import ForecastRepository, Run
-from productrecs.features.forecast.summary import summary_of
+from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
+from productrecs.features.forecast.stock_actions import (
+    SORT_ORDERS,
+    Alert,
+    StockAction,
+    StockActions,
+    plan_stock_actions,
+)
+from productrecs.features.forecast.store_summary import store_summary
 from productrecs.storage.database import Database
-from productrecs.storage.job_counts import progress_of
+from productrecs.storage.job_counts import job_progress
 from productrecs.tenancy.accounts.store import Store
 
 _NOT_YET: Final = (
@@ -63,7 +70,9 @@ COLUMNS: Final = (
 )
 
 
-def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -> Report:
+def demand_report(
+    database: Database, store: Store, asked: ReportQuery, now_ms: int
+) -> Report:
     """Return what to do about each product, alerts of most money first.
 
     `asked.by` may name one other order: stockout_date, order_date, expected_28_days or
@@ -80,7 +89,7 @@ def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
-    actions = plan_actions(stocked, run, store.settings, now_ms)
+    actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     notes = [_TOO_OLD if actions is None else _ON_ITS_WAY]
     if run.target_mode == "order_lines":
         notes.insert(0, _UNITS_OF_LINES)
@@ -98,7 +107,7 @@ def demand_report(database: Database, store: Store, asked: Asked, now_ms: int) -
     )
 
 
-def forecast_report(database: Database, store: Store, asked: Asked) -> Report:
+def forecast_report(database: Database, store: Store, asked: ReportQuery) -> Report:
     """Return the store's days ahead, and how right such forecasts were.
 
     Raises:
@@ -109,13 +118,13 @@ def forecast_report(database: Database, store: Store, asked: Asked) -> Report:
         raise ReportError(message)
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).run()
-        progress = progress_of(connection, store.store_id, _JOB)
+        progress = job_progress(connection, store.store_id, _JOB)
     notes = () if progress is None else (f"A run is under way: {progress:.0%} is done.",)
     title = f"The next 28 days of {store.domain}"
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
         return Report("forecast", title, columns=columns, notes=notes or (_NOT_YET,))
-    told = summary_of(run, store.settings.currency, enabled=True)
+    told = store_summary(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(
         "forecast",
@@ -127,21 +136,21 @@ def forecast_report(database: Database, store: Store, asked: Asked) -> Report:
     )
 
 
-def _order(asked: Asked) -> str | None:
+def _order(asked: ReportQuery) -> str | None:
     if not asked.by:
         return None
-    if len(asked.by) > 1 or asked.by[0] not in ORDERS:
-        message = f"demand is ordered by money, or by one of {', '.join(ORDERS)}"
+    if len(asked.by) > 1 or asked.by[0] not in SORT_ORDERS:
+        message = f"demand is ordered by money, or by one of {', '.join(SORT_ORDERS)}"
         raise ReportError(message)
     return asked.by[0]
 
 
-def _row(action: Action) -> tuple[Value, ...]:
+def _row(action: StockAction) -> tuple[ReportValue, ...]:
     told = [getattr(action, column.name) for column in COLUMNS]
     return tuple(None if one is None else _plain(one) for one in told)
 
 
-def _plain(value: Any) -> Value:
+def _plain(value: Any) -> ReportValue:
     return value if isinstance(value, str | int | float) else str(value.isoformat())
 
 
@@ -181,7 +190,7 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
     )
 
 
-def _figures(run: Run, told: Mapping[str, Any]) -> tuple[Figure, ...]:
+def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
         Figure(Definition(f"{days} {band}", "number", _SUMS[days]), amount)
         for days, bands in told["totals"].items()
@@ -224,7 +233,7 @@ _SCORES: Final = {
 }
 
 
-def _judged(run: Run) -> list[Figure]:
+def _judged(run: ForecastRun) -> list[Figure]:
     """Return the backtest of products, each figure beside those of the simple ways."""
     if run.judged is None or "ours" not in run.judged:  # as older runs kept it
         return []

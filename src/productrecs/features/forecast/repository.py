@@ -12,14 +12,14 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.storage.bare import bare
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.tables import forecast_runs, item_forecasts, items
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ForecastRun:
     """A store's forecast; days are ISO dates of its zone."""
 
     generated_at: int
@@ -43,7 +43,7 @@ class DayAhead(NamedTuple):
     p90: float
 
 
-NOTHING: Final = DayAhead(0.0, 0.0, 0.0, 0.0)
+NO_DAYS_AHEAD: Final = DayAhead(0.0, 0.0, 0.0, 0.0)
 _DAYS: Final = msgspec.json.Decoder(list[DayAhead])
 
 
@@ -83,7 +83,7 @@ class StockedItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stocked:
+class StockedItems:
     """Every forecast item of the catalog, by its id, and what it is expected to sell."""
 
     items: Sequence[StockedItem]
@@ -108,13 +108,13 @@ class ForecastRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def run(self) -> Run | None:
+    def run(self) -> ForecastRun | None:
         """Return the newest run, or None before the first."""
         query = sa.select(forecast_runs).where(forecast_runs.c.store_id == self._store_id)
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
-        return Run(
+        return ForecastRun(
             generated_at=row["generated_at"],
             first_day=row["first_day"],
             target_mode=row["target_mode"],
@@ -133,15 +133,15 @@ class ForecastRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _read(row)
 
-    def stocked(self) -> Stocked:
+    def stocked(self) -> StockedItems:
         """Return every item of the catalog that was forecast."""
-        rows = bare(self._connection).all(_STOCKED, (self._store_id,))
+        rows = raw_connection(self._connection).all(_STOCKED, (self._store_id,))
         rows.sort(key=lambda row: str(row[0]))
         paths = b"".join(_ahead(row[-2], row[-1]) for row in rows)
         both = np.frombuffer(paths, "<f4").astype(np.float64)
         both = both.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
         items = [StockedItem._make(row[:-2]) for row in rows]
-        return Stocked(items, both[:, 0], both[:, 1])
+        return StockedItems(items, both[:, 0], both[:, 1])
 
     def _items(self) -> sa.Select[Any]:
         joined = items.outerjoin(

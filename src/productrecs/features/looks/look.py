@@ -32,7 +32,7 @@ class UnknownPictureError(ProductRecsError):
     """The store keeps no such picture for a look."""
 
 
-class State(StrEnum):
+class LookState(StrEnum):
     """Where a look stands; only a published one is shown."""
 
     DRAFT = "draft"
@@ -69,12 +69,12 @@ class Look:
 
     look_id: int
     content: LookContent
-    state: State
+    state: LookState
     published_at: int | None  # UTC ms; of the last time it was published
     updated_at: int
 
 
-def checked(content: LookContent) -> LookContent:
+def checked_look(content: LookContent) -> LookContent:
     """Return the look as it is kept.
 
     Raises:

@@ -6,10 +6,15 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.features.looks.look import Hotspot, Look, LookContent, State
-from productrecs.features.looks.picture import KeptPicture
-from productrecs.storage.dialects import HotReader, upsert
-from productrecs.storage.store_log import next_of
+from productrecs.features.looks.look import (
+    Hotspot,
+    Look,
+    LookContent,
+    LookState,
+)
+from productrecs.features.looks.sanitized_picture import SanitizedPicture
+from productrecs.storage.dialects import RawReader, upsert
+from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import look_pictures, looks, store_heads
 
 _PUBLISHED_SQL: Final = (
@@ -23,12 +28,12 @@ _PICTURE_SQL: Final = (
 )
 
 
-def read_published(reader: HotReader, store_id: StoreId) -> list[Look]:
+def read_published(reader: RawReader, store_id: StoreId) -> list[Look]:
     """Return a store's published looks, the newest last."""
     return [_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
 
 
-def read_picture(reader: HotReader, store_id: StoreId, picture_id: str) -> bytes | None:
+def read_picture(reader: RawReader, store_id: StoreId, picture_id: str) -> bytes | None:
     """Return the JPEG of a picture that the service keeps for a store's looks."""
     rows = reader.all(_PICTURE_SQL, (store_id, picture_id))
     return bytes(rows[0][0]) if rows else None
@@ -48,7 +53,9 @@ class LookRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        return next_of(self._transaction, self._store_id, store_heads.c.looks_seq)
+        return next_counter_value(
+            self._transaction, self._store_id, store_heads.c.looks_seq
+        )
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""
@@ -103,7 +110,7 @@ class LookRepository:
         found = self._transaction.execute(query).scalar_one_or_none()
         return None if found is None else bytes(found)
 
-    def keep_picture(self, picture: KeptPicture, now_ms: int) -> None:
+    def keep_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Keep a picture; the same content twice is one, from now on."""
         row = upsert(self._transaction, look_pictures).values(
             store_id=self._store_id,
@@ -176,4 +183,4 @@ def _look(row: Any) -> Look:
         for label, x, y, width, height, shown in json.loads(hotspots)
     )
     content = LookContent(item_id, image_url, title, spots, picture_id or "")
-    return Look(int(look_id), content, State(state), published_at, updated_at)
+    return Look(int(look_id), content, LookState(state), published_at, updated_at)

@@ -13,24 +13,29 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.contract import Floats, Items
+from productrecs.engines.arrays import Floats, Items
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.complements import Companions
-from productrecs.features.recommendations.request import Engine, Source
-from productrecs.features.recommendations.scoring import (
+from productrecs.features.recommendations.complements import BasketCandidates
+from productrecs.features.recommendations.ranking_metrics import (
     LENGTH,
-    Answers,
-    Question,
-    Score,
-    difference,
-    score,
+    CaseMetrics,
+    EvaluationCase,
+    MethodMetrics,
+    method_metrics,
+    paired_difference,
 )
-from productrecs.features.recommendations.sources import Placement, recipe_of
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.features.recommendations.recipes import Placement, recipe_of
+from productrecs.features.recommendations.request import Engine, Source
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit import fit
-from productrecs.training.inputs import TrainingInputs
-from productrecs.training.past import LARGEST, Groups, orders_of, visits_of
 from productrecs.training.trained_models import TrainedModels
+from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.visits_and_orders import (
+    MAX_GROUP_ITEMS,
+    ItemGroups,
+    group_orders,
+    group_visits,
+)
 
 ENOUGH: Final = 50  # visits or orders asked, below which nothing is said
 POPULARITY: Final = "popularity"
@@ -63,17 +68,17 @@ _PLACES: Final[Mapping[Task, Placement]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskResult:
     """What a task came to; no scores where there is too little data to tell."""
 
     task: Task
     since_ms: int  # learned before, asked after
     groups: int  # visits or orders asked
     questions: int
-    scores: tuple[Score, ...] = ()
+    scores: tuple[MethodMetrics, ...] = ()
 
 
-def first_asked(groups: Groups) -> int:
+def first_asked(groups: ItemGroups) -> int:
     """Return the number of the first group that is asked about."""
     count = len(groups.begins)
     for share in _SHARES:
@@ -84,11 +89,11 @@ def first_asked(groups: Groups) -> int:
 
 def backtest(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
-) -> Iterator[Outcome]:
+) -> Iterator[TaskResult]:
     """Give each task's outcome; at most `most` questions are asked."""
     for groups, tasks in (
-        (visits_of(inputs.behaviour), (Task.VISIT,)),
-        (orders_of(inputs.purchases), (Task.ORDER, Task.CART)),
+        (group_visits(inputs.behaviour), (Task.VISIT,)),
+        (group_orders(inputs.purchases), (Task.ORDER, Task.CART)),
     ):
         first = first_asked(groups)
         asked = {task: _questions(task, groups, first, most) for task in tasks}
@@ -101,14 +106,16 @@ def backtest(
         models = TrainedModels.of("", fit(before, n_items, settings, since_ms))
         known = _known(before, n_items)
         for task, questions in asked.items():
-            scores: tuple[Score, ...] = ()
+            scores: tuple[MethodMetrics, ...] = ()
             if _is_enough(questions):
                 lists = _methods(models, settings, _PLACES[task], since_ms)
                 scores = _scores(questions, lists, known)
             yield _outcome(task, groups, first, questions, scores)
 
 
-def _questions(task: Task, groups: Groups, first: int, most: int) -> list[Question]:
+def _questions(
+    task: Task, groups: ItemGroups, first: int, most: int
+) -> list[EvaluationCase]:
     """Return what is asked of the groups from `first` on, evenly thinned out to `most`."""
     asked = [
         question
@@ -118,33 +125,35 @@ def _questions(task: Task, groups: Groups, first: int, most: int) -> list[Questi
     return asked[:: -(-len(asked) // most)] if asked else []
 
 
-def _of_group(task: Task, group: int, items: list[int]) -> Iterator[Question]:
+def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
     if task is Task.VISIT:
         for step in range(1, len(items)):
-            yield Question(group, tuple(items[:step]), frozenset(items[step : step + 1]))
+            yield EvaluationCase(
+                group, tuple(items[:step]), frozenset(items[step : step + 1])
+            )
     elif task is Task.ORDER:
         for item in items:
-            yield Question(group, (item,), frozenset(items) - {item})
+            yield EvaluationCase(group, (item,), frozenset(items) - {item})
     elif len(items) > 2:  # noqa: PLR2004 - two are still given
         hidden = items[group * _OTHER_ONE % len(items)]
         given = tuple(item for item in items if item != hidden)
-        yield Question(group, given, frozenset((hidden,)))
+        yield EvaluationCase(group, given, frozenset((hidden,)))
 
 
-def _is_enough(questions: list[Question]) -> bool:
+def _is_enough(questions: list[EvaluationCase]) -> bool:
     return len({question.group for question in questions}) >= ENOUGH
 
 
 def _outcome(
     task: Task,
-    groups: Groups,
+    groups: ItemGroups,
     first: int,
-    questions: list[Question],
-    scores: tuple[Score, ...] = (),
-) -> Outcome:
+    questions: list[EvaluationCase],
+    scores: tuple[MethodMetrics, ...] = (),
+) -> TaskResult:
     since_ms = int(groups.begins[first]) if first < len(groups.begins) else 0
     asked = len({question.group for question in questions})
-    return Outcome(task, since_ms, asked, len(questions), scores)
+    return TaskResult(task, since_ms, asked, len(questions), scores)
 
 
 def _known(inputs: TrainingInputs, n_items: int) -> Floats:
@@ -155,20 +164,20 @@ def _known(inputs: TrainingInputs, n_items: int) -> Floats:
 
 
 def _scores(
-    questions: list[Question], methods: Mapping[str, Lists], known: Floats
-) -> tuple[Score, ...]:
+    questions: list[EvaluationCase], methods: Mapping[str, Lists], known: Floats
+) -> tuple[MethodMetrics, ...]:
     answers = {
-        name: Answers.of(questions, [lists(question.given) for question in questions])
+        name: CaseMetrics.of(questions, [lists(question.given) for question in questions])
         for name, lists in methods.items()
     }
     groups = np.array([question.group for question in questions], dtype=np.int64)
     popular = answers[POPULARITY]
     return tuple(
-        score(
+        method_metrics(
             name,
             mine,
             known,
-            None if name == POPULARITY else difference(mine, popular, groups),
+            None if name == POPULARITY else paired_difference(mine, popular, groups),
         )
         for name, mine in answers.items()
     )
@@ -181,7 +190,7 @@ def _methods(
     now_ms: int,
 ) -> dict[str, Lists]:
     """Return who makes lists: popularity, each engine by itself, and their blend."""
-    companions = Companions(models)
+    companions = BasketCandidates(models)
 
     def proposed(
         engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
@@ -199,7 +208,7 @@ def _methods(
         return set(given if place is Placement.CART else given[-1:])
 
     def popularity(given: tuple[int, ...]) -> list[int]:
-        return _first(models.trending[: LENGTH + LARGEST], about(given))
+        return _first(models.trending[: LENGTH + MAX_GROUP_ITEMS], about(given))
 
     def alone(engine: Engine) -> Lists:
         return lambda given: _first(proposed(engine, given, is_alone=True), about(given))
@@ -216,7 +225,7 @@ def _methods(
         blended = fuse(proposals, tuple(weights.values())).items
         listed = _first(blended, about(given))
         taken = about(given).union(listed)
-        rest = _first(models.trending[: LENGTH + LARGEST], taken)
+        rest = _first(models.trending[: LENGTH + MAX_GROUP_ITEMS], taken)
         return (listed + rest)[:LENGTH]
 
     by_engine = {engine.value: alone(engine) for engine in _ASKED}

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Final
 
-from productrecs.engines.contract import NOTHING, Ranked
+from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.features.recommendations.recipes import Placement, Recipe
 from productrecs.features.recommendations.request import Engine
-from productrecs.features.recommendations.sources import Placement, Recipe
 from productrecs.training.trained_models import TrainedModels
 
 _CANDIDATES: Final = 60
@@ -18,7 +18,7 @@ Weights = Mapping[Engine, float]
 _Find = Callable[[Basket], Ranked]
 
 
-class Companions:
+class BasketCandidates:
     """What goes with baskets by one store's models, each reckoned once.
 
     It is the same for everybody, and most lists are about one of few products. Nobody may
@@ -53,7 +53,7 @@ def _together(model: CopurchaseModel, basket: Basket) -> Ranked:
 def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Ranked:
     """Where carts tell more than orders, what lay in a cart counts as well."""
     if not models.complements.n_items:
-        return NOTHING
+        return NO_RANKED
     if models.carts is None:
         together = goes_with(basket)
     else:
@@ -62,7 +62,7 @@ def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Rank
 
 
 def with_complements(
-    companions: Companions,
+    companions: BasketCandidates,
     recipe: Recipe,
     place: Placement,
     basket: Basket,

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from productrecs.engines.contract import Ranked
+from productrecs.engines.arrays import Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.fill import narrowest_categories
+from productrecs.features.recommendations.backfill import narrowest_categories
+from productrecs.features.recommendations.purchase_cooldown import (
+    COOLDOWN_FACTOR,
+    backfill_anchors,
+)
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
@@ -18,19 +22,18 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.resting import RESTING, filling_anchors
-from productrecs.features.recommendations.shop import Shop
-from productrecs.features.recommendations.situation import (
-    basket_of,
-    visit_of,
+from productrecs.features.recommendations.request_context import (
+    context_basket,
+    context_visit,
 )
-from productrecs.features.recommendations.trending import PLACE, trend
-from productrecs.records.catalog.availability import Hidden
-from productrecs.records.merchandising.rule import Action, Place, Rule
-from productrecs.records.orders.history import History
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.trending import PLACE, trending_list
+from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
+from productrecs.records.orders.shopper_history import ShopperHistory
 
 
-class Refused(StrEnum):
+class RefusalReason(StrEnum):
     """Why a list does not show what could be shown."""
 
     ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
@@ -40,7 +43,7 @@ class Refused(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class EngineVote:
     """What one engine said of a product: its place among the proposals, from 1.
 
     `score` compares within that engine only; `share` is its part in the blend's score,
@@ -88,18 +91,18 @@ class AppliedRule:
 
     rule_id: int
     title: str
-    action: Action
+    action: RuleAction
     factor: float
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ExplainedProduct:
     """One product of the list, and what speaks for it."""
 
     item_id: str
     source: Engine
     score: float
-    voices: tuple[Voice, ...] = ()
+    voices: tuple[EngineVote, ...] = ()
     bought_with: tuple[BoughtWith, ...] = ()
     completes: tuple[
         BoughtWith, ...
@@ -116,12 +119,12 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class HiddenProduct:
     """A product that was proposed or pinned, and not shown; None where its id is gone."""
 
     item_id: str | None
-    why: Refused | Hidden
-    voices: tuple[Voice, ...] = ()
+    why: RefusalReason | HiddenReason
+    voices: tuple[EngineVote, ...] = ()
     rules: tuple[AppliedRule, ...] = ()
 
 
@@ -135,8 +138,8 @@ class Explanation:
 
     source: str
     placement: str
-    products: tuple[Product, ...]
-    struck: tuple[Struck, ...]
+    products: tuple[ExplainedProduct, ...]
+    struck: tuple[HiddenProduct, ...]
     weights: Mapping[str, float]
     proposals: Mapping[str, int]
     below: int
@@ -146,7 +149,10 @@ class Explanation:
 
 
 def explain_recommendations(
-    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
+    shop: StoreState,
+    request: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
 ) -> Explanation:
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
     decision = decide(shop, request, histories, now_ms)
@@ -173,16 +179,16 @@ def explain_recommendations(
     )
 
 
-def explain_trending(shop: Shop, num: int, now_ms: int) -> Explanation:
-    """Return the list that `trend` returns for the same arguments, with its reasons."""
-    book, place = shop.book, Place(PLACE)
-    picks = trend(shop, num, now_ms)
+def explain_trending(shop: StoreState, num: int, now_ms: int) -> Explanation:
+    """Return the list that `trending_list` returns for the same arguments, with its reasons."""
+    book, place = shop.book, ListKind(PLACE)
+    picks = trending_list(shop, num, now_ms)
     ids = shop.catalog.ids
     products = []
     for pick in picks:
         about = [] if book is None else book.about(pick.item, place)
         products.append(
-            Product(
+            ExplainedProduct(
                 item_id=ids[pick.item] or "",
                 source=pick.engine,
                 score=pick.score,
@@ -192,7 +198,9 @@ def explain_trending(shop: Shop, num: int, now_ms: int) -> Explanation:
             )
         )
     struck = [
-        Struck(ids[item], Refused.EXCLUDED, rules=_applied(book.about(item, place)))
+        HiddenProduct(
+            ids[item], RefusalReason.EXCLUDED, rules=_applied(book.about(item, place))
+        )
         for item in shop.models.trending[:num].tolist()
         if book is not None and item in book.of(place).excluded
     ]
@@ -203,27 +211,31 @@ class _Looking:
     """One decision, looked at product by product."""
 
     def __init__(
-        self, shop: Shop, decision: Decision, request: RecommendationRequest, now_ms: int
+        self,
+        shop: StoreState,
+        decision: Decision,
+        request: RecommendationRequest,
+        now_ms: int,
     ) -> None:
         self._shop = shop
         self._decision = decision
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
-        self._places = Place(decision.situation.placement), Place(request.source)
+        self._places = ListKind(decision.situation.placement), ListKind(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             situation = decision.situation
             self._visits, self._seen = shop.models.sessions.witnesses(
-                visit_of(situation), situation.visitor, situation.deeds
+                context_visit(situation), situation.visitor, situation.deeds
             )
 
-    def product(self, pick: Pick) -> Product:
+    def product(self, pick: Pick) -> ExplainedProduct:
         """Return what speaks for one product of the list."""
         about, tried = self._about(pick.item), self._decision.tried
         voices = self._voices(pick.item)
         heard = {voice.engine for voice in voices}
-        return Product(
+        return ExplainedProduct(
             item_id=self._shop.catalog.ids[pick.item] or "",
             source=pick.engine,
             score=pick.score,
@@ -245,7 +257,7 @@ class _Looking:
             tried=tried.chance if tried is not None and tried.pick == pick else None,
         )
 
-    def struck(self) -> Iterator[Struck]:
+    def struck(self) -> Iterator[HiddenProduct]:
         """Give what was proposed or pinned and may not be shown, in the blend's order."""
         rules = self._decision.shelf.rules
         pinned = [pin.item for pin in rules.pins] if rules is not None else []
@@ -255,7 +267,7 @@ class _Looking:
                 ids = self._shop.catalog.ids
                 item_id = ids[item] if item < len(ids) else None
                 about = _applied(self._about(item))
-                yield Struck(item_id, why, self._voices(item), about)
+                yield HiddenProduct(item_id, why, self._voices(item), about)
 
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
@@ -264,29 +276,29 @@ class _Looking:
             return False
         return item in self._shown or self._rests(item) is None
 
-    def _why_not(self, item: int) -> Refused | Hidden | None:
+    def _why_not(self, item: int) -> RefusalReason | HiddenReason | None:
         if self.may_show(item):
             return None
         if item in self._decision.situation.anchors:
-            return Refused.ASKED_ABOUT
+            return RefusalReason.ASKED_ABOUT
         if item in self._decision.situation.bought:
-            return Refused.BOUGHT
+            return RefusalReason.BOUGHT
         hidden = self._shop.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
         )
         if hidden is None and self._decision.shelf.shows(item):
-            return Refused.RESTING
-        return hidden or Refused.EXCLUDED
+            return RefusalReason.RESTING
+        return hidden or RefusalReason.EXCLUDED
 
     def _about(self, item: int) -> list[Rule]:
         book = self._shop.book
         return [] if book is None else book.about(item, *self._places)
 
-    def _voices(self, item: int) -> tuple[Voice, ...]:
+    def _voices(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
         alone = len(decision.proposals) == 1
         return tuple(
-            Voice(
+            EngineVote(
                 engine,
                 rank + 1,
                 float(ranked.scores[rank]),
@@ -305,7 +317,7 @@ class _Looking:
         models = self._shop.models
         is_strict = self._source is Source.BUY  # nothing that variants lend
         model = models.copurchase if is_strict else models.widest
-        return self._beside(basket_of(situation), item, model)
+        return self._beside(context_basket(situation), item, model)
 
     def _completes(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
         if Engine.COMPLEMENTARY not in heard:
@@ -340,14 +352,14 @@ class _Looking:
         resting = self._decision.situation.resting
         if not resting or self._decision.shelf.narrowest[item] not in resting:
             return None
-        return RESTING
+        return COOLDOWN_FACTOR
 
     def _category(self, pick: Pick) -> str | None:
         if pick.engine is not Engine.CATEGORY:
             return None
         shelf = self._decision.shelf
         for name in narrowest_categories(
-            shelf, filling_anchors(self._decision.situation, shelf)
+            shelf, backfill_anchors(self._decision.situation, shelf)
         ):
             if name in shelf.catalog.categories[pick.item]:
                 return name
@@ -359,7 +371,7 @@ def _rank_in(ranked: Ranked, item: int) -> int | None:
     return items.index(item) if item in items else None
 
 
-def _trending_rank(shop: Shop, item: int) -> int | None:
+def _trending_rank(shop: StoreState, item: int) -> int | None:
     ranks = shop.models.ranks
     if item >= len(ranks) or ranks[item] >= len(shop.models.trending):
         return None
@@ -374,7 +386,7 @@ def _applied(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
 
 
 def _pinned_by(rules: Sequence[Rule]) -> int | None:
-    pins = (rule.rule_id for rule in rules if rule.content.action is Action.PIN)
+    pins = (rule.rule_id for rule in rules if rule.content.action is RuleAction.PIN)
     return next(pins, None)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import Engine, Pick
-from productrecs.features.recommendations.shelf import Shelf
-from productrecs.features.recommendations.shop import Shop
+from productrecs.features.recommendations.serving_state import StoreState
 
 FEWEST: Final = 3  # products of a list that can spare a place
 ENOUGH_SHOWN: Final = 1_000  # impressions of a store that tells what it shows
@@ -28,7 +28,7 @@ class Draw(NamedTuple):
     item: float
 
 
-class Try(NamedTuple):
+class ExploredItem(NamedTuple):
     """A new product in a list: at which place (from 0), and with what chance in all."""
 
     pick: Pick
@@ -36,7 +36,7 @@ class Try(NamedTuple):
     chance: float
 
 
-def day_of_tries(shop: Shop, now_ms: int) -> int:
+def exploration_day(shop: StoreState, now_ms: int) -> int:
     """Return the day whose tries a store's lists show now; 0 where lists try nothing.
 
     A list that names nobody stays as it is as long as this does.
@@ -46,7 +46,9 @@ def day_of_tries(shop: Shop, now_ms: int) -> int:
     return now_ms // DAY_MS
 
 
-def draw_of(store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int) -> Draw:
+def exploration_draw(
+    store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int
+) -> Draw:
     """Return the draw of a shopper's list on a day of UTC."""
     words = ("productrecs explore", store_id, str(now_ms // DAY_MS), who, repr(about))
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
@@ -56,13 +58,13 @@ def draw_of(store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int) ->
     )
 
 
-def try_of(
-    shelf: Shelf,
+def pick_exploration(
+    shelf: EligibleItems,
     draw: Draw,
     percent: float,
     anchors: tuple[int, ...],
     open_list: tuple[list[Pick], AbstractSet[int]],
-) -> Try | None:
+) -> ExploredItem | None:
     """Return the new product that the list tries; None for all but a share of lists.
 
     It is of the narrowest category of the first of `anchors` that has new ones; without
@@ -85,5 +87,5 @@ def try_of(
         chance = percent / 100.0 * float(weights[open_][at] / sums[-1])
         engine = Engine.CATEGORY if anchors else Engine.TRENDING
         place = len(picks) - 1
-        return Try(Pick(int(items[at]), engine, picks[place].score), place, chance)
+        return ExploredItem(Pick(int(items[at]), engine, picks[place].score), place, chance)
     return None

@@ -8,47 +8,57 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.contract import NOTHING, Items, Ranked
+from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.backfill import FILLERS
 from productrecs.features.recommendations.complements import with_complements
+from productrecs.features.recommendations.diversity import DiversityFilter, diverse_backfill
+from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.exploration import (
-    Try,
-    day_of_tries,
-    draw_of,
-    try_of,
+    ExploredItem,
+    exploration_day,
+    exploration_draw,
+    pick_exploration,
 )
-from productrecs.features.recommendations.fatigue import rested, tired_of, untaken_by
-from productrecs.features.recommendations.fill import FILLERS
-from productrecs.features.recommendations.likeness import answered_source, looks_like
-from productrecs.features.recommendations.ordering import Asked, learned_order
-from productrecs.features.recommendations.pins import FILL_SCORE, with_pins
+from productrecs.features.recommendations.impression_fatigue import (
+    discounted_order,
+    fatigue_factors,
+    ignored_impressions,
+)
+from productrecs.features.recommendations.interest_signals import with_interest_signals
+from productrecs.features.recommendations.learned_ranking import (
+    RankingContext,
+    learned_order,
+)
+from productrecs.features.recommendations.pinned_products import FILL_SCORE, with_pins
+from productrecs.features.recommendations.purchase_cooldown import (
+    backfill_anchors,
+    cooldown_categories,
+    discount_factor,
+)
+from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
-from productrecs.features.recommendations.resting import (
-    filling_anchors,
-    resting_categories,
-    sinking_of,
-)
-from productrecs.features.recommendations.shelf import Shelf
-from productrecs.features.recommendations.shop import Shop
-from productrecs.features.recommendations.signs import with_signs
-from productrecs.features.recommendations.situation import (
+from productrecs.features.recommendations.request_context import (
     CANDIDATES,
-    Situation,
-    basket_of,
-    remembering,
-    understand,
-    visit_of,
+    ShopperContext,
+    context_basket,
+    context_visit,
+    resolve_context,
+    with_purchase_memory,
 )
-from productrecs.features.recommendations.sources import Placement, Recipe, recipe_of
-from productrecs.features.recommendations.variety import Variety, filling
-from productrecs.records.merchandising.book import ListRules
-from productrecs.records.orders.history import History
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.visual_similarity import (
+    effective_source,
+    visually_similar,
+)
+from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.records.orders.shopper_history import ShopperHistory
 
 _REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
 _COMPANIONS: Final = 0.3  # weight beside what is bought again
 
 
-class Ranking(NamedTuple):
+class FusedCandidates(NamedTuple):
     """What the engines propose, best first, nothing struck out yet."""
 
     engines: tuple[Engine, ...]
@@ -60,21 +70,21 @@ class Ranking(NamedTuple):
 class Decision(NamedTuple):
     """A list, and all that led to it."""
 
-    situation: Situation
-    shelf: Shelf
+    situation: ShopperContext
+    shelf: EligibleItems
     weights: Mapping[Engine, float]
     proposals: tuple[Ranked, ...]  # of each engine in `weights`
-    ranking: Ranking  # in one order, as the store's rules weigh it
+    ranking: FusedCandidates  # in one order, as the store's rules weigh it
     refused: frozenset[int]  # never in this list: anchors, excluded, bought
     picks: list[Pick]
-    tried: Try | None = None  # a new product that the list has a place for
+    tried: ExploredItem | None = None  # a new product that the list has a place for
     is_learned: bool = False  # whether clicks ordered what the engines proposed
 
 
 def recommend(
-    shop: Shop,
+    shop: StoreState,
     request: RecommendationRequest,
-    histories: Sequence[History],
+    histories: Sequence[ShopperHistory],
     now_ms: int,
     note: Callable[[Decision], None] | None = None,
 ) -> list[Pick]:
@@ -92,10 +102,13 @@ def recommend(
 
 
 def decide(
-    shop: Shop, request: RecommendationRequest, histories: Sequence[History], now_ms: int
+    shop: StoreState,
+    request: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
 ) -> Decision:
     """Return what `recommend` returns, with all that led to it."""
-    recipe = recipe_of(answered_source(shop, request), shop.settings)
+    recipe = recipe_of(effective_source(shop, request), shop.settings)
     situation, shelf = _understood(shop, request, recipe, histories, now_ms)
     refused = situation.bought.union(
         situation.anchors, shop.catalog.numbers_of(request.excluded)
@@ -132,28 +145,32 @@ def decide(
 
 
 def _understood(
-    shop: Shop,
+    shop: StoreState,
     request: RecommendationRequest,
     recipe: Recipe,
-    histories: Sequence[History],
+    histories: Sequence[ShopperHistory],
     now_ms: int,
-) -> tuple[Situation, Shelf]:
+) -> tuple[ShopperContext, EligibleItems]:
     """Return what a call is about, as far as its recipe asks, and what may be shown."""
-    situation = understand(shop, request, histories, now_ms)
-    if recipe.tires and (untaken := untaken_by(histories, now_ms)):
-        situation = situation._replace(untaken=untaken, tired=tired_of(untaken))
+    situation = resolve_context(shop, request, histories, now_ms)
+    if recipe.tires and (untaken := ignored_impressions(histories, now_ms)):
+        situation = situation._replace(untaken=untaken, tired=fatigue_factors(untaken))
     if recipe.remembers and situation.placement is Placement.SHOPPER:
-        situation = remembering(situation, histories)
+        situation = with_purchase_memory(situation, histories)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     if recipe.rests and (
-        resting := resting_categories(shelf, histories, situation.anchors, now_ms)
+        resting := cooldown_categories(shelf, histories, situation.anchors, now_ms)
     ):
         situation = situation._replace(resting=resting)
     return situation, shelf
 
 
 def _proposed(
-    shop: Shop, recipe: Recipe, situation: Situation, shelf: Shelf, now_ms: int
+    shop: StoreState,
+    recipe: Recipe,
+    situation: ShopperContext,
+    shelf: EligibleItems,
+    now_ms: int,
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates, and how much it counts."""
     place = situation.placement
@@ -173,7 +190,9 @@ def _proposed(
     return with_complements(shop.companions, recipe, place, situation.anchors, found)
 
 
-def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ranking:
+def _blended(
+    weights: Mapping[Engine, float], proposals: Sequence[Ranked]
+) -> FusedCandidates:
     """Return every engine's candidates in one order.
 
     One engine keeps its own scores; several are blended by weighted reciprocal ranks, and
@@ -182,18 +201,18 @@ def _blended(weights: Mapping[Engine, float], proposals: Sequence[Ranked]) -> Ra
     engines = tuple(weights)
     if len(proposals) == 1:
         items, scores = proposals[0]
-        return Ranking(engines, items, scores, np.zeros(len(items), dtype=np.int8))
+        return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
     fused = fuse([one.items for one in proposals], tuple(weights.values()))
-    return Ranking(engines, *fused)
+    return FusedCandidates(engines, *fused)
 
 
 def _learned(
-    ranking: Ranking,
+    ranking: FusedCandidates,
     proposals: Sequence[Ranked],
-    situation: Situation,
-    shelf: Shelf,
+    situation: ShopperContext,
+    shelf: EligibleItems,
     wanted: tuple[int, int],
-) -> Ranking | None:
+) -> FusedCandidates | None:
     """Return the order that the store's clicks teach; None where they teach none.
 
     The scores stay where they were: each product gets that of its new place, so that rules
@@ -202,7 +221,7 @@ def _learned(
     if not len(shelf.models.trees) or situation.placement is Placement.CART:
         return None
     engines, items, scores, leaders = ranking
-    asked = Asked(
+    asked = RankingContext(
         dict(zip(engines, (one.items for one in proposals), strict=True)),
         next(iter(situation.anchors or situation.recent[::-1]), None),
         situation.recent,
@@ -212,12 +231,12 @@ def _learned(
     order = learned_order(shelf, items, np.asarray(scores, np.float64), asked)
     if order is None:
         return None
-    return Ranking(engines, items[order], scores, leaders[order])
+    return FusedCandidates(engines, items[order], scores, leaders[order])
 
 
 def _weighted(
-    ranking: Ranking, rules: ListRules | None, tired: Mapping[int, float]
-) -> Ranking:
+    ranking: FusedCandidates, rules: ListRules | None, tired: Mapping[int, float]
+) -> FusedCandidates:
     """Return the order as rules boost and bury, and a shopper tires of what they saw.
 
     Equals keep their places.
@@ -231,13 +250,13 @@ def _weighted(
     if tired:
         scores = np.array([tired.get(item, 1.0) for item in items.tolist()]) * scores
     order = (-scores).argsort(kind="stable")
-    return Ranking(engines, items[order], scores[order], leaders[order])
+    return FusedCandidates(engines, items[order], scores[order], leaders[order])
 
 
 def _shown(
-    ranking: Ranking,
-    situation: Situation,
-    shelf: Shelf,
+    ranking: FusedCandidates,
+    situation: ShopperContext,
+    shelf: EligibleItems,
     refused: Container[int],
     wanted: tuple[int, bool],
 ) -> list[Pick]:
@@ -245,7 +264,7 @@ def _shown(
     num, is_varied = wanted
     items: list[int] = ranking.items.tolist()
     if is_varied:
-        variety = Variety(shelf, num, situation.anchors)
+        variety = DiversityFilter(shelf, num, situation.anchors)
         chosen = variety.choose(items, refused, situation.resting)
     else:
         shown = (
@@ -269,17 +288,17 @@ def _shown(
 
 
 def _candidates(
-    shop: Shop,
+    shop: StoreState,
     engine: Engine,
-    situation: Situation,
-    shelf: Shelf,
+    situation: ShopperContext,
+    shelf: EligibleItems,
     now_ms: int,
     *,
     is_alone: bool,
 ) -> Ranked:
     if engine is Engine.SIMILAR:
-        return looks_like(shelf, situation.anchors)
-    visit, found = visit_of(situation), NOTHING
+        return visually_similar(shelf, situation.anchors)
+    visit, found = context_visit(situation), NO_RANKED
     if visit:
         sessions, visitor = shop.models.sessions, situation.visitor
         asked = (visit, now_ms, CANDIDATES, visitor, situation.deeds)
@@ -288,10 +307,10 @@ def _candidates(
         found = _with_remembered(shop, found, situation)
     if not situation.looks:
         return found
-    return with_signs(found, situation.looks, shelf, shop.settings.language)
+    return with_interest_signals(found, situation.looks, shelf, shop.settings.language)
 
 
-def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
+def _with_remembered(shop: StoreState, found: Ranked, situation: ShopperContext) -> Ranked:
     """Return what a visit tells with what goes with all that its shopper bought."""
     bought, counts = situation.remembered, situation.fading
     companions = shop.models.widest.complete(bought, CANDIDATES, counts)
@@ -301,12 +320,14 @@ def _with_remembered(shop: Shop, found: Ranked, situation: Situation) -> Ranked:
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _bought_candidates(shop: Shop, recipe: Recipe, situation: Situation) -> Ranked:
+def _bought_candidates(
+    shop: StoreState, recipe: Recipe, situation: ShopperContext
+) -> Ranked:
     """Return what was bought together with the call's items.
 
     Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
     """
-    basket = basket_of(situation)
+    basket = context_basket(situation)
     if not recipe.borrows:
         return shop.companions.bought_with(basket)
     companions, regulars = shop.companions.goes_with(basket), situation.regulars
@@ -318,27 +339,27 @@ def _bought_candidates(shop: Shop, recipe: Recipe, situation: Situation) -> Rank
 
 def _filled(
     recipe: Recipe,
-    situation: Situation,
-    shelf: Shelf,
+    situation: ShopperContext,
+    shelf: EligibleItems,
     open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
     """Return what completes a list; `open_list` is what is refused, kept, and wanted."""
     refused, kept, wanted = open_list
-    anchors, sinking = filling_anchors(situation, shelf), sinking_of(situation, shelf)
+    anchors, sinking = backfill_anchors(situation, shelf), discount_factor(situation, shelf)
     taken = set(refused)
     taken.update([pick.item for pick in kept])
     score = min([FILL_SCORE] + [pick.score for pick in kept])
-    variety = Variety(shelf, wanted, situation.anchors)
+    variety = DiversityFilter(shelf, wanted, situation.anchors)
     for pick in kept:
         variety.admits(pick.item, of_any=True)
     added: list[Pick] = []
     for engine in recipe.fill:
         head = wanted + len(taken) + len(situation.tired)
-        proposed = rested(FILLERS[engine](shelf, anchors), sinking, head)
+        proposed = discounted_order(FILLERS[engine](shelf, anchors), sinking, head)
         filler: Iterator[int] = (item for item in proposed if item not in taken)
         if recipe.is_varied:
             of_any = engine is not Engine.TRENDING
-            filler = filling(filler, variety, of_any=of_any)
+            filler = diverse_backfill(filler, variety, of_any=of_any)
         for item in filler:
             if len(kept) + len(added) == wanted:
                 return added
@@ -350,20 +371,20 @@ def _filled(
 
 
 def _tried(
-    shop: Shop,
-    situation: Situation,
-    shelf: Shelf,
+    shop: StoreState,
+    situation: ShopperContext,
+    shelf: EligibleItems,
     full_list: tuple[list[Pick], int, frozenset[int]],
     now_ms: int,
-) -> Try | None:
+) -> ExploredItem | None:
     """Return what a list that is complete tries at its last place, unless it is pinned."""
     picks, num, refused = full_list
     percent = shop.settings.explore_percent
-    if len(picks) < num or not day_of_tries(shop, now_ms):
+    if len(picks) < num or not exploration_day(shop, now_ms):
         return None
-    anchors, catalog = filling_anchors(situation, shelf), shop.catalog
-    draw = draw_of(catalog.store_id, situation.person, situation.anchors, now_ms)
-    tried = try_of(shelf, draw, percent, anchors, (picks, refused))
+    anchors, catalog = backfill_anchors(situation, shelf), shop.catalog
+    draw = exploration_draw(catalog.store_id, situation.person, situation.anchors, now_ms)
+    tried = pick_exploration(shelf, draw, percent, anchors, (picks, refused))
     pins = shelf.rules.pins if shelf.rules is not None else ()
     if tried is None or any(item == picks[-1].item for _, item in pins):
         return None
@@ -371,8 +392,8 @@ def _tried(
 
 
 def _pinned(
-    shelf: Shelf,
-    ranking: Ranking,
+    shelf: EligibleItems,
+    ranking: FusedCandidates,
     refused: Container[int],
     open_list: tuple[list[Pick], int, bool],
 ) -> list[Pick]:

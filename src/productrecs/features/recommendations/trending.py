@@ -5,16 +5,18 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.features.recommendations.pins import with_pins
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.pinned_products import with_pins
 from productrecs.features.recommendations.request import Engine, Pick
-from productrecs.features.recommendations.shelf import Shelf
-from productrecs.features.recommendations.shop import Shop
-from productrecs.records.catalog.view import Mask
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.catalog_view import Mask
 
 PLACE: Final = "trending"  # as rules name it
 
 
-def trend(shop: Shop, num: int, now_ms: int, excluded: Collection[str] = ()) -> list[Pick]:
+def trending_list(
+    shop: StoreState, num: int, now_ms: int, excluded: Collection[str] = ()
+) -> list[Pick]:
     """Return up to `num` products, the most trending first; never personalised.
 
     Products with an id in `excluded` are left out.
@@ -41,13 +43,13 @@ def trend(shop: Shop, num: int, now_ms: int, excluded: Collection[str] = ()) -> 
     return with_pins(picks, pinned, num)
 
 
-def trend_of(shop: Shop, visible: Mask, num: int) -> list[Pick]:
+def trending_among(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
     """Return the same of the `visible` items, whoever chose those, asking no rule."""
-    shelf = Shelf(shop.catalog, shop.models, visible, None)
+    shelf = EligibleItems(shop.catalog, shop.models, visible, None)
     return _first(shelf, _dear_enough(shop, visible), num)
 
 
-def _dear_enough(shop: Shop, visible: Mask) -> Mask:
+def _dear_enough(shop: StoreState, visible: Mask) -> Mask:
     least = shop.settings.trending_min_price
     if least <= 0:
         return visible
@@ -55,7 +57,7 @@ def _dear_enough(shop: Shop, visible: Mask) -> Mask:
     return visible & (np.nan_to_num(prices, nan=-1.0) >= least)
 
 
-def _first(shelf: Shelf, shown: Mask, num: int) -> list[Pick]:
+def _first(shelf: EligibleItems, shown: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
     seen: set[int] = set()
     for item in shelf.trending(shown):

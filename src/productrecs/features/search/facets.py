@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.features.search.listing import Filters, PriceRange
-from productrecs.records.catalog.view import CatalogView, Mask
-from productrecs.records.merchandising.wording import folded
+from productrecs.features.search.page_request import Filters, PriceRange
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.merchandising.text_folding import fold_text
 
 Items = npt.NDArray[np.int64]
 
@@ -65,10 +65,10 @@ def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
 
 def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
     """Return the catalog's own spellings of category names."""
-    meant = {folded(name) for name in names if name not in catalog.members}
+    meant = {fold_text(name) for name in names if name not in catalog.members}
     found = [name for name in names if name in catalog.members]
     if meant:
-        found += [name for name in list(catalog.members) if folded(name) in meant]
+        found += [name for name in list(catalog.members) if fold_text(name) in meant]
     return found
 
 
@@ -82,7 +82,7 @@ def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
     return mask
 
 
-def masks_of(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
+def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
     """Return what each kind of filter lets through, by its name; none for absent ones."""
     found: dict[str, Mask] = {}
     if filters.categories:
@@ -102,7 +102,7 @@ def passing(items: Items, masks: list[Mask]) -> Items:
     return items
 
 
-def by_category(catalog: CatalogView, items: Items) -> list[CategoryCount]:
+def category_counts(catalog: CatalogView, items: Items) -> list[CategoryCount]:
     """Return the categories of the items, those with the most first, at most a hundred."""
     sets = Counter(catalog.categories[item] for item in items.tolist())
     counts: Counter[str] = Counter()
@@ -113,7 +113,7 @@ def by_category(catalog: CatalogView, items: Items) -> list[CategoryCount]:
     return [CategoryCount(name, count) for name, count in ranked]
 
 
-def by_price(catalog: CatalogView, items: Items) -> PriceFacet:
+def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
     """Return what the items cost, in up to eight ranges of round prices; none for one."""
     prices = catalog.prices[items]
     prices = prices[~np.isnan(prices)]

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.crowd import NOBODY
-from productrecs.features.search.rules import Action, SearchRule, Synonym
-from productrecs.records.catalog.attributes import prose_of
-from productrecs.storage.bare import bare
-from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import next_of
+from productrecs.engines.hyperloglog import NOBODY
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.records.catalog.description_attributes import strip_attributes
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import (
     attribution_marks,
     search_rules,
@@ -53,17 +53,17 @@ _CREDITS: Final = (
 
 
 def read_descriptions(
-    reader: HotReader, store_id: StoreId, numbers: Sequence[int]
+    reader: RawReader, store_id: StoreId, numbers: Sequence[int]
 ) -> dict[int, str]:
     """Return what shoppers may read of the descriptions of a few items, by number."""
     if not numbers:
         return {}
     sql = _DESCRIPTIONS_SQL.format(", ".join("?" * len(numbers)))
     rows = reader.all(sql, (store_id, *numbers))
-    return {int(number): prose_of(text) for number, text in rows if text}
+    return {int(number): strip_attributes(text) for number, text in rows if text}
 
 
-def read_synonyms(reader: HotReader, store_id: StoreId) -> dict[int, Synonym]:
+def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:
     """Return a store's synonyms by id, the oldest first."""
     rows = reader.all(_SYNONYMS_SQL, (store_id,))
     return {
@@ -72,12 +72,12 @@ def read_synonyms(reader: HotReader, store_id: StoreId) -> dict[int, Synonym]:
     }
 
 
-def read_rules(reader: HotReader, store_id: StoreId) -> dict[int, SearchRule]:
+def read_rules(reader: RawReader, store_id: StoreId) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
     return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
 
 
-class Observed(NamedTuple):
+class ObservedSearches(NamedTuple):
     """A day's searches for one intent beside the shoppers who clicked on its results."""
 
     intent: str
@@ -86,7 +86,7 @@ class Observed(NamedTuple):
     clicked: bytes  # the crowd of those who clicked
 
 
-class Clicks(NamedTuple):
+class QueryClicks(NamedTuple):
     """Clicks on the results of one intent."""
 
     text: str  # as somebody typed it last
@@ -96,7 +96,7 @@ class Clicks(NamedTuple):
     position_sum: int
 
 
-class Credits(NamedTuple):
+class QuerySales(NamedTuple):
     """What was put into carts and bought after clicks on an intent's results."""
 
     carts: int
@@ -113,26 +113,28 @@ class SearchClickRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def clicks(self, first: str, last: str) -> dict[str, Clicks]:
+    def clicks(self, first: str, last: str) -> dict[str, QueryClicks]:
         """Return the clicks of days by intent, those on what pictures found included."""
-        rows = bare(self._transaction).all(_CLICKS, (self._store_id, first, last))
-        return {row[0]: Clicks(row[1][10:], *map(int, row[2:])) for row in rows}
+        rows = raw_connection(self._transaction).all(_CLICKS, (self._store_id, first, last))
+        return {row[0]: QueryClicks(row[1][10:], *map(int, row[2:])) for row in rows}
 
-    def observed(self, first: str, last: str) -> list[Observed]:
+    def observed(self, first: str, last: str) -> list[ObservedSearches]:
         """Return the searches of days by day and intent, with who clicked on that day."""
         asked = (self._store_id, first, last)
-        rows = bare(self._transaction).all(_OBSERVED, asked)
+        rows = raw_connection(self._transaction).all(_OBSERVED, asked)
         return [
-            Observed(row[0], int(row[1]), bytes(row[2] or NOBODY), bytes(row[3] or NOBODY))
+            ObservedSearches(
+                row[0], int(row[1]), bytes(row[2] or NOBODY), bytes(row[3] or NOBODY)
+            )
             for row in rows
         ]
 
-    def credits(self, first: str, last: str, currency: str) -> dict[str, Credits]:
+    def credits(self, first: str, last: str, currency: str) -> dict[str, QuerySales]:
         """Return what followed those clicks, by intent, in the store's own currency."""
         asked = (self._store_id, first, last, currency)
-        rows = bare(self._transaction).all(_CREDITS, asked)
+        rows = raw_connection(self._transaction).all(_CREDITS, asked)
         return {
-            row[0]: Credits(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
+            row[0]: QuerySales(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
             for row in rows
         }
 
@@ -160,7 +162,9 @@ class SearchRuleRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        return next_of(self._transaction, self._store_id, store_heads.c.search_seq)
+        return next_counter_value(
+            self._transaction, self._store_id, store_heads.c.search_seq
+        )
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""
@@ -239,5 +243,5 @@ class SearchRuleRepository:
 def _rule(row: Any) -> SearchRule:
     action, query, items, address, starts, ends = row
     return SearchRule(
-        Action(action), query, tuple(json.loads(items)), address, starts, ends
+        SearchRuleAction(action), query, tuple(json.loads(items)), address, starts, ends
     )

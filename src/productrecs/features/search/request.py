@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from productrecs.engines.text.index import Relaxed
+from productrecs.engines.text.search_index import Relaxed
 
 LONGEST_QUERY: Final = 256
 
@@ -25,7 +25,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SearchResults:
     """The products, best first, and what had to be given up to find enough."""
 
     hits: list[Hit]
@@ -33,7 +33,7 @@ class Results:
     address: str | None = None  # where the merchant sends who asks this
 
 
-def cut(query: str) -> str:
+def truncate_query(query: str) -> str:
     """Return a query as it is read: no longer than anybody types.
 
     A blank at its end stays: it says that the last word is whole.

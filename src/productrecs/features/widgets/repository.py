@@ -7,14 +7,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.features.widgets.config import (
+from productrecs.features.widgets.widget_config import (
     MOST_TYPES,
     ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
     is_widget_type,
 )
-from productrecs.storage.dialects import HotReader, upsert
+from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -24,7 +24,7 @@ _CONFIG_SQL: Final = (
 )
 
 
-def read_config(reader: HotReader, store_id: StoreId, widget_type: str) -> WidgetConfig:
+def read_config(reader: RawReader, store_id: StoreId, widget_type: str) -> WidgetConfig:
     """Return what is set of a widget now; of a type that was never set, nothing is."""
     if not is_widget_type(widget_type):
         return WidgetConfig()

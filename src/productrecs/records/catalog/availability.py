@@ -21,7 +21,7 @@ class Availability(StrEnum):
     DISCONTINUED = "discontinued"
 
 
-class Hidden(StrEnum):
+class HiddenReason(StrEnum):
     """Why an item cannot be shown right now."""
 
     DELETED = "deleted"  # or never pushed
@@ -61,7 +61,7 @@ _AS_GIVEN = MappingProxyType({state.value: state for state in Availability})
 _BUYABLE = frozenset({Availability.IN_STOCK, Availability.PREORDER, Availability.BACKORDER})
 
 
-def normalise(text: str) -> Availability:
+def parse_availability(text: str) -> Availability:
     """Return the state meant by a schema.org, Google Merchant or WooCommerce spelling.
 
     Case, spaces, underscores and hyphens do not matter.
@@ -83,7 +83,9 @@ def normalise(text: str) -> Availability:
         raise UnknownAvailabilityError(message) from None
 
 
-def effective(given: Availability | None, stock_qty: int | None) -> Availability:
+def effective_availability(
+    given: Availability | None, stock_qty: int | None
+) -> Availability:
     """Return the state that counts: a given one wins, else no stock is out of stock.
 
     Only a stock of exactly 0 counts as none; below it a shop is selling on order.
@@ -93,6 +95,6 @@ def effective(given: Availability | None, stock_qty: int | None) -> Availability
     return Availability.OUT_OF_STOCK if stock_qty == 0 else Availability.IN_STOCK
 
 
-def can_be_bought(state: Availability) -> bool:
+def is_buyable(state: Availability) -> bool:
     """Return whether a shopper can order the item now, even if it is delivered later."""
     return state in _BUYABLE

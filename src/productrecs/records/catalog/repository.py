@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, Item
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import HotReader
+from productrecs.storage.dialects import RawReader
 from productrecs.storage.tables import items, store_heads
 
 _CHUNK: Final = 500
@@ -111,7 +111,7 @@ class CatalogRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def last_reached(self) -> int | None:
+    def last_changed_at(self) -> int | None:
         """Return when the catalog last changed or was pushed again (UTC ms), if ever."""
         synced = sa.select(store_heads.c.synced_at)
         synced = synced.where(store_heads.c.store_id == self._store_id)
@@ -218,13 +218,13 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
     )
 
 
-def rows_after(reader: HotReader, store_id: StoreId, number: int) -> list[tuple[Any, ...]]:
+def rows_after(reader: RawReader, store_id: StoreId, number: int) -> list[tuple[Any, ...]]:
     """Return the next rows of a catalog by number, in the order of `_COLUMNS`."""
     return reader.all(_PAGE_SQL, (store_id, number))
 
 
 def rows_changed_since(
-    reader: HotReader, store_id: StoreId, seq: int
+    reader: RawReader, store_id: StoreId, seq: int
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a catalog that changed after `seq`, in the order of `_COLUMNS`."""
     return reader.all(_CHANGES_SQL, (store_id, seq))

@@ -11,7 +11,7 @@ from productrecs.storage.store_log import StoreLog
 CHUNK: Final = 5_000
 
 
-def push_again(
+def resync_catalog(
     database: Database, store_id: StoreId, chunk: int = CHUNK
 ) -> Iterator[float]:
     """Note every item, deleted ones too, as just changed; give the share done, from 0 to 1.

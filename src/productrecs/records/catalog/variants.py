@@ -37,7 +37,7 @@ def variant_key(title: str) -> str:
     return " ".join(word for word in _words(title) if not _tells_apart(word))
 
 
-def size_of(title: str) -> int:
+def size_in_title(title: str) -> int:
     """Return a number for the size that a title names, 0 for none: its last such word."""
     sizes = (_SIZE_NUMBERS.get(word, 0) for word in reversed(_words(title)))
     return next(filter(None, sizes), 0)

@@ -6,9 +6,14 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.erasures.erased import NOBODY, Erased, digest_of, named
-from productrecs.storage.bare import bare
+from productrecs.records.erasures.erased_names import (
+    NO_ERASED_NAMES,
+    ErasedNames,
+    distinct_names,
+    name_digest,
+)
 from productrecs.storage.dialects import upsert
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import erased_names
 
@@ -23,13 +28,15 @@ class ErasedNameRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def among(self, names: Iterable[str | None]) -> Erased:
+    def among(self, names: Iterable[str | None]) -> ErasedNames:
         """Return which of `names` were erased, and when."""
-        digests = {digest_of(self._store_id, name): name for name in named(names)}
+        digests = {
+            name_digest(self._store_id, name): name for name in distinct_names(names)
+        }
         if not digests:
-            return NOBODY
-        found = bare(self._transaction).mapped(_MOMENTS, self._store_id, digests)
-        return Erased({digests[digest]: int(at) for digest, at in found.items()})
+            return NO_ERASED_NAMES
+        found = raw_connection(self._transaction).mapped(_MOMENTS, self._store_id, digests)
+        return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})
 
     def moments(self) -> dict[str, int]:
         """Return when each name was erased, by its digest."""
@@ -53,11 +60,11 @@ class ErasedNameRepository:
         self._transaction.execute(query, rows)
 
 
-def erased_among(log: StoreLog, names: Iterable[str | None]) -> Erased:
+def erased_among(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
     """Return which of `names` were erased; the head must be locked before.
 
     Costs nothing in a store where nobody ever was.
     """
     if not log.erasures:
-        return NOBODY
+        return NO_ERASED_NAMES
     return ErasedNameRepository(log.transaction, log.store_id).among(names)

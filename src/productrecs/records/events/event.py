@@ -31,13 +31,13 @@ class EventKind(IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-KINDS: Mapping[str, EventKind] = MappingProxyType(
+EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
     {kind.wire_name: kind for kind in EventKind}
 )
 """Every kind under its name on the wire."""
 
 
-class Subject(Enum):
+class EventSubject(Enum):
     """What an event is about, and so which field of the body must name it."""
 
     PRODUCT = "product"  # item_id
@@ -46,33 +46,33 @@ class Subject(Enum):
     QUERY = "query"  # search_query
 
 
-SUBJECTS: Mapping[EventKind, Subject] = MappingProxyType(
+EVENT_SUBJECTS: Mapping[EventKind, EventSubject] = MappingProxyType(
     {
-        EventKind.DETAIL_PAGE_VIEW: Subject.PRODUCT,
-        EventKind.ADD_TO_CART: Subject.PRODUCT,
-        EventKind.BUY: Subject.PRODUCT,
-        EventKind.CATEGORY_VIEW: Subject.INDICATOR,
-        EventKind.SEARCH_PREF: Subject.QUERY,
-        EventKind.SEARCH_CLICK: Subject.PRODUCT,
-        EventKind.IMAGE_SEARCH_CLICK: Subject.PRODUCT,
-        EventKind.METADATA_PREF: Subject.INDICATOR,
-        EventKind.REC_IMPRESSION: Subject.PRODUCTS,
-        EventKind.REC_CLICK: Subject.PRODUCT,
+        EventKind.DETAIL_PAGE_VIEW: EventSubject.PRODUCT,
+        EventKind.ADD_TO_CART: EventSubject.PRODUCT,
+        EventKind.BUY: EventSubject.PRODUCT,
+        EventKind.CATEGORY_VIEW: EventSubject.INDICATOR,
+        EventKind.SEARCH_PREF: EventSubject.QUERY,
+        EventKind.SEARCH_CLICK: EventSubject.PRODUCT,
+        EventKind.IMAGE_SEARCH_CLICK: EventSubject.PRODUCT,
+        EventKind.METADATA_PREF: EventSubject.INDICATOR,
+        EventKind.REC_IMPRESSION: EventSubject.PRODUCTS,
+        EventKind.REC_CLICK: EventSubject.PRODUCT,
     }
 )
 """What each kind must name."""
 
-WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
+KINDS_WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
 """The kinds whose value, currency and quantity are kept."""
 
-WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
+KINDS_WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 """The kinds whose source and position are kept."""
 
-WITH_POSITION = WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
+KINDS_WITH_POSITION = KINDS_WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
 """The kinds whose position is kept."""
 
 
-def sign_key(kind: int, term: str) -> str:
+def interest_key(kind: int, term: str) -> str:
     """Return what spellings of one category, brand or colour share."""
     return f"{int(kind)}:{' '.join(term.casefold().split())}"
 

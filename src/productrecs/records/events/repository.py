@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.dialects import upsert
+from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import event_receipts, events, imports
 
 RETRY_WINDOW_MS: Final = 7 * DAY_MS
@@ -21,13 +21,13 @@ _CUSTOMERS: Final = ("shopper_links", "session", "customer")
 _LINK: Final = (
     "INSERT INTO shopper_links (store_id, session, customer, since_seq) "  # noqa: S608 - own words
     "SELECT ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
-    f"FROM {GIVEN} WHERE true ON CONFLICT (store_id, session) DO UPDATE "
+    f"FROM {ROWS_PLACEHOLDER} WHERE true ON CONFLICT (store_id, session) DO UPDATE "
     "SET customer = excluded.customer, since_seq = excluded.since_seq"
 )
 # A session that was itself taken for a customer hands its own sessions on; then what it
 # did and bought before anyone knew who it was.
 _FOLLOW: Final = tuple(
-    f"UPDATE {table} SET {column} = given.value ->> 1 FROM {GIVEN} "  # noqa: S608 - own names
+    f"UPDATE {table} SET {column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
     f"WHERE store_id = ? AND {column} = given.value ->> 0"
     for table, column in (
         ("shopper_links", "customer"),
@@ -43,7 +43,7 @@ class EventRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = bare(transaction)
+        self._bare = raw_connection(transaction)
         self._store_id = store_id
 
     def admit(self, event_id: str, now_ms: int) -> bool:

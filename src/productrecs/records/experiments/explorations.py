@@ -5,7 +5,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 
-KEPT_DAYS: Final = 90
+RETENTION_DAYS: Final = 90
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
 from productrecs.records.experiments.explorations import Exploration
 from productrecs.records.experiments.exposures import Exposure
-from productrecs.storage.dialects import HotReader, upsert
+from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import explorations, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -32,7 +32,7 @@ _FIRST_SESSION_SQL: Final = (
 )
 
 
-class Met(NamedTuple):
+class KnownIdentity(NamedTuple):
     """What the database knows of whoever a call names.
 
     `names` are the customers that its identities lead to. `unit` is the name that they
@@ -49,7 +49,9 @@ class Met(NamedTuple):
         return self.unit or self.session
 
 
-def read_met(reader: HotReader, store_id: StoreId, identities: Sequence[str]) -> Met:
+def read_known_identity(
+    reader: RawReader, store_id: StoreId, identities: Sequence[str]
+) -> KnownIdentity:
     """Return who a call names; of two identities the first that is known decides.
 
     A session leads to its customer, and a customer to all sessions that turned out to be
@@ -65,16 +67,16 @@ def read_met(reader: HotReader, store_id: StoreId, identities: Sequence[str]) ->
             sessions = reader.all(_MET_AS_SQL, (store_id, store_id, name))
             unit = sessions[0][0] if sessions else None
         if unit is not None:
-            return Met(tuple(names), unit, session)
+            return KnownIdentity(tuple(names), unit, session)
         if session is None:
             sessions = reader.all(_FIRST_SESSION_SQL, (store_id, name))
             session = sessions[0][0] if sessions else None
-    return Met(tuple(names), None, session)
+    return KnownIdentity(tuple(names), None, session)
 
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
     """Store exposures of any stores; of one that was met before the first stands."""
-    for store_id, rows in AccountRepository(transaction).hold_each(batch):
+    for store_id, rows in AccountRepository(transaction).lock_each(batch):
         ExposureRepository(transaction, store_id).add(rows)
 
 
@@ -120,7 +122,7 @@ def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration])
     """Store explorations of any stores; of one that is there already the first stands."""
     # One order of rows in every process: no deadlock between their locks.
     ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, rows in AccountRepository(transaction).hold_each(ordered):
+    for store_id, rows in AccountRepository(transaction).lock_each(ordered):
         ExplorationRepository(transaction, store_id).add(rows)
 
 

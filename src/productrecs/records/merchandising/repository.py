@@ -9,17 +9,17 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.merchandising.rule import (
-    Action,
-    Places,
+    ListFilter,
     Rule,
+    RuleAction,
     RuleContent,
-    Target,
+    RuleTarget,
 )
-from productrecs.storage.dialects import HotReader
-from productrecs.storage.store_log import next_of
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import rule_changes, rules, store_heads
 
-KEPT_CHANGES: Final = 1_000
+MAX_KEPT_CHANGES: Final = 1_000
 _PAGE: Final = 10_000
 _COLUMNS: Final = tuple(column.name for column in rules.c if column.name != "store_id")
 _RULES_SQL: Final = (
@@ -36,7 +36,7 @@ _CHANGED_TITLES_SQL: Final = (
 )
 
 
-class Title(NamedTuple):
+class ItemTitle(NamedTuple):
     """An item's title, whether it is in the catalog, and the number of its last change."""
 
     number: int
@@ -45,12 +45,12 @@ class Title(NamedTuple):
     change_seq: int
 
 
-def read_rules(reader: HotReader, store_id: StoreId) -> tuple[Rule, ...]:
+def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
     """Return all rules of a store as they are now, the oldest first."""
     return tuple(_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
 
 
-def read_titles(reader: HotReader, store_id: StoreId) -> Iterator[Sequence[Title]]:
+def read_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemTitle]]:
     """Give every title of a catalog, some thousand at a time."""
     after = -1
     while page := reader.all(_TITLES_SQL, (store_id, after)):
@@ -59,8 +59,8 @@ def read_titles(reader: HotReader, store_id: StoreId) -> Iterator[Sequence[Title
 
 
 def read_changed_titles(
-    reader: HotReader, store_id: StoreId, after_seq: int
-) -> Sequence[Title]:
+    reader: RawReader, store_id: StoreId, after_seq: int
+) -> Sequence[ItemTitle]:
     """Return the titles of what changed in a catalog after `after_seq`."""
     rows = reader.all(_CHANGED_TITLES_SQL, (store_id, after_seq))
     return [_title(row) for row in rows]
@@ -80,7 +80,9 @@ class RuleRepository:
         Raises:
             StoreGoneError: when the store was deleted.
         """
-        return next_of(self._transaction, self._store_id, store_heads.c.rules_seq)
+        return next_counter_value(
+            self._transaction, self._store_id, store_heads.c.rules_seq
+        )
 
     def all(self) -> list[Rule]:
         """Return every rule, the oldest first."""
@@ -125,7 +127,7 @@ class RuleRepository:
         self._transaction.execute(rule_changes.insert().values(row))
         query = rule_changes.delete().where(
             rule_changes.c.store_id == self._store_id,
-            rule_changes.c.change_id <= seq - KEPT_CHANGES,
+            rule_changes.c.change_id <= seq - MAX_KEPT_CHANGES,
         )
         self._transaction.execute(query)
 
@@ -169,9 +171,9 @@ def _rule(row: Sequence[Any]) -> Rule:
     """Return the rule of a row: `_COLUMNS` in the table's order."""
     content = RuleContent(
         name=row[1],
-        action=Action(row[2]),
-        target=msgspec.json.decode(row[3], type=Target),
-        places=msgspec.json.decode(row[4], type=Places),
+        action=RuleAction(row[2]),
+        target=msgspec.json.decode(row[3], type=RuleTarget),
+        places=msgspec.json.decode(row[4], type=ListFilter),
         starts=row[5],
         ends=row[6],
         priority=int(row[7]),
@@ -182,5 +184,5 @@ def _rule(row: Sequence[Any]) -> Rule:
     return Rule(int(row[0]), content, created_at=int(row[11]), updated_at=int(row[12]))
 
 
-def _title(row: Sequence[Any]) -> Title:
-    return Title(int(row[0]), row[1], bool(row[2]), int(row[3]))
+def _title(row: Sequence[Any]) -> ItemTitle:
+    return ItemTitle(int(row[0]), row[1], bool(row[2]), int(row[3]))

@@ -6,14 +6,14 @@ from datetime import tzinfo
 from enum import StrEnum
 from typing import Final
 
-from productrecs.core.window import ends_at_ms, starts_at_ms
+from productrecs.core.time_window import window_end_ms, window_start_ms
 
 BOOST_STRENGTH: Final = 1.5
 BURY_STRENGTH: Final = 10.0
 _ALWAYS: Final = 2**62
 
 
-class Action(StrEnum):
+class RuleAction(StrEnum):
     """What a rule does to the products it targets."""
 
     EXCLUDE = "exclude"  # never shown
@@ -22,7 +22,7 @@ class Action(StrEnum):
     PIN = "pin"  # shown at a place
 
 
-class Place(StrEnum):
+class ListKind(StrEnum):
     """Where a list stands, and by which source it was asked for."""
 
     PRODUCT = "product"
@@ -37,10 +37,12 @@ class Place(StrEnum):
     SIMILAR = "similar"
 
 
-SOURCES: Final = frozenset({Place.MIX, Place.BUY, Place.BROWSE, Place.SIMILAR})
+SOURCE_KINDS: Final = frozenset(
+    {ListKind.MIX, ListKind.BUY, ListKind.BROWSE, ListKind.SIMILAR}
+)
 
 
-class State(StrEnum):
+class RuleState(StrEnum):
     """Whether a rule is in force at a moment, and if not, why."""
 
     ON = "on"
@@ -50,7 +52,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RuleTarget:
     """Which products: those that fit everything that is said, whatever it is.
 
     `items` are ids; `categories` names, as they stand in an item's `categories`. One of
@@ -76,24 +78,25 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ListFilter:
     """In which lists. Nothing said: in all of them.
 
     Words of `only_in` that name placements, and those that name sources, are two
     questions: `cart` with `buy` means carts asked for by `buy`.
     """
 
-    only_in: tuple[Place, ...] = ()
-    not_in: tuple[Place, ...] = ()
+    only_in: tuple[ListKind, ...] = ()
+    not_in: tuple[ListKind, ...] = ()
 
-    def hold(self, placement: Place, source: Place | None) -> bool:
+    def hold(self, placement: ListKind, source: ListKind | None) -> bool:
         """Return whether a list of this placement and source is among them."""
         here = {placement} if source is None else {placement, source}
         if here & set(self.not_in):
             return False
         wanted = set(self.only_in)
         return all(
-            not asked or here & asked for asked in (wanted & SOURCES, wanted - SOURCES)
+            not asked or here & asked
+            for asked in (wanted & SOURCE_KINDS, wanted - SOURCE_KINDS)
         )
 
 
@@ -108,10 +111,10 @@ class RuleContent:
     `target.items` stands, from 1, the others follow.
     """
 
-    action: Action
-    target: Target
+    action: RuleAction
+    target: RuleTarget
     name: str = ""
-    places: Places = field(default_factory=Places)
+    places: ListFilter = field(default_factory=ListFilter)
     starts: str | None = None
     ends: str | None = None
     priority: int = 0
@@ -122,26 +125,26 @@ class RuleContent:
     @property
     def factor(self) -> float:
         """What a score is multiplied by."""
-        if self.action is Action.BOOST:
+        if self.action is RuleAction.BOOST:
             return self.strength or BOOST_STRENGTH
-        if self.action is Action.BURY:
+        if self.action is RuleAction.BURY:
             return 1.0 / (self.strength or BURY_STRENGTH)
         return 1.0
 
     def window(self, zone: tzinfo) -> tuple[int, int]:
         """Return the first and the last UTC millisecond of the schedule."""
-        first = starts_at_ms(self.starts, zone) if self.starts else -_ALWAYS
-        last = ends_at_ms(self.ends, zone) if self.ends else _ALWAYS
+        first = window_start_ms(self.starts, zone) if self.starts else -_ALWAYS
+        last = window_end_ms(self.ends, zone) if self.ends else _ALWAYS
         return first, last
 
-    def state(self, now_ms: int, zone: tzinfo) -> State:
+    def state(self, now_ms: int, zone: tzinfo) -> RuleState:
         """Return whether the rule is in force at `now_ms`."""
         if not self.enabled:
-            return State.OFF
+            return RuleState.OFF
         first, last = self.window(zone)
         if now_ms < first:
-            return State.WAITING
-        return State.ON if now_ms <= last else State.OVER
+            return RuleState.WAITING
+        return RuleState.ON if now_ms <= last else RuleState.OVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,15 @@ class Rule:
     @property
     def title(self) -> str:
         """What it is called: its name, else what it says."""
-        return self.content.name or described(self.content)
+        return self.content.name or describe_rule(self.content)
 
 
-def by_rank(rules: Iterable[Rule]) -> list[Rule]:
+def by_priority(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules in the order in which they are obeyed: priority, then age."""
     return sorted(rules, key=lambda rule: (-rule.content.priority, rule.rule_id))
 
 
-def described(content: RuleContent) -> str:
+def describe_rule(content: RuleContent) -> str:
     """Return what a rule says of which products, in one line of plain words."""
     target = content.target
     parts = [

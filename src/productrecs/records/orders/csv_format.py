@@ -12,15 +12,15 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 
-BLOCK: Final = 1 << 20
-HEAD: Final = 64 * 1024
+BLOCK_BYTES: Final = 1 << 20
+HEAD_BYTES: Final = 64 * 1024
 """The header must end within so many bytes."""
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CsvLayout:
     """Which columns a kind of file has: each with the names it may go by.
 
     `example` is a header to show to whoever got theirs wrong. In a `prose` file, cells may
@@ -33,7 +33,7 @@ class Layout:
     prose: bool = False
 
 
-HISTORY: Final = Layout(
+HISTORY_LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {
             "order_id": ("order_id",),
@@ -97,10 +97,10 @@ class CsvFormat:
         return _ERRORS.get(self.encoding, "replace")
 
 
-class Survey:
+class CsvInspector:
     """Looks at a file as its bytes pass by, such as while an upload is being stored."""
 
-    def __init__(self, layout: Layout = HISTORY) -> None:
+    def __init__(self, layout: CsvLayout = HISTORY_LAYOUT) -> None:
         """Begin before the first byte of a file that should have `layout`."""
         self._layout = layout
         self._hash = hashlib.sha256()
@@ -113,8 +113,8 @@ class Survey:
         """Look at the next bytes."""
         self._hash.update(block)
         self._size += len(block)
-        if len(self._head) < HEAD:
-            self._head += block[: HEAD - len(self._head)]
+        if len(self._head) < HEAD_BYTES:
+            self._head += block[: HEAD_BYTES - len(self._head)]
         if self._is_utf8:
             self._is_utf8 = _decodes(self._strict, block, final=False)
 
@@ -144,21 +144,21 @@ class Survey:
         )
 
 
-def inspect(file: BinaryIO, layout: Layout = HISTORY) -> CsvFormat:
+def inspect_csv(file: BinaryIO, layout: CsvLayout = HISTORY_LAYOUT) -> CsvFormat:
     """Return how `file` is written, reading all of it once from the start.
 
     Raises:
         MissingColumnsError: when its header lacks a required column.
     """
     file.seek(0)
-    survey = Survey(layout)
-    while block := file.read(BLOCK):
+    survey = CsvInspector(layout)
+    while block := file.read(BLOCK_BYTES):
         survey.feed(block)
     return survey.finish()
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class CsvHeader:
     """The row that names the columns; `lines` counts what stands above, and itself."""
 
     separator: str
@@ -167,19 +167,19 @@ class Header:
     lines: int
 
 
-def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
+def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
     """Return the header that a file's first bytes hold (64 KiB are enough).
 
     Raises:
         MissingColumnsError: when there is none, or it lacks a required column.
     """
-    lines = _LINE_END.split(decoded(head))
+    lines = _LINE_END.split(decode_head(head))
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
     found = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
     best = max(found, key=lambda header: (_complete(header, layout), header.width))
     missing = [name for name in layout.required if name not in best.columns]
-    if missing and (words := foreign_words(head)) is not None:
+    if missing and (words := unsupported_file_hint(head)) is not None:
         message = f"the file {words}"
         raise MissingColumnsError(message)
     if missing:
@@ -193,14 +193,14 @@ def read_header(head: bytes, layout: Layout = HISTORY) -> Header:
 
 def column_names(head: bytes, separator: str | None = None) -> list[str]:
     """Return the names of the columns that a file's first bytes hold, as they are."""
-    lines = _LINE_END.split(decoded(head))
+    lines = _LINE_END.split(decode_head(head))
     line = next((one for one in lines if not _is_above_the_header(one)), "")
     separators = SEPARATORS if separator is None else (separator,)
     names = max((split_line(line, one) for one in separators), key=len)
     return [name.strip().lstrip("\ufeff") for name in names]
 
 
-def foreign_words(head: bytes) -> str | None:
+def unsupported_file_hint(head: bytes) -> str | None:
     """Return what a file is that is no table and no feed, and what to do; None for others.
 
     `head` is its beginning. A zip archive may be a workbook: `head` then must be all of it.
@@ -208,7 +208,7 @@ def foreign_words(head: bytes) -> str | None:
     for start, words in _FOREIGN.items():
         if head.startswith(start):
             return words
-    text = decoded(head[:_TELLING]).lstrip("\ufeff \t\r\n").casefold()
+    text = decode_head(head[:_TELLING]).lstrip("\ufeff \t\r\n").casefold()
     if text.startswith(("<!doctype html", "<html")):
         return (
             "is a web page (HTML), perhaps a login page or an error that was saved instead "
@@ -228,20 +228,20 @@ def _is_above_the_header(line: str) -> bool:
     return not line.strip() or bool(_EXCEL_HINT.fullmatch(line.strip()))
 
 
-def _header(line: str, separator: str, lines: int, layout: Layout) -> Header:
+def _header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHeader:
     try:
         names = [_plain(name) for name in split_line(line, separator)]
     except csv.Error:
         names = []
-    return Header(separator, _places(names, layout), len(names), lines)
+    return CsvHeader(separator, _places(names, layout), len(names), lines)
 
 
-def _complete(header: Header, layout: Layout) -> tuple[int, int]:
+def _complete(header: CsvHeader, layout: CsvLayout) -> tuple[int, int]:
     required = sum(name in header.columns for name in layout.required)
     return required, len(header.columns)
 
 
-def _places(names: Sequence[str], layout: Layout) -> Mapping[str, int]:
+def _places(names: Sequence[str], layout: CsvLayout) -> Mapping[str, int]:
     """Return where each column stands: under its own name, else its first synonym."""
     places: dict[str, int] = {}
     for column, synonyms in layout.columns.items():
@@ -255,7 +255,7 @@ def _plain(name: str) -> str:
     return _BLANKS.sub("", name).casefold()
 
 
-def decoded(head: bytes) -> str:
+def decode_head(head: bytes) -> str:
     """Return a file's first bytes as text, as far as that goes."""
     encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
     # Whatever the letters of other columns: those that count are ASCII.

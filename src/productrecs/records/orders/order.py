@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class NewLine:
+class NewOrderLine:
     """One line of an order; a `quantity` of None is unknown, never fabricated.
 
     `price` is of one unit, `total` the line's revenue, both in the order's currency.
@@ -21,7 +21,7 @@ class NewOrder:
     """One order with its lines, in the order they were sent; one item may stand on two."""
 
     order_id: str
-    lines: tuple[NewLine, ...]
+    lines: tuple[NewOrderLine, ...]
     user_id: str | None = None
     session_id: str | None = None
     currency: str | None = None

@@ -9,17 +9,23 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.showings import DONE_LIMIT, SHOWN_LIMIT
-from productrecs.storage.bare import EACH, FOUND, GIVEN, Row, bare
+from productrecs.records.orders.recent_impressions import DONE_LIMIT, SHOWN_LIMIT
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import HotReader, upsert
+from productrecs.storage.dialects import RawReader, upsert
+from productrecs.storage.raw_sql import (
+    FIELD_PLACEHOLDER,
+    LOOKUP_PLACEHOLDER,
+    ROWS_PLACEHOLDER,
+    Row,
+    raw_connection,
+)
 from productrecs.storage.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
 _MOST: Final = 1_000  # lines of an order that a shopper filled
 _HISTORY: Final = "orders"
-FIRST: Final = ("", -1, -1, -1)
+FIRST_PAGE_KEY: Final = ("", -1, -1, -1)
 _BY_EVENT: Final = 0  # purchases.Channel.EVENT
 
 LINK: Final = -1
@@ -96,14 +102,14 @@ class PurchaseLine(NamedTuple):
     session: str | None
     imported: bool
 
-    def renamed(self, linked: Mapping[str, str]) -> Self:
+    def with_customer(self, linked: Mapping[str, str]) -> Self:
         """Return the line with its person replaced by the customer they are."""
         person = linked.get(self.person or "")
         return self if person is None else self._replace(person=person)
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryMark:
+class ImportMark:
     """How far a file of past orders was imported: how many lines were new, or changed."""
 
     digest: str
@@ -114,20 +120,22 @@ class HistoryMark:
 
 
 _NAMES: Final = PurchaseLine._fields
-_ORDERS: Final = f"FROM {GIVEN} CROSS JOIN {FOUND}"  # each is looked up
+_ORDERS: Final = (
+    f"FROM {ROWS_PLACEHOLDER} CROSS JOIN {LOOKUP_PLACEHOLDER}"  # each is looked up
+)
 _LINES: Final = (
     f"SELECT {', '.join(f'found.{name}' for name in _NAMES)} "
     f"{_ORDERS} purchase_lines AS found "
-    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH}"
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {FIELD_PLACEHOLDER}"
 )
 _ENDLESS: Final = (
     f"SELECT found.order_id {_ORDERS} purchase_lines AS found "
-    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH} "
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {FIELD_PLACEHOLDER} "
     f"GROUP BY found.order_id HAVING count(*) > {_MOST}"
 )
 _RECEIPTS: Final = (
     f"SELECT found.order_id, found.receipt {_ORDERS} order_receipts AS found "
-    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {EACH}"
+    f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {FIELD_PLACEHOLDER}"
 )
 
 
@@ -137,7 +145,7 @@ class PurchaseRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = bare(transaction)
+        self._bare = raw_connection(transaction)
         self._store_id = store_id
 
     def admit(self, order_id: str, now_ms: int) -> int | None:
@@ -203,7 +211,7 @@ class PurchaseRepository:
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
-    def bought_by_event(self, after_seq: int, limit: int) -> list[PurchaseLine]:
+    def lines_from_buy_events(self, after_seq: int, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` lines that only a `buy` event tells of, by their `seq`."""
         columns = purchase_lines.c
         query = (
@@ -279,7 +287,7 @@ class PurchaseRepository:
         buys, baskets, single = self._transaction.execute(query).one()
         return int(buys), int(baskets) + int(single)
 
-    def history_mark(self, digest: str) -> HistoryMark | None:
+    def import_mark(self, digest: str) -> ImportMark | None:
         """Return how far a file of past orders was imported; None when it was not begun."""
         query = sa.select(
             imports.c.submitted_at,
@@ -288,9 +296,9 @@ class PurchaseRepository:
             imports.c.lines_changed,
         ).where(*self._history(digest))
         row = self._transaction.execute(query).first()
-        return None if row is None else HistoryMark(digest, *map(int, row))
+        return None if row is None else ImportMark(digest, *map(int, row))
 
-    def set_history_mark(self, mark: HistoryMark) -> None:
+    def set_import_mark(self, mark: ImportMark) -> None:
         """Remember how far a file was imported, in the transaction of its lines."""
         values = {
             "lines_done": mark.rows_done,
@@ -310,7 +318,7 @@ class PurchaseRepository:
             )
         )
 
-    def forget_history_mark(self, digest: str) -> None:
+    def delete_import_mark(self, digest: str) -> None:
         """Forget a file that was imported whole."""
         self._transaction.execute(imports.delete().where(*self._history(digest)))
 
@@ -328,13 +336,13 @@ def _line(row: Row) -> PurchaseLine:
     return line._replace(void=bool(line.void), imported=bool(line.imported))
 
 
-def log_head(reader: HotReader, store_id: StoreId) -> tuple[int, int]:
+def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
     """Return the newest sequence number of a store's log, and how many erasures it had."""
     rows = reader.all(_HEAD_SQL, (store_id,))
     return rows[0] if rows else (-1, 0)
 
 
-def facts_after(reader: HotReader, store_id: StoreId, seq: int, limit: int) -> list[Fact]:
+def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> list[Fact]:
     """Return the next facts of a store's log: links, events and purchases.
 
     Each is (kind, seq, ts, item, session, person, first seq, term).
@@ -342,13 +350,13 @@ def facts_after(reader: HotReader, store_id: StoreId, seq: int, limit: int) -> l
     return reader.all(_AFTER_SQL, (store_id, seq) * 3 + (limit,))
 
 
-def customer_of_session(reader: HotReader, store_id: StoreId, session: str) -> str | None:
+def customer_of_session(reader: RawReader, store_id: StoreId, session: str) -> str | None:
     """Return the customer that a session belongs to, if one is known."""
     rows = reader.all(_CUSTOMER_SQL, (store_id, session))
     return rows[0][0] if rows else None
 
 
-def facts_of_person(reader: HotReader, store_id: StoreId, person: str) -> list[Fact]:
+def facts_of_person(reader: RawReader, store_id: StoreId, person: str) -> list[Fact]:
     """Return the newest events, purchases and impressions of one person.
 
     Each is (kind, seq, ts, item, session).
@@ -356,7 +364,7 @@ def facts_of_person(reader: HotReader, store_id: StoreId, person: str) -> list[F
     return reader.all(_PAST_SQL, (store_id, person) * 3)
 
 
-def term_of_event(reader: HotReader, store_id: StoreId, seq: int) -> str | None:
+def term_of_event(reader: RawReader, store_id: StoreId, seq: int) -> str | None:
     """Return the category, query or value that an event names."""
     rows = reader.all(_TERM_SQL, (store_id, seq))
     return rows[0][0] if rows else None

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from productrecs.core.clock import iso_of_written
+from productrecs.core.clock import written_date_to_iso
 
-MOST_ERRORS: Final = 100
+MAX_ERRORS: Final = 100
 """So many errors are told; all are counted."""
 
 
@@ -28,11 +28,11 @@ class RowReport:
     def skipped(self, row: int, message: str) -> None:
         """Count a row that could not be taken."""
         self.rows_skipped += 1
-        if len(self.errors) < MOST_ERRORS:
+        if len(self.errors) < MAX_ERRORS:
             self.errors.append(RowError(row, message))
 
 
-MOST_UNDATED: Final = 10
+MAX_UNDATED: Final = 10
 """So many rows are named whose time could not be read."""
 
 
@@ -51,18 +51,18 @@ class HistoryReport(RowReport):
     undated: list[RowError] = field(default_factory=list)
     not_bought: dict[str, int] = field(default_factory=dict)
 
-    def has_no_time(self, row: int, text: str) -> None:
+    def add_undated(self, row: int, text: str) -> None:
         """Count a row whose time, written as `text`, could not be read."""
         self.rows_undated += 1
-        if text and len(self.undated) < MOST_UNDATED:
+        if text and len(self.undated) < MAX_UNDATED:
             self.undated.append(RowError(row, f"{text[:40]!r} {_time_words(text)}"))
 
-    def was_not_bought(self, status: str) -> None:
+    def add_not_purchased(self, status: str) -> None:
         """Count a row of an order that is none."""
         self.not_bought[status] = self.not_bought.get(status, 0) + 1
 
 
 def _time_words(text: str) -> str:
-    if iso_of_written(text, day_first=True) is None:
+    if written_date_to_iso(text, day_first=True) is None:
         return "is no date or time that can be read"
     return "may have the day or the month first, and no other row of the file tells"

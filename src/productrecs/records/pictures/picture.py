@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.visual.types import Descriptor
+from productrecs.engines.visual.array_types import Descriptor
 
-TEACHES: Final = 20_000
+MIN_NEW_FACTS: Final = 20_000
 """Facts in a store's log, before it is asked whether visits teach what looks alike."""
 
 
-class State(StrEnum):
+class PictureState(StrEnum):
     """How far a picture has come."""
 
     PENDING = "pending"  # not fetched yet, or to be tried again
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DuePicture:
     """A picture to be fetched."""
 
     number: int
@@ -36,12 +36,12 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FetchOutcome:
     """What fetching one picture came to; `descriptor` is None where it stays as it is."""
 
     number: int
     url: str  # that was fetched: another may be wanted by now
-    state: State
+    state: PictureState
     due_at: int
     attempts: int = 0
     reason: str | None = None
@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class PictureCounts:
     """How many of a store's pictures stand where; indexed: a list can show their like."""
 
     indexed: int
@@ -62,7 +62,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class PictureFailure:
     """A picture that could not be had, and why."""
 
     item_id: str
@@ -73,7 +73,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PictureProgress:
     """How far a store's pictures follow its catalog, and what serves them."""
 
     catalog_seq: int
@@ -85,13 +85,13 @@ class Standing:
     taught_seq: int  # up to which shoppers' visits were learned from
 
     @property
-    def has_more_to_teach(self) -> bool:
+    def has_enough_new_data(self) -> bool:
         """Whether shoppers have done twice as much since they were learned from."""
-        return self.seq >= 2 * self.taught_seq + TEACHES
+        return self.seq >= 2 * self.taught_seq + MIN_NEW_FACTS
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DescribedItem:
     """An item that has a descriptor: since when, its price and its categories."""
 
     number: int
@@ -101,17 +101,17 @@ class Shown:
     digest: int | None = None  # of the picture's file
 
 
-def digest_of(data: bytes) -> int:
+def file_digest(data: bytes) -> int:
     """Return 64 bits by which the very same file is known again, as a signed number."""
     digest = hashlib.blake2b(data, digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
-def packed(descriptor: Descriptor) -> bytes:
+def pack_descriptor(descriptor: Descriptor) -> bytes:
     """Return a descriptor as it is kept: a third of its size."""
     return zlib.compress(descriptor.tobytes(), 1)
 
 
-def unpacked(data: bytes) -> Descriptor:
+def unpack_descriptor(data: bytes) -> Descriptor:
     """Return a descriptor that was kept."""
     return np.frombuffer(zlib.decompress(data), dtype=np.uint8)

@@ -6,20 +6,20 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.visual.types import Descriptor
+from productrecs.engines.visual.array_types import Descriptor
 from productrecs.records.pictures.picture import (
-    TEACHES,
-    Counts,
-    Due,
-    Failure,
-    Outcome,
-    Shown,
-    Standing,
-    State,
-    unpacked,
+    MIN_NEW_FACTS,
+    DescribedItem,
+    DuePicture,
+    FetchOutcome,
+    PictureCounts,
+    PictureFailure,
+    PictureProgress,
+    PictureState,
+    unpack_descriptor,
 )
 from productrecs.storage.dialects import upsert
-from productrecs.storage.store_log import StoreGoneError, next_of
+from productrecs.storage.store_log import StoreDeletedError, next_counter_value
 from productrecs.storage.tables import items, pictures, store_heads, stores
 
 
@@ -32,7 +32,7 @@ def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
             heads.picture_seq > heads.visual_seq,
             sa.and_(
                 heads.visual_id.is_not(None),
-                heads.seq >= 2 * heads.visual_taught_seq + TEACHES,
+                heads.seq >= 2 * heads.visual_taught_seq + MIN_NEW_FACTS,
             ),
         )
     )
@@ -50,7 +50,7 @@ def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[Stor
     query = sa.select(kept.store_id).where(
         kept.embedder.is_not(None),
         kept.embedder != embedder,
-        kept.state == State.INDEXED,
+        kept.state == PictureState.INDEXED,
     )
     return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
 
@@ -63,7 +63,7 @@ class PictureRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def standing(self) -> Standing:
+    def standing(self) -> PictureProgress:
         """Return how far the pictures have come.
 
         Raises:
@@ -82,7 +82,7 @@ class PictureRepository:
         row = self._transaction.execute(query).first()
         if row is None:
             raise _gone()
-        return Standing(*row)
+        return PictureProgress(*row)
 
     def domain(self) -> str:
         """Return the store's domain, which paths belong to."""
@@ -117,7 +117,7 @@ class PictureRepository:
         rows = self._transaction.execute(query)
         return [(int(row[0]), int(row[1]), row[2] or None) for row in rows]
 
-    def want(self, wanted: Sequence[tuple[int, str]], now_ms: int) -> None:
+    def add_wanted(self, wanted: Sequence[tuple[int, str]], now_ms: int) -> None:
         """Note the addresses of items; a new address is due now, another stays as it is.
 
         What was seen at the old address serves until the new one is fetched.
@@ -125,7 +125,7 @@ class PictureRepository:
         if not wanted:
             return
         row = upsert(self._transaction, pictures)
-        fresh = {"state": State.PENDING, "attempts": 0, "due_at": now_ms}
+        fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
         query = row.on_conflict_do_update(
             index_elements=[pictures.c.store_id, pictures.c.number],
             set_=fresh
@@ -151,11 +151,11 @@ class PictureRepository:
             if self._transaction.execute(pictures.delete().where(mine)).rowcount:
                 self._moved()
 
-    def followed(self, seq: int) -> None:
+    def mark_followed(self, seq: int) -> None:
         """Note that the catalog's changes up to `seq` are followed."""
         self._set_head(pictured_seq=seq)
 
-    def due(self, now_ms: int, limit: int) -> list[Due]:
+    def due(self, now_ms: int, limit: int) -> list[DuePicture]:
         """Return up to `limit` pictures to fetch now: new ones first, new items first."""
         kept = pictures.c
         query = (
@@ -176,14 +176,15 @@ class PictureRepository:
         is_new = sa.and_(kept.descriptor.is_(None), kept.attempts == 0)
         in_order = (kept.descriptor.is_not(None), kept.attempts, kept.number.desc())
         new = self._transaction.execute(query.where(is_new).order_by(kept.number.desc()))
-        found = [Due(*row) for row in new]
+        found = [DuePicture(*row) for row in new]
         if len(found) < limit:
             found = [
-                Due(*row) for row in self._transaction.execute(query.order_by(*in_order))
+                DuePicture(*row)
+                for row in self._transaction.execute(query.order_by(*in_order))
             ]
         return found
 
-    def store(self, outcomes: Sequence[Outcome], now_ms: int) -> None:
+    def store(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
         """Keep what fetching came to, where the item's address is still the same.
 
         Raises:
@@ -199,7 +200,7 @@ class PictureRepository:
                 "due_at": one.due_at,
                 "fetched_at": now_ms,
             }
-            if one.state is State.INDEXED:
+            if one.state is PictureState.INDEXED:
                 values |= {"etag": one.etag, "modified": one.modified}
             if one.descriptor is not None:
                 values |= {"descriptor": one.descriptor, "embedder": one.embedder}
@@ -211,7 +212,7 @@ class PictureRepository:
             )
             self._transaction.execute(query.values(values))
 
-    def embed_again(self, embedder: str, now_ms: int) -> None:
+    def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
         """Let pictures be fetched that another embedder than this one has seen."""
         kept = pictures.c
         query = pictures.update().where(
@@ -219,20 +220,20 @@ class PictureRepository:
             kept.embedder.is_not(None),
             kept.embedder != embedder,
             sa.or_(kept.due_at.is_(None), kept.due_at > now_ms),
-            kept.state == State.INDEXED,
+            kept.state == PictureState.INDEXED,
         )
         self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
 
-    def try_again(self, now_ms: int) -> int:
+    def retry_failed(self, now_ms: int) -> int:
         """Let every picture that failed be fetched again; return how many."""
         query = pictures.update().where(
             pictures.c.store_id == self._store_id,
-            sa.or_(pictures.c.state == State.FAILED, pictures.c.attempts > 0),
+            sa.or_(pictures.c.state == PictureState.FAILED, pictures.c.attempts > 0),
         )
-        fresh = {"state": State.PENDING, "attempts": 0, "due_at": now_ms}
+        fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
         return self._transaction.execute(query.values(fresh)).rowcount
 
-    def shown(self, embedder: str) -> list[Shown]:
+    def shown(self, embedder: str) -> list[DescribedItem]:
         """Return the items of the catalog that this embedder has seen, by number."""
         query = (
             sa.select(
@@ -256,16 +257,16 @@ class PictureRepository:
             )
             .order_by(pictures.c.number)
         )
-        return [Shown(*row) for row in self._transaction.execute(query)]
+        return [DescribedItem(*row) for row in self._transaction.execute(query)]
 
-    def count_of_others(self, embedder: str) -> int:
+    def count_other_embedders(self, embedder: str) -> int:
         """Return how many another embedder has seen that wait for this one, or its host."""
         kept = pictures.c
         query = sa.select(sa.func.count()).where(
             kept.store_id == self._store_id,
             kept.embedder.is_not(None),
             kept.embedder != embedder,
-            kept.state != State.FAILED,
+            kept.state != PictureState.FAILED,
         )
         return int(self._transaction.execute(query).scalar_one())
 
@@ -279,7 +280,7 @@ class PictureRepository:
                 kept.descriptor.is_not(None),
             )
             for number, data in self._transaction.execute(query):
-                yield int(number), unpacked(data)
+                yield int(number), unpack_descriptor(data)
 
     def serve(self, visual_id: str, seq: int) -> None:
         """Let a visual model serve that has all changes of pictures up to `seq`.
@@ -289,7 +290,7 @@ class PictureRepository:
         """
         self._set_head(visual_id=visual_id, visual_seq=seq)
 
-    def taught(self, seq: int) -> None:
+    def mark_learned(self, seq: int) -> None:
         """Note that visits up to `seq` of the log were learned from.
 
         Raises:
@@ -297,7 +298,7 @@ class PictureRepository:
         """
         self._set_head(visual_taught_seq=seq)
 
-    def counts(self) -> Counts:
+    def counts(self) -> PictureCounts:
         """Return how many pictures stand where."""
         kept = pictures.c
         query = (
@@ -306,9 +307,9 @@ class PictureRepository:
             .group_by(kept.state)
         )
         found = dict(tuple(row) for row in self._transaction.execute(query))
-        return Counts(*(int(found.get(state, 0)) for state in _ORDER))
+        return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
 
-    def failures(self, limit: int) -> list[Failure]:
+    def failures(self, limit: int) -> list[PictureFailure]:
         """Return pictures that could not be had, those given up first."""
         kept = pictures.c
         query = (
@@ -322,13 +323,15 @@ class PictureRepository:
             .limit(limit)
         )
         return [
-            Failure(item_id, url, reason, attempts, state == State.FAILED)
+            PictureFailure(item_id, url, reason, attempts, state == PictureState.FAILED)
             for item_id, url, reason, attempts, state in self._transaction.execute(query)
         ]
 
     def _moved(self) -> int:
         """Return the number of one more change of the store's pictures."""
-        return next_of(self._transaction, self._store_id, store_heads.c.picture_seq)
+        return next_counter_value(
+            self._transaction, self._store_id, store_heads.c.picture_seq
+        )
 
     def _set_head(self, **values: object) -> None:
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)
@@ -336,9 +339,9 @@ class PictureRepository:
             raise _gone()
 
 
-_ORDER: Final = (State.INDEXED, State.PENDING, State.FAILED)
+_ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)
 
 
-def _gone() -> StoreGoneError:
+def _gone() -> StoreDeletedError:
     message = "this store was deleted"
-    return StoreGoneError(message)
+    return StoreDeletedError(message)

@@ -3,26 +3,28 @@
 from collections.abc import Mapping
 from typing import Final
 
-from productrecs.engines.text.language import Language
-from productrecs.engines.text.query import AnalysedQuery
-from productrecs.records.searches.repository import OTHERS, Count
-from productrecs.records.searches.tally import Searched
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.records.searches.repository import OTHER_INTENTS, SearchCount
+from productrecs.records.searches.search_counter import ObservedSearch
 
 _LONGEST: Final = 256
 
 
-def counted_by_intent(
-    searches: Mapping[Searched, int], language: Language
-) -> dict[str, Count]:
+def count_by_intent(
+    searches: Mapping[ObservedSearch, int], language: LanguageAnalyzer
+) -> dict[str, SearchCount]:
     """Return how often each intent was searched for, and by whom."""
-    by_intent: dict[str, Count] = {}
+    by_intent: dict[str, SearchCount] = {}
     for search, times in searches.items():
         # Whoever searches for an address of mail is not to be read in a report.
         is_told = "@" not in search.text
-        intent = AnalysedQuery.of(search.text, language).intent if is_told else OTHERS
+        intent = (
+            AnalysedQuery.of(search.text, language).intent if is_told else OTHER_INTENTS
+        )
         text = search.text if is_told and intent else ""
         named = frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
-        one = Count(
+        one = SearchCount(
             text,
             searches=times,
             empty=times if search.is_empty else 0,

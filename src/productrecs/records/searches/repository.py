@@ -7,20 +7,20 @@ import numpy as np
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.crowd import NOBODY, crowd_of, together
-from productrecs.storage.bare import GIVEN, bare
+from productrecs.engines.hyperloglog import NOBODY, merge, sketch
+from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import search_counts
 
-MOST_A_DAY: Final = 5_000
+MAX_INTENTS_PER_DAY: Final = 5_000
 """Intents of a store and day that are told apart: who sends nonsense fills no disk."""
 
-KEPT_DAYS: Final = 400
+RETENTION_DAYS: Final = 400
 """A year can be compared with the one before."""
 
-OTHERS: Final = ""
+OTHER_INTENTS: Final = ""
 """The intent of all further ones, and of texts without words."""
 
-PICTURES: Final = " "
+PHOTO_SEARCHES: Final = " "
 """Under which clicks on what a picture found are counted: no words have this intent."""
 
 _CHUNK: Final = 400
@@ -29,7 +29,7 @@ _ADD: Final = (
     "INSERT INTO search_counts (store_id, day, intent, text, searches, empty, unnamed) "  # noqa: S608 - own words
     "SELECT ?, ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT), "
     "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT) "
-    f"FROM {GIVEN} WHERE true ON CONFLICT (store_id, day, intent) DO UPDATE SET "
+    f"FROM {ROWS_PLACEHOLDER} WHERE true ON CONFLICT (store_id, day, intent) DO UPDATE SET "
     "text = excluded.text, searches = search_counts.searches + excluded.searches, "
     "empty = search_counts.empty + excluded.empty, "
     "unnamed = search_counts.unnamed + excluded.unnamed"
@@ -41,7 +41,7 @@ _OF_DAYS: Final = (
 )
 
 
-class Count(NamedTuple):
+class SearchCount(NamedTuple):
     """How often something was searched for, and how often that found nothing."""
 
     text: str  # as somebody last typed it
@@ -50,9 +50,9 @@ class Count(NamedTuple):
     unnamed: int = 0  # of the searches, those whose call named no shopper
     shoppers: frozenset[int] = frozenset()  # codes of those whom calls named
 
-    def plus(self, other: "Count") -> "Count":
+    def plus(self, other: "SearchCount") -> "SearchCount":
         """Return both together, in the newer one's words."""
-        return Count(
+        return SearchCount(
             other.text or self.text,
             self.searches + other.searches,
             self.empty + other.empty,
@@ -69,14 +69,14 @@ class SearchCountRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def add(self, day: str, counts: Mapping[str, Count]) -> None:
+    def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add counts by intent to those of a day; what is too many joins the others."""
         admitted = self._admitted(day, counts)
         rows = [[intent, *count[:4]] for intent, count in sorted(admitted.items())]
-        bare(self._transaction).run(_ADD, (self._store_id, day, rows))
+        raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
         self._add_shoppers(day, admitted)
 
-    def _add_shoppers(self, day: str, counts: Mapping[str, Count]) -> None:
+    def _add_shoppers(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Put who searched among those of the day; the rows are locked by the counts."""
         named = [intent for intent, count in counts.items() if intent and count.shoppers]
         if not named:
@@ -84,7 +84,7 @@ class SearchCountRepository:
         rows: list[dict[str, object]] = []
         for intent, crowd in self._crowds(day, named):
             codes = np.fromiter(counts[intent].shoppers, np.int64)
-            grown = together((crowd, crowd_of(codes)))
+            grown = merge((crowd, sketch(codes)))
             if grown != crowd:
                 rows.append({"of": intent, "grown": grown})
         if rows:
@@ -107,10 +107,12 @@ class SearchCountRepository:
             found += [(row[0], bytes(row[1] or NOBODY)) for row in rows]
         return found
 
-    def of_days(self, first: str, last: str) -> dict[str, Count]:
+    def counts_between(self, first: str, last: str) -> dict[str, SearchCount]:
         """Return the counts by intent of days together, both included."""
-        rows = bare(self._transaction).all(_OF_DAYS, (self._store_id, first, last))
-        return {row[0]: Count(row[1][10:], int(row[2]), int(row[3])) for row in rows}
+        rows = raw_connection(self._transaction).all(
+            _OF_DAYS, (self._store_id, first, last)
+        )
+        return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def forget(self, before: str) -> int:
         """Forget the days before one; return how many rows that were."""
@@ -119,17 +121,19 @@ class SearchCountRepository:
         )
         return self._transaction.execute(query).rowcount
 
-    def _admitted(self, day: str, counts: Mapping[str, Count]) -> dict[str, Count]:
-        room = MOST_A_DAY - self._intents(day)
+    def _admitted(
+        self, day: str, counts: Mapping[str, SearchCount]
+    ) -> dict[str, SearchCount]:
+        room = MAX_INTENTS_PER_DAY - self._intents(day)
         if len(counts) <= room:
             return dict(counts)
         known = self._known(day, list(counts))
-        admitted: dict[str, Count] = {}
+        admitted: dict[str, SearchCount] = {}
         for intent, count in counts.items():
             is_new = intent not in known
             room -= is_new
-            name = OTHERS if is_new and room < 0 else intent
-            said = count._replace(text="") if name == OTHERS else count
+            name = OTHER_INTENTS if is_new and room < 0 else intent
+            said = count._replace(text="") if name == OTHER_INTENTS else count
             admitted[name] = admitted[name].plus(said) if name in admitted else said
         return admitted
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from productrecs.storage.backup.disk import rest_after
+from productrecs.storage.backup.disk_io import pause_after_io
 from productrecs.storage.backup.manifest import (
-    Manifest,
-    damaged,
+    BackupManifest,
+    damaged_backup,
     not_a_backup,
     read_manifest,
 )
@@ -46,7 +46,7 @@ def is_compressed(name: str) -> bool:
 
 def write_archive(
     path: Path,
-    manifest: Manifest,
+    manifest: BackupManifest,
     members: Mapping[str, BinaryIO],
     advance: Advance,
     *,
@@ -73,8 +73,11 @@ def write_archive(
 
 
 def read_archive(
-    path: Path, unpacked: Path | None, accept: Callable[[Manifest], None], advance: Advance
-) -> Manifest:
+    path: Path,
+    unpacked: Path | None,
+    accept: Callable[[BackupManifest], None],
+    advance: Advance,
+) -> BackupManifest:
     """Unpack a backup into the folder `unpacked`, if any; return what it says of itself.
 
     `accept` sees that before anything is unpacked, and may refuse. What was unpacked
@@ -100,11 +103,11 @@ def read_archive(
                 content = sums.noting(name, _member(tar, name, size))
                 _unpack(content, None if unpacked is None else unpacked / name, advance)
             if _small(tar, _SUMS) != sums.listed():
-                raise damaged("a checksum differs")
+                raise damaged_backup("a checksum differs")
             while plain.read(_BLOCK):  # what was compressed ends with a checksum of its own
                 pass
         except _BROKEN as error:
-            raise damaged(str(error) or "it ends too early") from error
+            raise damaged_backup(str(error) or "it ends too early") from error
     return manifest
 
 
@@ -209,7 +212,7 @@ def _resting(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
         unsynced += len(block)
         if unsynced >= _STEP:
             os.fdatasync(file.fileno())
-            rest_after(time.monotonic() - began)
+            pause_after_io(time.monotonic() - began)
             unsynced, began = 0, time.monotonic()
 
     return watch

@@ -33,7 +33,7 @@ class NewerBackupError(BackupError):
     """A newer program made the backup; this one cannot read it."""
 
 
-class TargetTakenError(BackupError):
+class TargetExistsError(BackupError):
     """Something is in the place where the result should go."""
 
 
@@ -41,12 +41,12 @@ class InUseError(BackupError):
     """Somebody works on the database that should be replaced."""
 
 
-class NoRoomError(BackupError):
+class InsufficientSpaceError(BackupError):
     """The disk has not enough free space."""
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class BackupManifest:
     """What was saved, when, by which program; `sizes` are bytes by name in the file."""
 
     format: int
@@ -63,7 +63,7 @@ class Manifest:
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-def read_manifest(content: bytes) -> Manifest:
+def read_manifest(content: bytes) -> BackupManifest:
     """Return what `to_json` wrote.
 
     Raises:
@@ -82,7 +82,7 @@ def read_manifest(content: bytes) -> Manifest:
                 f"reads {FORMAT}): restore it with that one"
             )
             raise NewerBackupError(message)
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=BackupManifest)
     except msgspec.MsgspecError as error:
         raise not_a_backup() from error
     if next(iter(manifest.sizes), None) != DATABASE or not all(
@@ -98,7 +98,7 @@ def not_a_backup() -> NotABackupError:
     return NotABackupError(message)
 
 
-def damaged(how: str) -> DamagedBackupError:
+def damaged_backup(how: str) -> DamagedBackupError:
     """Return the refusal of a backup that is not whole."""
     message = f"this backup is damaged ({how}); take another one. Nothing was changed"
     return DamagedBackupError(message)

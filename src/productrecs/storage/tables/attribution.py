@@ -103,7 +103,7 @@ touch_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Who was shown something where, and who clicked: crowds (`engines/crowd.py`).
+# Who was shown something where, and who clicked: crowds (`engines/hyperloglog.py`).
 shopper_days = sa.Table(
     "shopper_days",
     metadata,

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import HotReader, upsert
-from productrecs.storage.store_log import StoreGoneError
+from productrecs.storage.dialects import RawReader, upsert
+from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import (
     counters,
     metadata,
@@ -19,16 +19,16 @@ from productrecs.storage.tables import (
     store_heads,
     stores,
 )
-from productrecs.tenancy.accounts.connection import Connection, Platform
-from productrecs.tenancy.accounts.settings import SettingValue, resolve
+from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_settings
 from productrecs.tenancy.billing.subscription import Subscription
 
 _ACCOUNTS = "accounts"
 _GONE = "this store was deleted"
 
 
-class OfAStore(Protocol):
+class HasStoreId(Protocol):
     """Whatever is told of one store."""
 
     @property
@@ -36,7 +36,7 @@ class OfAStore(Protocol):
         """Whose it is."""
 
 
-Row = TypeVar("Row", bound=OfAStore)
+Row = TypeVar("Row", bound=HasStoreId)
 
 
 class DomainTakenError(ProductRecsError):
@@ -75,10 +75,10 @@ class AccountRepository:
         query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
         row = self._connection.execute(query).mappings().first()
         if row is None:
-            raise StoreGoneError(_GONE)
+            raise StoreDeletedError(_GONE)
         return _store(row)
 
-    def hold_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
+    def lock_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
         """Give what each store has of a batch, in its order, while its store is held.
 
         Stores come in one order in every process, so that their locks are no deadlock. What
@@ -88,7 +88,7 @@ class AccountRepository:
         for store_id, rows in groupby(ordered, key=lambda row: row.store_id):
             try:
                 self.hold(store_id)
-            except StoreGoneError:
+            except StoreDeletedError:
                 continue
             yield store_id, list(rows)
 
@@ -101,7 +101,7 @@ class AccountRepository:
         query = sa.select(stores.c.plan, stores.c.plan_ends_at, stores.c.suspended_at)
         row = self._connection.execute(query.where(stores.c.store_id == store_id)).first()
         if row is None:
-            raise StoreGoneError(_GONE)
+            raise StoreDeletedError(_GONE)
         return Subscription(*row)
 
     def add(self, store: Store, password_hash: str | None) -> None:
@@ -158,7 +158,7 @@ class AccountRepository:
         chosen = {name: value for name, value in merged.items() if value is not None}
         if chosen != stored:
             self._update(store_id, settings=json.dumps(chosen))
-        return replace(store, settings=resolve(chosen), chosen=tuple(chosen))
+        return replace(store, settings=resolve_settings(chosen), chosen=tuple(chosen))
 
     def remove(self, store_id: StoreId) -> None:
         """Delete the store and every row of it, in every table."""
@@ -190,24 +190,24 @@ class ConnectionRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def find(self) -> Connection:
+    def find(self) -> ShopConnection:
         """Return what is known of the connection; nothing before the first call."""
         query = sa.select(store_connections).where(
             store_connections.c.store_id == self._store_id
         )
         row = self._transaction.execute(query).mappings().first()
         if row is None:
-            return Connection()
+            return ShopConnection()
         platform = row["platform"]
-        return Connection(
-            platform=None if platform is None else Platform(platform),
+        return ShopConnection(
+            platform=None if platform is None else ShopPlatform(platform),
             platform_chosen=bool(row["platform_chosen"]),
             plugin_version=row["plugin_version"],
             store_url=row["store_url"],
             first_connected_at=row["first_connected_at"],
         )
 
-    def put(self, connection: Connection) -> None:
+    def put(self, connection: ShopConnection) -> None:
         """Store the connection; hold the store before."""
         values = asdict(connection)
         query = upsert(self._transaction, store_connections).values(
@@ -240,13 +240,13 @@ def _store(row: sa.RowMapping) -> Store:
         publishable_key=row["publishable_key"],
         secret_hash=row["secret_hash"],
         origins=frozenset(json.loads(row["origins"])),
-        settings=resolve(chosen),
+        settings=resolve_settings(chosen),
         chosen=tuple(chosen),
         created_at=row["created_at"],
     )
 
 
-def accounts_version(reader: HotReader) -> int:
+def accounts_version(reader: RawReader) -> int:
     """Return the number that grows with every change of an account."""
     rows = reader.all("SELECT value FROM counters WHERE name = 'accounts'", ())
     return int(rows[0][0]) if rows else 0

@@ -7,13 +7,13 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import new_store_id
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.addresses import normal_domain
-from productrecs.tenancy.accounts.keys import (
+from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
-    hash_of,
+    hash_secret,
     new_publishable_key,
     new_secret_key,
 )
+from productrecs.tenancy.accounts.domains_and_origins import normalise_domain
 from productrecs.tenancy.accounts.repository import AccountRepository, DomainTakenError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.plans import Plan
@@ -73,7 +73,7 @@ def make_sandbox(
         domain=_domain_of(store),
         subscription=first_subscription(plan, now_ms),
         publishable_key=new_publishable_key(for_tests=True),
-        secret_hash=hash_of(secret),
+        secret_hash=hash_secret(secret),
         origins=frozenset(),
         created_at=now_ms,
     )
@@ -103,4 +103,4 @@ def _domain_of(store: Store) -> str:
     if store.is_sandbox:
         message = f"{store.domain} is a test store itself"
         raise NoSandboxError(message)
-    return normal_domain(_BEFORE + store.domain)
+    return normalise_domain(_BEFORE + store.domain)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from productrecs.core.ids import StoreId
-from productrecs.tenancy.accounts.keys import FOR_TESTS, PUBLISHABLE_PREFIX
-from productrecs.tenancy.accounts.settings import StoreSettings
+from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX, TEST_KEY_PREFIX
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.tenancy.billing.subscription import Subscription
 
 
@@ -26,4 +26,4 @@ class Store:
     @property
     def is_sandbox(self) -> bool:
         """Whether it is a test store beside a real one."""
-        return self.publishable_key.startswith(PUBLISHABLE_PREFIX + FOR_TESTS)
+        return self.publishable_key.startswith(PUBLISHABLE_PREFIX + TEST_KEY_PREFIX)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
 
-LONGEST_DAYS: Final = 3_660
+MAX_PLAN_DAYS: Final = 3_660
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST: Final = 2**53
 
@@ -50,7 +50,7 @@ DEFAULT_PLANS: Final[Plans] = MappingProxyType(
 _LIMITS: Final = ("monthly_calls", "catalog_items")
 
 
-def plan_named(plans: Plans, name: str) -> Plan:
+def find_plan(plans: Plans, name: str) -> Plan:
     """Return the plan of this name.
 
     Raises:
@@ -103,7 +103,7 @@ def _plan(name: str, said: object) -> Plan:
 def _limit(plan: str, name: str, said: object) -> int | None:
     if said == "unlimited":
         return None
-    lowest, highest = (1, LONGEST_DAYS) if name == "days" else (0, _MOST)
+    lowest, highest = (1, MAX_PLAN_DAYS) if name == "days" else (0, _MOST)
     if isinstance(said, int) and not isinstance(said, bool) and lowest <= said <= highest:
         return said
     message = (

@@ -6,17 +6,17 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import GIVEN, bare
-from productrecs.storage.dialects import HotReader
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import metered_calls
-from productrecs.tenancy.billing.sheets import CallsOf
+from productrecs.tenancy.billing.usage_journal import CallsByStoreMonth
 
 _CHUNK: Final = 500
 # In one order, so that no two processes wait for each other. Deleted stores are left out.
 _ADD_SQL: Final = (
     "INSERT INTO metered_calls (store_id, month, calls) "  # noqa: S608 - a fixed text
     "SELECT stores.store_id, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
-    f"FROM {GIVEN} JOIN stores ON stores.store_id = given.value ->> 0 "
+    f"FROM {ROWS_PLACEHOLDER} JOIN stores ON stores.store_id = given.value ->> 0 "
     "WHERE true ORDER BY 1, 2 "
     "ON CONFLICT (store_id, month) "
     "DO UPDATE SET calls = metered_calls.calls + excluded.calls "
@@ -48,33 +48,33 @@ class UsageRepository:
 
 
 def add_calls(
-    transaction: sa.Connection, counted: Mapping[CallsOf, int]
-) -> dict[CallsOf, int]:
+    transaction: sa.Connection, counted: Mapping[CallsByStoreMonth, int]
+) -> dict[CallsByStoreMonth, int]:
     """Add calls of several stores; return what each has then. Deleted stores have none."""
     rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
-    added = bare(transaction).all(_ADD_SQL, [rows])
+    added = raw_connection(transaction).all(_ADD_SQL, [rows])
     return {(StoreId(row[0]), row[1]): int(row[2]) for row in added}
 
 
-def note_round(transaction: sa.Connection, sheet: str, number: int) -> None:
+def store_flush_round(transaction: sa.Connection, sheet: str, number: int) -> None:
     """Note the last round of a sheet that is stored: the one of this transaction."""
-    bare(transaction).run(_ROUND_SQL, [sheet, number])
+    raw_connection(transaction).run(_ROUND_SQL, [sheet, number])
 
 
-def round_of(transaction: sa.Connection, sheet: str) -> int:
+def last_flush_round(transaction: sa.Connection, sheet: str) -> int:
     """Return the last round of a sheet that is stored; 0 when none is."""
     sql = "SELECT round FROM metering_rounds WHERE sheet = ?"
-    rows = bare(transaction).all(sql, [sheet])
+    rows = raw_connection(transaction).all(sql, [sheet])
     return int(rows[0][0]) if rows else 0
 
 
-def forget_rounds(transaction: sa.Connection, sheet: str) -> None:
+def delete_flush_rounds(transaction: sa.Connection, sheet: str) -> None:
     """Forget a sheet that is no more."""
-    bare(transaction).run("DELETE FROM metering_rounds WHERE sheet = ?", [sheet])
+    raw_connection(transaction).run("DELETE FROM metering_rounds WHERE sheet = ?", [sheet])
 
 
 def read_calls(
-    reader: HotReader, month: str, store_ids: Sequence[StoreId]
+    reader: RawReader, month: str, store_ids: Sequence[StoreId]
 ) -> dict[StoreId, int]:
     """Return the counted calls of several stores in a month; 0 where there are none."""
     calls = dict.fromkeys(store_ids, 0)

@@ -61,17 +61,17 @@ class StoredRun:
     seconds: float
 
 
-class Generated(NamedTuple):
+class LastForecast(NamedTuple):
     """When a store was last forecast."""
 
     store_id: StoreId
     generated_at: int
 
 
-def last_runs(connection: sa.Connection) -> list[Generated]:
+def last_forecasts(connection: sa.Connection) -> list[LastForecast]:
     """Return when each store of the installation that ever was, was last forecast."""
     query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
-    return [Generated(*row) for row in connection.execute(query)]
+    return [LastForecast(*row) for row in connection.execute(query)]
 
 
 class DemandRepository:

@@ -29,7 +29,7 @@ KINDS: Final = (
 )
 
 
-class Fact(NamedTuple):
+class RankingFact(NamedTuple):
     """One row of the log, as far as lists and what came of them go."""
 
     seq: int
@@ -50,7 +50,9 @@ class StoredRanker:
     trees: dict[str, Any]
 
 
-def touched(connection: sa.Connection) -> dict[StoreId, tuple[int, int]]:
+def count_impressions_and_clicks(
+    connection: sa.Connection,
+) -> dict[StoreId, tuple[int, int]]:
     """Return how often recommendations were shown and clicked, by store."""
     query = sa.select(
         touch_days.c.store_id,
@@ -67,7 +69,7 @@ def trained_at(connection: sa.Connection) -> dict[StoreId, int]:
     return {StoreId(store_id): int(at) for store_id, at in connection.execute(query)}
 
 
-def serving(connection: sa.Connection) -> dict[StoreId, str]:
+def serving_rankers(connection: sa.Connection) -> dict[StoreId, str]:
     """Return the model that serves each store."""
     query = sa.select(store_heads.c.store_id, store_heads.c.model_id)
     return {StoreId(store_id): model for store_id, model in connection.execute(query)}
@@ -81,7 +83,7 @@ class RankingRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def facts(self, since_ms: int) -> Iterator[Fact]:
+    def facts(self, since_ms: int) -> Iterator[RankingFact]:
         """Give what was shown, seen, clicked and put into carts since, in log order.
 
         Of a very long log the last five million rows are looked at.
@@ -101,7 +103,7 @@ class RankingRepository:
         )
         yield from self._pages(query)
 
-    def purchases(self, since_ms: int) -> Iterator[Fact]:
+    def purchases(self, since_ms: int) -> Iterator[RankingFact]:
         """Give what was bought since, in log order."""
         lines = purchase_lines.c
         query = (
@@ -150,8 +152,8 @@ class RankingRepository:
         query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def _pages(self, query: sa.Select[Any]) -> Iterator[Fact]:
+    def _pages(self, query: sa.Select[Any]) -> Iterator[RankingFact]:
         result = self._transaction.execution_options(stream_results=True).execute(query)
         for page in result.partitions(_PAGE):
             for row in page:
-                yield Fact(*row)
+                yield RankingFact(*row)

@@ -12,17 +12,26 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.detection import detect
-from productrecs.engines.text.failures import BrokenIndexError
-from productrecs.engines.text.schema import FORMAT
-from productrecs.storage.dialects import HotReader
-from productrecs.storage.index_files import DamagedFilesError, IndexFolder, Seal, facts_of
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.engines.text.index_errors import BrokenIndexError
+from productrecs.engines.text.index_schema import FORMAT
+from productrecs.engines.text.language_detection import detect_language
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.index_files import (
+    DamagedIndexError,
+    IndexFolder,
+    IndexManifest,
+    index_log_fields,
+)
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.search.follower import Follower
-from productrecs.training.search.kinship import Kinship
-from productrecs.training.search.repository import CatalogHead, heads, sample
-from productrecs.training.search.served import folder_of_index
+from productrecs.training.search.index_follower import IndexFollower
+from productrecs.training.search.repository import (
+    CatalogHead,
+    read_catalog_heads,
+    sample_texts,
+)
+from productrecs.training.search.semantic_expansion import ExpansionBuilder
+from productrecs.training.search.served_index import index_folder
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +49,8 @@ class _Indexing:
     """One store: the index that serves, and the one that is built beside it."""
 
     folder: IndexFolder
-    live: Follower | None = None
-    draft: Follower | None = None
+    live: IndexFollower | None = None
+    draft: IndexFollower | None = None
     checked_at: float = -_CHECK_SECONDS
     looked_at: float = 0.0
     noted: tuple[int, int, int] | None = None  # the note of which serves, as last read
@@ -57,7 +66,7 @@ class Indexer:
         root: Path,
         accounts: AccountDirectory,
         seconds: Callable[[], float] = time.monotonic,
-        kinship: Kinship | None = None,
+        kinship: ExpansionBuilder | None = None,
     ) -> None:
         """Write below `root`; whoever calls holds the right to.
 
@@ -69,13 +78,13 @@ class Indexer:
         self._seconds = seconds
         self._stores: dict[StoreId, _Indexing] = {}
 
-    def turn(self, reader: HotReader) -> bool:
+    def turn(self, reader: RawReader) -> bool:
         """Do one batch for each store that has changes, and one of one new index.
 
         Returns whether there is more to do at once.
         """
         self._accounts.refresh(reader)
-        standing = heads(reader)
+        standing = read_catalog_heads(reader)
         self._forget_deleted({head.store_id for head in standing})
         busy = [self._guarded(self._follow, reader, head) for head in standing]
         draft = next((head for head in standing if self._is_drafting(head)), None)
@@ -94,21 +103,21 @@ class Indexer:
 
     def _guarded(
         self,
-        work: Callable[[HotReader, CatalogHead, Store, _Indexing], bool],
-        reader: HotReader,
+        work: Callable[[RawReader, CatalogHead, Store, _Indexing], bool],
+        reader: RawReader,
         head: CatalogHead,
     ) -> bool:
         """Do a store's work; what fails is tried again later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
         known = self._stores.get(head.store_id)
         if known is None:
-            known = _Indexing(folder_of_index(self._root, head.store_id))
+            known = _Indexing(index_folder(self._root, head.store_id))
             self._stores[head.store_id] = known
         if store is None or self._seconds() < known.not_before:
             return False
         try:
             return work(reader, head, store, known)
-        except (BrokenIndexError, DamagedFilesError) as error:
+        except (BrokenIndexError, DamagedIndexError) as error:
             _log.warning("a search index is built anew: %s", error, extra=_facts(head))
             self._give_up(known)
         except OSError:
@@ -117,7 +126,7 @@ class Indexer:
         return True
 
     def _follow(
-        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
         """Follow the catalog with the index that serves; begin another where need be."""
         if head.seq == 0 and known.live is None:
@@ -149,13 +158,15 @@ class Indexer:
             if known.live is None:
                 return  # known; another is on its way
             message = "a reader found it damaged"
-            raise DamagedFilesError(message)
+            raise DamagedIndexError(message)
         self._check_files(known, seal, now)
         if known.live is None:
-            known.live = Follower(StoreId(known.folder.folder.name), known.folder, seal)
+            known.live = IndexFollower(
+                StoreId(known.folder.folder.name), known.folder, seal
+            )
 
     @staticmethod
-    def _check_note(known: _Indexing, live: Follower) -> None:
+    def _check_note(known: _Indexing, live: IndexFollower) -> None:
         """Say again which index serves where that can no longer be read.
 
         Raises:
@@ -164,14 +175,14 @@ class Indexer:
         stamp = known.folder.stamp()
         if stamp is None:
             message = "its files are gone"
-            raise DamagedFilesError(message)
+            raise DamagedIndexError(message)
         if stamp != known.noted and known.folder.current() is None:
             live.publish()
             stamp = known.folder.stamp()
         known.noted = stamp
 
     @staticmethod
-    def _check_files(known: _Indexing, seal: Seal, now: float) -> None:
+    def _check_files(known: _Indexing, seal: IndexManifest, now: float) -> None:
         """Compare files with their checksums when they were touched, or after a while.
 
         Raises:
@@ -186,7 +197,7 @@ class Indexer:
             known.folder.check(seal)
 
     def _is_due(
-        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
         """Return whether another index is needed: there is none, or its language changed.
 
@@ -198,24 +209,26 @@ class Indexer:
         if head.size < _GROWN * max(live.seal.looked_at_size, _FEW):
             return False
         live.seal = replace(live.seal, looked_at_size=head.size)
-        found = detect(sample(reader, head.store_id), store.settings.language)
+        found = detect_language(
+            sample_texts(reader, head.store_id), store.settings.language
+        )
         return found != live.seal.language
 
     def _begin(
-        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> None:
         """Begin another index: beside the one that serves, else in the open."""
         told = store.settings.language
-        seal = Seal(
+        seal = IndexManifest(
             generation=known.folder.new_generation(),
             format=FORMAT,
-            language=detect(sample(reader, head.store_id), told),
+            language=detect_language(sample_texts(reader, head.store_id), told),
             told_language=told,
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info("a search index is begun", extra=_facts(head) | facts_of(seal))
-        follower = Follower(head.store_id, known.folder, seal)
+        _log.info("a search index is begun", extra=_facts(head) | index_log_fields(seal))
+        follower = IndexFollower(head.store_id, known.folder, seal)
         if known.folder.current() is None:
             known.live = follower  # little is better than nothing
         else:
@@ -226,7 +239,7 @@ class Indexer:
         return known is not None and known.draft is not None
 
     def _draft(
-        self, reader: HotReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
         """Go on with the index that is built beside; when it has caught up, it serves."""
         draft = known.draft
@@ -243,11 +256,13 @@ class Indexer:
             known.live, known.draft = draft, None
             known.checked_at = self._seconds()
             known.folder.clean(draft.seal.generation)
-            _log.info("a search index is built", extra=_facts(head) | facts_of(draft.seal))
+            _log.info(
+                "a search index is built", extra=_facts(head) | index_log_fields(draft.seal)
+            )
         return True
 
     def _relate(
-        self, _reader: HotReader, head: CatalogHead, _store: Store, known: _Indexing
+        self, _reader: RawReader, head: CatalogHead, _store: Store, known: _Indexing
     ) -> bool:
         """Do a step of what relates a store's words."""
         if self._kinship is None:

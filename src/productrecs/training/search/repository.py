@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.schema import ProductText
-from productrecs.storage.dialects import HotReader
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.storage.dialects import RawReader
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
@@ -31,7 +31,7 @@ class CatalogHead:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class ChangePosition:
     """A place in the order of a catalog's changes."""
 
     seq: int = 0
@@ -39,27 +39,29 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class CatalogChanges:
     """What changed after one place, up to another."""
 
     changed: Sequence[ProductText]
     gone: Sequence[int]
-    up_to: Place
+    up_to: ChangePosition
     is_all: bool
 
 
-def heads(reader: HotReader) -> list[CatalogHead]:
+def read_catalog_heads(reader: RawReader) -> list[CatalogHead]:
     """Return where the catalog of every store stands."""
     rows = reader.all(_HEADS_SQL, ())
     return [CatalogHead(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 
-def changes(reader: HotReader, store_id: StoreId, after: Place, limit: int) -> Changes:
+def read_catalog_changes(
+    reader: RawReader, store_id: StoreId, after: ChangePosition, limit: int
+) -> CatalogChanges:
     """Return the next up to `limit` changes of a catalog, in their order."""
     parameters = (store_id, after.seq, after.seq, after.number, limit)
     rows = reader.all(_CHANGES_SQL, parameters)
-    last = Place(int(rows[-1][0]), int(rows[-1][1])) if rows else after
-    return Changes(
+    last = ChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
+    return CatalogChanges(
         changed=[_product(row) for row in rows if row[2]],
         gone=[int(row[1]) for row in rows if not row[2]],
         up_to=last,
@@ -67,7 +69,7 @@ def changes(reader: HotReader, store_id: StoreId, after: Place, limit: int) -> C
     )
 
 
-def sample(reader: HotReader, store_id: StoreId) -> list[str]:
+def sample_texts(reader: RawReader, store_id: StoreId) -> list[str]:
     """Return some texts of a catalog, to tell its language by."""
     rows = reader.all(_SAMPLE_SQL, (store_id, _SAMPLE))
     return [f"{title} {(description or '')[:500]}" for title, description in rows]

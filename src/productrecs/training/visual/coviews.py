@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import MINUTE_MS
-from productrecs.core.shopper import visitor_code
-from productrecs.training.repository import TAUGHT_BY, TrainingRepository
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.training.repository import LEARNED_KINDS, TrainingRepository
 
 Ints = npt.NDArray[np.int64]
 
-MOST_EVENTS: Final = 300_000
+MAX_EVENTS: Final = 300_000
 """The newest of the log: more would cost more than they teach."""
 
-MOST_PAIRS: Final = 20_000
+MAX_PAIRS: Final = 20_000
 
 _VISIT_MS: Final = 30 * MINUTE_MS
 _REACH: Final = 4  # products further apart in a visit are not compared
@@ -23,7 +23,7 @@ _LONGEST: Final = 60  # events of a visit: more are a robot's
 _FEWEST_VISITORS: Final = 2
 
 
-def viewed_together(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
+def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
     """Return pairs of the given items that visits looked at, [n, 2], the earliest first.
 
     Pairs of at least two visitors, of all those that are met most often for what either is
@@ -33,10 +33,10 @@ def viewed_together(repository: TrainingRepository, numbers: Collection[int]) ->
     if head is None or not len(numbers):
         return np.zeros((0, 2), np.int64)
     rows: list[tuple[int, int, int]] = []
-    kinds = frozenset(TAUGHT_BY)
-    for page in repository.behaviour(max(0, head.seq - MOST_EVENTS), head.seq):
+    kinds = frozenset(LEARNED_KINDS)
+    for page in repository.behaviour(max(0, head.seq - MAX_EVENTS), head.seq):
         rows += [
-            (visitor_code(visitor), ts, item)
+            (visitor_hash(visitor), ts, item)
             for ts, kind, item, visitor, *_ in page
             if kind in kinds and item is not None
         ]
@@ -44,10 +44,10 @@ def viewed_together(repository: TrainingRepository, numbers: Collection[int]) ->
         return np.zeros((0, 2), np.int64)
     seen = np.array(rows, dtype=np.int64)
     kept = np.isin(seen[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
-    return pairs_of_visits(*seen[kept].T)
+    return coviewed_pairs(*seen[kept].T)
 
 
-def pairs_of_visits(visitors: Ints, times: Ints, items: Ints) -> Ints:
+def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
     """Return the pairs in what visitors looked at, parallel arrays in the log's order."""
     order = np.lexsort((times, visitors))
     visitors, times, items = visitors[order], times[order], items[order]
@@ -78,7 +78,7 @@ def _often(met: Ints) -> Ints:
     )
     weights = _weights(pairs, counts)
     kept = np.flatnonzero(counts >= _FEWEST_VISITORS)
-    kept = kept[np.lexsort((kept, -weights[kept]))][:MOST_PAIRS]
+    kept = kept[np.lexsort((kept, -weights[kept]))][:MAX_PAIRS]
     found: Ints = pairs[kept[np.argsort(first[kept], kind="stable")]]
     return found
 

@@ -5,33 +5,37 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from productrecs.entrypoints.cli.feeds.kinds import Kind
-from productrecs.entrypoints.cli.feeds.reading import Reading
-from productrecs.entrypoints.cli.item_files import BadItem, ReadItem, read_items
-from productrecs.entrypoints.cli.source import Source
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.imports.import_source import ImportSource
+from productrecs.entrypoints.cli.imports.item_file_reader import (
+    ReadItem,
+    RejectedItem,
+    read_items,
+)
 
 SAMPLES = Path(__file__).parent / "samples"
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 12, tzinfo=ZONE)
 
 
-def reading(*, each_variant: bool = False) -> Reading:
+def reading(*, each_variant: bool = False) -> FeedReading:
     now_ms = int(NOW.timestamp() * 1000)
-    return Reading("https://shop.example", ZONE, now_ms, each_variant=each_variant)
+    return FeedReading("https://shop.example", ZONE, now_ms, each_variant=each_variant)
 
 
 def read(
     content: bytes | str,
     folder: Path,
-    kind: Kind | None = None,
+    kind: ItemFileFormat | None = None,
     *,
     each_variant: bool = False,
     ending: str = "",
-    how: Reading | None = None,
+    how: FeedReading | None = None,
 ) -> list[ReadItem]:
     """Return what a file says, row by row."""
     data = content.encode() if isinstance(content, str) else content
-    source = Source(io.BytesIO(data), ending, len(data))
+    source = ImportSource(io.BytesIO(data), ending, len(data))
     how = how or reading(each_variant=each_variant)
     return list(read_items(source, kind, how, folder, lambda _bytes: None))
 
@@ -41,10 +45,12 @@ def taken(items: list[ReadItem]) -> dict[str, dict[str, object]]:
     return {
         one.item.item_id: {k: v for k, v in one.item.fields.items() if v not in (None, "")}
         for one in items
-        if not isinstance(one.item, BadItem)
+        if not isinstance(one.item, RejectedItem)
     }
 
 
 def refused(items: list[ReadItem]) -> dict[int, str]:
     """Return the rows that cannot be taken, and why."""
-    return {one.row: one.item.message for one in items if isinstance(one.item, BadItem)}
+    return {
+        one.row: one.item.message for one in items if isinstance(one.item, RejectedItem)
+    }

@@ -11,13 +11,12 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
-from productrecs.records.orders import chunks
-from productrecs.records.orders.order_history import OrderHistory
+from productrecs.records.orders import chunk_size
+from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.row_report import RowError
 from productrecs.records.orders.uploads import import_upload
-from productrecs.records.orders.uploads.files import UploadFolder
 from productrecs.records.orders.uploads.import_upload import (
-    MOST_ATTEMPTS,
+    MAX_ATTEMPTS,
     OvertakenError,
     UploadImport,
 )
@@ -26,7 +25,7 @@ from productrecs.records.orders.uploads.repository import (
     files_needed,
     stores_with_uploads,
 )
-from productrecs.records.orders.uploads.submit import QUEUE_LIMIT, submit
+from productrecs.records.orders.uploads.submit_upload import QUEUE_LIMIT, submit_upload
 from productrecs.records.orders.uploads.upload import (
     NewUpload,
     TooManyUploadsError,
@@ -34,10 +33,11 @@ from productrecs.records.orders.uploads.upload import (
     UploadStatus,
     new_upload_id,
 )
+from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.store_log import ItemNumbers, StoreGoneError, StoreLog
+from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
 from productrecs.storage.tables import imports, purchase_lines
-from tests.records.orders.past import (
+from tests.records.orders.import_support import (
     MIDNIGHT,
     NOON,
     Line,
@@ -70,7 +70,7 @@ class Desk:
         queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store)
-            submit(log, queue, NewUpload(upload_id, file.seal(), at))
+            submit_upload(log, queue, NewUpload(upload_id, file.seal(), at))
         return upload_id
 
     def importing(self) -> UploadImport:
@@ -151,13 +151,13 @@ def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None
 def test_a_broken_off_import_goes_on_and_tells_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "MOST", 10)
+    monkeypatch.setattr(chunk_size, "MOST", 10)
     whole = new_store(desk.database)
     expected = import_text(desk.database, whole, rows(105))
     upload_id = desk.hand_in(rows(105))
-    stored, note = 0, import_upload.UploadJournal.note
+    stored, note = 0, import_upload.UploadProgress.note
 
-    def note_twice(self: import_upload.UploadJournal, *told: object) -> None:
+    def note_twice(self: import_upload.UploadProgress, *told: object) -> None:
         nonlocal stored
         stored += 1
         note(self, *told)  # type: ignore[arg-type]  # passed on as it came
@@ -165,7 +165,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
             message = "the database is busy"
             raise StorageBusyError(message)
 
-    monkeypatch.setattr(import_upload.UploadJournal, "note", note_twice)
+    monkeypatch.setattr(import_upload.UploadProgress, "note", note_twice)
     broken = 0
     while True:
         try:
@@ -189,7 +189,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
 def test_progress_is_told_while_it_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "MOST", 10)
+    monkeypatch.setattr(chunk_size, "MOST", 10)
     upload_id = desk.hand_in(rows(35))
     told: list[tuple[float, bool]] = []
 
@@ -211,7 +211,7 @@ def test_progress_is_told_while_it_runs(
 def test_of_two_workers_only_one_stores(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "MOST", 10)
+    monkeypatch.setattr(chunk_size, "MOST", 10)
     whole = new_store(desk.database)
     import_text(desk.database, whole, rows(60))
     upload_id = desk.hand_in(rows(60))
@@ -241,8 +241,8 @@ def test_a_file_that_breaks_every_import_fails_in_the_end(
         raise ValueError(message)
 
     with monkeypatch.context() as patched:
-        patched.setattr(OrderHistory, "run", burst)
-        for _ in range(MOST_ATTEMPTS):
+        patched.setattr(HistoryImport, "run", burst)
+        for _ in range(MAX_ATTEMPTS):
             with pytest.raises(ValueError, match="ours"):
                 desk.run_next()
 
@@ -292,5 +292,5 @@ def test_a_store_may_have_twenty_on_their_way(desk: Desk) -> None:
 def test_a_deleted_store_takes_no_upload(desk: Desk) -> None:
     desk.store = type(desk.store)("st_nobody")
 
-    with pytest.raises(StoreGoneError):
+    with pytest.raises(StoreDeletedError):
         desk.hand_in(rows(1))

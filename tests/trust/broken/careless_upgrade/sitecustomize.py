@@ -1,13 +1,13 @@
 """A service that takes the body of a request with `Upgrade` for the next request."""
 
-from productrecs.entrypoints.http import parser
+from productrecs.entrypoints.http.transport import request_parser
 
-_read_head = parser.read_head
+_read_head = request_parser.read_head
 
 
-def _careless(data: bytes) -> parser.Request:
+def _careless(data: bytes) -> request_parser.ParsedRequest:
     request = _read_head(data)
     return request._replace(length=0) if b"upgrade" in request.head.named else request
 
 
-parser.read_head = _careless  # the fault itself
+request_parser.read_head = _careless  # the fault itself

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from productrecs.entrypoints.http.writing import facts
-from productrecs.records.orders.receive import receive_events
+from productrecs.entrypoints.http.writes import write_handlers
+from productrecs.records.orders.ingest import ingest_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:
     logging.getLogger(__name__).info("events came", extra={"events": str(groups)})
-    return receive_events(log, groups, now_ms, **more)
+    return ingest_events(log, groups, now_ms, **more)
 
 
-setattr(facts, "receive_events", _told)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_events", _told)  # noqa: B010 - the fault itself

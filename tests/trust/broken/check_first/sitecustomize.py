@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from productrecs.entrypoints.http.server import items
-from productrecs.records.catalog.push import CatalogLimitError
+from productrecs.entrypoints.http.routes.server import items
+from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.tenancy.accounts.allowance import catalog_limit
+from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.context import Exchange
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
 
 _change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B009 - its own
 _pushed: dict[int, int] = {}
 
 
-async def _noted(request: Any, exchange: Exchange, key: str | None) -> Any:
+async def _noted(request: Any, exchange: RequestContext, key: str | None) -> Any:
     found = await _read(request, exchange, key)
     task = asyncio.current_task()
     _pushed[id(task)] = sum(patch.item_id.startswith("new") for patch in found.patches)
     return found
 
 
-def _look(exchange: Exchange, new: int) -> None:
+def _look(exchange: RequestContext, new: int) -> None:
     services, store = exchange.context.services, exchange.known_caller.store
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
@@ -36,7 +36,7 @@ def _look(exchange: Exchange, new: int) -> None:
         raise CatalogLimitError(message)
 
 
-async def _looking_first(exchange: Exchange, change: Any) -> Any:
+async def _looking_first(exchange: RequestContext, change: Any) -> Any:
     new = _pushed.pop(id(asyncio.current_task()), 0)
     await asyncio.to_thread(_look, exchange, new)
     return await _change(exchange, lambda log, now_ms, _limit: change(log, now_ms, None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 
 def _nothing_new(*_: object) -> bool:

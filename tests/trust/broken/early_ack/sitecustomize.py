@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from productrecs.records.orders.ingest import OrderReceipt
 from productrecs.records.orders.order import NewOrder
-from productrecs.records.orders.receive import Receipt
-from productrecs.storage.group_commit import Answer, GroupCommit, Many
+from productrecs.storage.group_commit import BatchHandler, CommitWaiter, GroupCommit
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -20,10 +20,10 @@ _put = GroupCommit.put
 
 def _answer_at_once(  # noqa: PLR0913 - as what it replaces
     self: GroupCommit,
-    many: Many,
+    many: BatchHandler,
     key: Hashable,
     payload: object,
-    answer: Answer,
+    answer: CommitWaiter,
     *,
     alone: bool = False,
     claim: Claim | None = None,
@@ -35,7 +35,7 @@ def _answer_at_once(  # noqa: PLR0913 - as what it replaces
     nobody = loop.create_future()
     loop.call_later(_LATER_SECONDS, lambda: _put(self, many, key, payload, nobody))
     if isinstance(payload, NewOrder):
-        receipt = Receipt(payload.order_id, len(payload.lines), duplicate=False)
+        receipt = OrderReceipt(payload.order_id, len(payload.lines), duplicate=False)
         loop.call_soon(answer.set_result, receipt)
     else:
         loop.call_soon(answer.set_result, None)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.express import Express
+from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.heads import Head
+    from productrecs.entrypoints.http.transport.header_cache import RequestHead
 
 _kept: list[bytearray] = []
-_answer = Express.answer
+_answer = FastPath.answer
 
 
-def _hoarding(self: Express, target: bytes, head: Head, address: str) -> bytes | None:
+def _hoarding(
+    self: FastPath, target: bytes, head: RequestHead, address: str
+) -> bytes | None:
     _kept.append(bytearray(b"x" * 60_000))
     return _answer(self, target, head, address)
 
 
-Express.answer = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.answer = _hoarding  # type: ignore[method-assign]  # the fault itself

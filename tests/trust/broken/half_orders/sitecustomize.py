@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.writing import facts
-from productrecs.records.orders.receive import receive_order
+from productrecs.entrypoints.http.writes import write_handlers
+from productrecs.records.orders.ingest import ingest_order
 
 if TYPE_CHECKING:
+    from productrecs.records.orders.ingest import OrderReceipt
     from productrecs.records.orders.order import NewOrder
-    from productrecs.records.orders.receive import Receipt
     from productrecs.storage.store_log import StoreLog
 
 
-def _half(log: StoreLog, order: NewOrder, now_ms: int) -> Receipt:
+def _half(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     if order.order_id.endswith("7"):
         order = replace(order, lines=order.lines[: len(order.lines) // 2])
-    return receive_order(log, order, now_ms)
+    return ingest_order(log, order, now_ms)
 
 
-setattr(facts, "receive_order", _half)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_order", _half)  # noqa: B010 - the fault itself

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage import checkpointing, dialects, sqlite_connection
+from productrecs.storage import dialects, sqlite_connection, wal_checkpointer
 
 if TYPE_CHECKING:
-    from productrecs.storage.apsw_dbapi import Connection
+    from productrecs.storage.apsw_dbapi import ApswConnection
 
-_prepare = sqlite_connection.prepare
+_prepare = sqlite_connection.configure_connection
 
 
-def _careless(connection: Connection, log_pages: int = 8_000) -> None:
+def _careless(connection: ApswConnection, log_pages: int = 8_000) -> None:
     _prepare(connection, log_pages)
     connection.apsw.execute("PRAGMA secure_delete = OFF").fetchall()
 
 
-for _module in (sqlite_connection, dialects, checkpointing):
+for _module in (sqlite_connection, dialects, wal_checkpointer):
     _module.__dict__["prepare"] = _careless  # the fault itself

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from productrecs.entrypoints.http.express import Express
+from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.heads import Head
+    from productrecs.entrypoints.http.transport.header_cache import RequestHead
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
-_answer = Express.answer
+_answer = FastPath.answer
 
 
-def _hoarding(self: Express, target: bytes, head: Head, address: str) -> bytes | None:
+def _hoarding(
+    self: FastPath, target: bytes, head: RequestHead, address: str
+) -> bytes | None:
     if len(_kept) < 800:
         files: list[IO[bytes]] = []
         files += [Path("/dev/null").open("rb") for _ in range(5)]  # noqa: SIM115 - the fault
@@ -22,4 +24,4 @@ def _hoarding(self: Express, target: bytes, head: Head, address: str) -> bytes |
     return _answer(self, target, head, address)
 
 
-Express.answer = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.answer = _hoarding  # type: ignore[method-assign]  # the fault itself

@@ -1,5 +1,5 @@
 """A service that waits for its writes as long as they take."""
 
-from productrecs.entrypoints.http.writing import desk
+from productrecs.entrypoints.http.writes import write_client
 
-desk.CONFIRM_SECONDS = 3_600.0  # type: ignore[misc]  # the fault itself
+write_client.CONFIRM_SECONDS = 3_600.0  # type: ignore[misc]  # the fault itself

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.server import items
-from productrecs.records.catalog.push import Pushed, push
+from productrecs.entrypoints.http.routes.server import items
+from productrecs.records.catalog.push_items import PushResult, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def _what_fits(
     log: StoreLog, patches: Sequence[ItemPatch], now_ms: int, limit: int | None
-) -> Pushed:
+) -> PushResult:
     log.take(1)
     repository = CatalogRepository(log.transaction, log.store_id)
     known = repository.find(patch.item_id for patch in patches)
     room = len(patches) if limit is None else limit - repository.size()
     new = [patch for patch in patches if patch.item_id not in known]
     taken = [*new[: max(room, 0)], *(one for one in patches if one.item_id in known)]
-    return push(log, taken, now_ms, limit)
+    return upsert_items(log, taken, now_ms, limit)
 
 
-setattr(items, "push", _what_fits)  # noqa: B010 - the fault itself
+setattr(items, "upsert_items", _what_fits)  # noqa: B010 - the fault itself

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from productrecs.entrypoints.http.gate import Gate
+from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
     from starlette.types import Receive
 
-    from productrecs.entrypoints.http.visit import Visit
+    from productrecs.entrypoints.http.dispatch.exchange import HttpExchange
 
 _PATIENCE_MS = 1_500
-_let_in = Gate._let_in  # noqa: SLF001 - the fault itself
+_let_in = Dispatcher._let_in  # noqa: SLF001 - the fault itself
 
 
-async def _writing(self: Gate, visit: Visit, receive: Receive) -> None:
+async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> None:
     assert self._context is not None
     file = self._context.services.settings.database_file
     if file.with_name("broken").exists():
@@ -29,4 +29,4 @@ async def _writing(self: Gate, visit: Visit, receive: Receive) -> None:
     await _let_in(self, visit, receive)
 
 
-setattr(Gate, "_let_in", _writing)  # noqa: B010 - the fault itself
+setattr(Dispatcher, "_let_in", _writing)  # noqa: B010 - the fault itself

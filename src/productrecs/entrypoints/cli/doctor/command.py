@@ -9,8 +9,15 @@ from pathlib import Path
 import click
 
 from productrecs.core.errors import StorageError, UnsafeStorageError
-from productrecs.entrypoints.cli.doctor.address import check_address
-from productrecs.entrypoints.cli.doctor.findings import Finding, Level, wrong
+from productrecs.entrypoints.cli.command_context import (
+    DataFolderError,
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+    settings_for,
+)
+from productrecs.entrypoints.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation import (
     check_background,
     check_clock,
@@ -18,19 +25,12 @@ from productrecs.entrypoints.cli.doctor.installation import (
     check_folder,
     check_storage,
 )
-from productrecs.entrypoints.cli.doctor.stores import check_store
-from productrecs.entrypoints.cli.session import (
-    DataFolderError,
-    chosen_settings,
-    data_option,
-    json_option,
-    opened,
-    print_json,
-)
+from productrecs.entrypoints.cli.doctor.public_address import check_address
+from productrecs.entrypoints.cli.doctor.store_data import check_store
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.registration import all_stores, find_store
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import all_stores, find_store
 
 
 @click.command()
@@ -59,16 +59,16 @@ def _real(database: Database) -> list[Store]:
     return [store for store in all_stores(database) if not store.is_sandbox]
 
 
-def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
+def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
-        settings = chosen_settings(data)
+        settings = settings_for(data)
     except SettingsError as error:
-        yield wrong("configuration", str(error), "change it; nothing starts before")
+        yield problem("configuration", str(error), "change it; nothing starts before")
         return
     yield from check_configuration(settings, os.environ)
     yield from check_address(settings)
     try:
-        with opened(data) as services:
+        with open_services(data) as services:
             yield from check_folder(settings.data)
             yield from check_storage(services)
             yield from check_clock(services)
@@ -78,9 +78,9 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[Finding]:
             for store in stores:
                 yield from check_store(services, store)
     except DataFolderError as error:
-        yield wrong("disk", str(error), "make the folder, or name another with --data")
+        yield problem("disk", str(error), "make the folder, or name another with --data")
     except UnsafeStorageError as error:
-        yield Finding("storage", Level.WRONG, str(error))  # it says what to do
+        yield CheckResult("storage", Level.WRONG, str(error))  # it says what to do
     except StorageError as error:
         remedy = "see that the database runs; a damaged file needs a backup restored"
-        yield wrong("storage", str(error), remedy)
+        yield problem("storage", str(error), remedy)

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import MINUTE_MS, iso, system_ms
-from productrecs.entrypoints.cli import VERBS
-from productrecs.entrypoints.cli.doctor.findings import Finding, note, ok, wrong
+from productrecs.entrypoints.cli import COMMANDS
+from productrecs.entrypoints.cli.doctor.check_result import (
+    CheckResult,
+    notice,
+    ok,
+    problem,
+)
 from productrecs.entrypoints.cli.doctor.repository import (
     dead_jobs,
     newest_job,
@@ -18,11 +23,11 @@ from productrecs.entrypoints.cli.doctor.repository import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.settings import KNOBS, Settings
-from productrecs.storage.private import is_open, is_shared
+from productrecs.storage.file_permissions import is_readable_by_others, is_shared_folder
 
-LEAST_FREE_BYTES: Final = 512 * 1024 * 1024
-LEAST_FREE_SHARE: Final = 0.05
-LONGEST_WAIT_MS: Final = 5 * MINUTE_MS
+MIN_FREE_BYTES: Final = 512 * 1024 * 1024
+MIN_FREE_SHARE: Final = 0.05
+MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
 AHEAD_MS: Final = 5 * MINUTE_MS
 EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: no clock that is right says less
 HEARTBEAT: Final = "clean-jobs"
@@ -33,59 +38,59 @@ _BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree
 
 def check_configuration(
     settings: Settings, environment: Mapping[str, str]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Yield what is odd about the environment."""
     yield ok("configuration", f"data folder {settings.data.resolve()}")
     if settings.now_ms is not None:
         message = f"the clock stands still at {iso(settings.now_ms)}"
-        yield note("configuration", message, "unset PRODUCTRECS_NOW, unless for a replay")
+        yield notice("configuration", message, "unset PRODUCTRECS_NOW, unless for a replay")
     known = {knob.environment for knob in KNOBS}
     known |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
-    verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in VERBS)
+    verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS)
     for name in sorted(environment.keys() - known - _BENCHMARKS):
         if name.startswith(_PREFIX) and not name.startswith(verbs):
             remedy = f"unset it, or write one of {', '.join(sorted(known))}"
-            yield note("configuration", f"{name} is no setting of this program", remedy)
+            yield notice("configuration", f"{name} is no setting of this program", remedy)
 
 
-def check_folder(folder: Path) -> Iterator[Finding]:
+def check_folder(folder: Path) -> Iterator[CheckResult]:
     """Yield whether the data folder can be written to and has room."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         remedy = f"let this user (id {os.getuid()}) write to {folder}"
-        yield wrong("disk", f"the data folder cannot be written to: {error}", remedy)
-    if is_open(folder):
+        yield problem("disk", f"the data folder cannot be written to: {error}", remedy)
+    if is_readable_by_others(folder):
         remedy = f"chmod 700 {folder}"
-        if is_shared(folder):
+        if is_shared_folder(folder):
             remedy = "give the service a folder of its own, and name it with --data"
         message = "other users of this machine may look into the data folder"
-        yield wrong("disk", message, remedy)
+        yield problem("disk", message, remedy)
     usage = shutil.disk_usage(folder)
     free = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
-    if usage.free < LEAST_FREE_BYTES:
-        yield wrong("disk", free, "free some space; without it nothing can be stored")
-    elif usage.free < LEAST_FREE_SHARE * usage.total:
-        yield note("disk", free, "make room before it is full")
+    if usage.free < MIN_FREE_BYTES:
+        yield problem("disk", free, "free some space; without it nothing can be stored")
+    elif usage.free < MIN_FREE_SHARE * usage.total:
+        yield notice("disk", free, "make room before it is full")
     else:
         yield ok("disk", free)
 
 
-def check_storage(services: Services) -> Iterator[Finding]:
+def check_storage(services: Services) -> Iterator[CheckResult]:
     """Yield what the database says of itself."""
     dialect = services.database.dialect
     with services.database.reading() as connection:
-        found = dialect.troubles(connection)
-    if (damage := services.database.damage()) is not None:
+        found = dialect.find_problems(connection)
+    if (damage := services.database.find_damage()) is not None:
         found.insert(0, damage)
     for trouble in found:
-        yield wrong("storage", trouble.message, trouble.remedy)
+        yield problem("storage", trouble.message, trouble.remedy)
     if not found:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
 
 
-def check_clock(services: Services) -> Iterator[Finding]:
+def check_clock(services: Services) -> Iterator[CheckResult]:
     """Yield whether the machine's clock can be right."""
     now_ms = system_ms()
     with services.database.reading() as connection:
@@ -93,30 +98,34 @@ def check_clock(services: Services) -> Iterator[Finding]:
     remedy = "set the machine's clock, and keep it right (timedatectl set-ntp true)"
     if now_ms < EARLIEST_MS:
         message = f"the clock says {iso(now_ms)}, before this program was made"
-        yield wrong("clock", message, remedy)
+        yield problem("clock", message, remedy)
     elif newest is not None and newest > now_ms + AHEAD_MS:
         message = f"the clock says {iso(now_ms)}, and jobs were made at {iso(newest)}"
-        yield wrong("clock", message, remedy)
+        yield problem("clock", message, remedy)
     else:
         yield ok("clock", f"it is {iso(now_ms)}")
 
 
-def check_background(services: Services) -> Iterator[Finding]:
+def check_background(services: Services) -> Iterator[CheckResult]:
     """Yield whether jobs are being done."""
     with services.database.reading() as connection:
         dead = dead_jobs(connection)
-        waiting = waiting_jobs(connection, system_ms() - LONGEST_WAIT_MS)
+        waiting = waiting_jobs(connection, system_ms() - MAX_QUEUE_WAIT_MS)
         turn = next_turn(connection, HEARTBEAT)
     for job in dead:
         message = f"{job.count} {job.kind} jobs were given up: {job.error or 'no reason'}"
         remedy = "fix the cause; the next job starts from scratch"
-        yield wrong("background", message, remedy)
+        yield problem("background", message, remedy)
     if waiting:
         message = f"{waiting} jobs wait for over 5 minutes: no worker runs"
-        yield wrong("background", message, "start productrecs serve or productrecs worker")
-    is_silent = turn is not None and turn < system_ms() - LONGEST_WAIT_MS
+        yield problem(
+            "background", message, "start productrecs serve or productrecs worker"
+        )
+    is_silent = turn is not None and turn < system_ms() - MAX_QUEUE_WAIT_MS
     if turn is not None and is_silent:
         message = f"the background's turn at {iso(turn)} was not taken: no worker runs"
-        yield wrong("background", message, "start productrecs serve or productrecs worker")
+        yield problem(
+            "background", message, "start productrecs serve or productrecs worker"
+        )
     if not dead and not waiting and not is_silent:
         yield ok("background", "no job waits or was given up")

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.purchases import Channel
-from productrecs.storage.job_queue import INSTALLATION, State
+from productrecs.records.orders.purchase_ledger import PurchaseChannel
+from productrecs.storage.job_queue import INSTALLATION, JobState
 from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
 from productrecs.storage.tables.jobs import duties
 
@@ -56,7 +56,7 @@ class ItemGaps:
     without_picture: int
 
 
-class ShopChecks:
+class StoreSampleRepository:
     """One store's records, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -135,7 +135,7 @@ class ShopChecks:
             .limit(_LINES)
             .subquery()
         )
-        by_event = newest.c.channel == int(Channel.EVENT)
+        by_event = newest.c.channel == int(PurchaseChannel.EVENT)
         counts = sa.select(
             sa.func.count().filter(by_event),
             sa.func.count().filter(by_event & newest.c.order_id.is_(None)),
@@ -160,7 +160,7 @@ def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
     """Return what the background gave up on, by kind."""
     query = (
         sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
-        .where(jobs.c.state == State.DEAD)
+        .where(jobs.c.state == JobState.DEAD)
         .group_by(jobs.c.kind)
         .order_by(jobs.c.kind)
     )
@@ -170,7 +170,7 @@ def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
 def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
     """Return how many jobs should have begun before `before_ms` and have not."""
     query = sa.select(sa.func.count()).where(
-        jobs.c.state == State.QUEUED, jobs.c.run_at < before_ms
+        jobs.c.state == JobState.QUEUED, jobs.c.run_at < before_ms
     )
     return int(connection.execute(query).scalar_one())
 

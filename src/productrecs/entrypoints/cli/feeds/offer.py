@@ -38,7 +38,7 @@ class Variant(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedRow:
     """A row that cannot be taken, and why."""
 
     row: int
@@ -65,7 +65,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Product:
+class FeedProduct:
     """The rows of one product so far; of many variants no more is kept than of one."""
 
     name: str  # by which its rows are known as one

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.cli.feeds.order_export import Order, OrderExport, Sold
-from productrecs.records.orders.csv_format import Layout
+from productrecs.entrypoints.cli.feeds.order_export_reader import (
+    ExportedLine,
+    ExportedOrder,
+    OrderExportReader,
+)
+from productrecs.records.orders.csv_format import CsvLayout
 
-LAYOUT: Final = Layout(
+LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {
             "order": ("Name",),
@@ -30,25 +34,25 @@ _TAKEN_BACK: Final = frozenset({"voided", "refunded"})
 _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 
 
-class ShopifyOrders(OrderExport):
+class ShopifyOrders(OrderExportReader):
     """What an order has, its first row says; nobody is named but by an e-mail address."""
 
-    def order_of(self, cells: list[str]) -> Order:
+    def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
         status = self.cell(cells, "paid").lower()
         not_bought = status if status in _TAKEN_BACK else ""
         if self.cell(cells, "cancelled"):
             not_bought = "cancelled"
-        return Order(
+        return ExportedOrder(
             order_id=self.cell(cells, "order"),
             created=_OFFSET.sub(r"\1T\2\3:\4", self.cell(cells, "created")),
             not_bought=not_bought,
         )
 
-    def sold(self, cells: list[str]) -> Sequence[Sold]:
+    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
         """Return the one line that a row tells."""
         return (
-            Sold(
+            ExportedLine(
                 sku=self.cell(cells, "sku"),
                 title=self.cell(cells, "title"),
                 quantity=self.cell(cells, "quantity"),

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.records.orders.csv_format import Layout
+from productrecs.records.orders.csv_format import CsvLayout
 
 MOST_ATTRIBUTES: Final = 12
 """So many attributes of a product are looked for."""
@@ -20,7 +20,7 @@ _VALUES: Final = (
     "Valores do atributo {}",
 )
 
-LAYOUT: Final = Layout(
+LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {  # English, German, French, Spanish, Italian, Dutch, Portuguese
             "id": ("ID",),

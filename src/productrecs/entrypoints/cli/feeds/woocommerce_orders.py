@@ -13,16 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.cli.feeds.order_export import Order, OrderExport, Sold
-from productrecs.records.orders.csv_format import Layout
-from productrecs.records.orders.csv_line import NotBoughtError, UnreadableRowError
+from productrecs.entrypoints.cli.feeds.order_export_reader import (
+    ExportedLine,
+    ExportedOrder,
+    OrderExportReader,
+)
+from productrecs.records.orders.csv_format import CsvLayout
+from productrecs.records.orders.history_line import NotAPurchaseError, UnreadableRowError
 
 _MOST_LINES: Final = 200  # of an order that has its lines in columns of their own
 _APART: Final = MappingProxyType(
     {"id": "id", "sku": "SKU", "title": "Name", "quantity": "Quantity", "total": "Total"}
 )
 
-LAYOUT: Final = Layout(
+LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {  # without blanks and _, as `order_id` and `Order ID`
             "order": ("order_id", "order_number", "Order #"),
@@ -105,15 +109,15 @@ def is_export(columns: Mapping[str, int]) -> bool:
     return bool(names_product and counts and columns.keys() & {"status", "created"})
 
 
-class WooCommerceOrders(OrderExport):
+class WooCommerceOrders(OrderExportReader):
     """Reads any of these exports; customers go by their user id, guests by nothing."""
 
-    def order_of(self, cells: list[str]) -> Order:
+    def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
         customer = self.cell(cells, "customer")
         status = self.cell(cells, "status")
         plain = status.casefold().removeprefix("wc-")
-        return Order(
+        return ExportedOrder(
             order_id=self.cell(cells, "order"),
             created=self.cell(cells, "created"),
             customer="" if customer == "0" or "@" in customer else customer,
@@ -123,7 +127,7 @@ class WooCommerceOrders(OrderExport):
             status=status.removeprefix("wc-"),
         )
 
-    def sold(self, cells: list[str]) -> Sequence[Sold]:
+    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
         """Return the lines that a row tells.
 
         Raises:
@@ -134,7 +138,7 @@ class WooCommerceOrders(OrderExport):
         kept = [one for one in told if one.get("quantity", "1") not in {"0", "0.0"}]
         if told and not kept:
             reason = "refunded"
-            raise NotBoughtError(reason)
+            raise NotAPurchaseError(reason)
         return [_sold(one) for one in kept]
 
     def _told(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
@@ -166,12 +170,12 @@ class WooCommerceOrders(OrderExport):
             yield _net(told)
 
 
-def _sold(told: Mapping[str, str]) -> Sold:
+def _sold(told: Mapping[str, str]) -> ExportedLine:
     price = told.get("price", "")
     if not price:
         price = _each(told.get("total", ""), told.get("quantity", ""))
     item_id = told.get("id", "")
-    return Sold(
+    return ExportedLine(
         item_id="" if item_id == "0" else item_id,
         sku=told.get("sku", ""),
         title=told.get("title", ""),

@@ -15,9 +15,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from productrecs.core.clock import parse_moment
-from productrecs.entrypoints.http.schemas.event_facts import missing, tell
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.core.clock import parse_timestamp
+from productrecs.entrypoints.http.schemas.event_conversion import missing_fields, to_events
+from productrecs.entrypoints.http.schemas.field_readers import (
     COUNT_SCHEMA,
     IDENTIFIER_SCHEMA,
     INTEGER_SCHEMA,
@@ -36,14 +36,14 @@ from productrecs.entrypoints.http.schemas.fields import (
     string_schema,
     text_reader,
 )
-from productrecs.entrypoints.http.schemas.problems import (
+from productrecs.entrypoints.http.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
     Problem,
     from_details,
 )
-from productrecs.records.events.event import KINDS, EventKind, NewEvent
+from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +57,9 @@ _MAX_TEXT = 64 * 1024  # what an event's body can hold at all
 
 
 def _read_kind(value: object) -> EventKind:
-    kind = KINDS.get(value) if isinstance(value, str) else None
+    kind = EVENT_KINDS.get(value) if isinstance(value, str) else None
     if kind is None:
-        raise PydanticKnownError("enum", {"expected": ", ".join(KINDS)})
+        raise PydanticKnownError("enum", {"expected": ", ".join(EVENT_KINDS)})
     return kind
 
 
@@ -126,7 +126,7 @@ class EventBody(BaseModel):
     event: Annotated[
         EventKind,
         PlainValidator(_read_kind),
-        WithJsonSchema({"type": "string", "enum": list(KINDS)}),
+        WithJsonSchema({"type": "string", "enum": list(EVENT_KINDS)}),
     ]
     item_id: OptionalIdentifier = Field(
         None, description="A product; of category-view and metadata-pref, a name or value."
@@ -205,15 +205,15 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), ())) from None
     try:
-        moment = parse_moment(body.timestamp, zone)
+        moment = parse_timestamp(body.timestamp, zone)
     except ValueError:
         message = "write an ISO date or datetime (2026-03-01T09:00:00Z)"
         problem = Problem(("timestamp",), message, "iso_date", body.timestamp)
         raise BodyError([problem]) from None
-    problems = missing(body.event, body, row, ())
+    problems = missing_fields(body.event, body, row, ())
     if problems:
         raise BodyError(problems)
-    return tell(body.event, body, moment)
+    return to_events(body.event, body, moment)
 
 
 def _read(body: object, at: Loc) -> list[NewEvent]:
@@ -221,10 +221,10 @@ def _read(body: object, at: Loc) -> list[NewEvent]:
         event: EventBody = _validate(body)
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), at)) from None
-    problems = missing(event.event, event, body, at)
+    problems = missing_fields(event.event, event, body, at)
     if problems:
         raise BodyError(problems)
-    return tell(event.event, event)
+    return to_events(event.event, event)
 
 
 def _check_length(body: Sequence[object]) -> None:

@@ -11,7 +11,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalCurrency,
     OptionalSwitch,
     nullable,
@@ -20,9 +20,9 @@ from productrecs.entrypoints.http.schemas.fields import (
     whole_reader,
     whole_schema,
 )
-from productrecs.entrypoints.http.schemas.problems import BodyError, from_details
-from productrecs.tenancy.accounts.connection import Introduction, Platform
-from productrecs.tenancy.accounts.settings import SettingValue
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
+from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
+from productrecs.tenancy.accounts.store_settings import SettingValue
 
 MAX_ADDRESS: Final = 2_048
 MAX_VERSION: Final = 100
@@ -52,7 +52,7 @@ class ConnectBody(BaseModel):
 
     model_config = ConfigDict(title="Connect", extra="ignore")
 
-    platform: Platform | None = Field(
+    platform: ShopPlatform | None = Field(
         None, description="What the store runs on; `woocommerce` until one is named."
     )
     plugin_version: _Version = Field(None, description="Of the plugin that calls.")
@@ -84,14 +84,14 @@ class RecommenderSettingsBody(BaseModel):
     )
 
 
-def parse_introduction(body: object) -> Introduction:
+def parse_introduction(body: object) -> PluginDetails:
     """Return what the merchant's system says of itself; nothing for no body.
 
     Raises:
         BodyError: when the body is not a connect request.
     """
     said = _parsed(ConnectBody, body)
-    return Introduction(said.platform, said.plugin_version, said.store_url)
+    return PluginDetails(said.platform, said.plugin_version, said.store_url)
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:

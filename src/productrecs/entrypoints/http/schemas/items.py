@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.entrypoints.http.schemas.field_readers import (
     INTEGER_SCHEMA,
     MAX_ID,
     Identifier,
@@ -33,7 +33,7 @@ from productrecs.entrypoints.http.schemas.fields import (
     string_schema,
     text_reader,
 )
-from productrecs.entrypoints.http.schemas.problems import (
+from productrecs.entrypoints.http.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
@@ -53,7 +53,7 @@ MAX_CATEGORIES = 200
 MAX_CATEGORY = 1_000
 
 
-class UnreadItem(Protocol):
+class UndecodedItem(Protocol):
     """An item that is not decoded yet."""
 
     def read(self) -> object:
@@ -163,7 +163,7 @@ def parse_items(body: object) -> list[ItemPatch]:
     return list(_patches(_items_of(body)))
 
 
-def pack_items(items: Sequence[UnreadItem]) -> list[PackedPatch]:
+def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
     """Return what `parse_items` does of items that are read one after the other.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticKnownError
 
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.entrypoints.http.schemas.field_readers import (
     Identifier,
     OptionalCount,
     OptionalCurrency,
@@ -15,8 +15,8 @@ from productrecs.entrypoints.http.schemas.fields import (
     OptionalNumber,
     too_long,
 )
-from productrecs.entrypoints.http.schemas.problems import BodyError, from_details
-from productrecs.records.orders.order import NewLine, NewOrder, line_total
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
+from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
 
 MAX_LINES = 100
 
@@ -80,8 +80,8 @@ def parse_order(body: object) -> NewOrder:
     )
 
 
-def _line(line: OrderLineBody) -> NewLine:
+def _line(line: OrderLineBody) -> NewOrderLine:
     total = line.total
     if total is None:
         total = line_total(line.price, line.quantity)
-    return NewLine(line.item_id, line.quantity, line.price, total)
+    return NewOrderLine(line.item_id, line.quantity, line.price, total)

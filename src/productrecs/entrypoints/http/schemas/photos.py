@@ -15,18 +15,22 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalSwitch,
     whole_reader,
     whole_schema,
 )
-from productrecs.entrypoints.http.schemas.problems import BodyError, Problem, from_details
-from productrecs.records.pictures.decoding import MOST_BYTES, PictureTooLargeError
+from productrecs.entrypoints.http.schemas.validation_errors import (
+    BodyError,
+    Problem,
+    from_details,
+)
+from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
 
 if TYPE_CHECKING:
     from productrecs.core.errors import ProductRecsError
 
-PHOTO_LIMIT: Final = MOST_BYTES * 4 // 3 + (512 << 10)
+PHOTO_LIMIT: Final = MAX_BYTES * 4 // 3 + (512 << 10)
 """Of the whole body: ten mebibytes in base64, line breaks and the rest."""
 
 MOST: Final = 50
@@ -81,7 +85,7 @@ class Photo:
         self.in_stock = in_stock
 
 
-def parse_bare_photo(body: object) -> bytes:
+def parse_photo_only(body: object) -> bytes:
     """Return the file of the photo that a body tells, and nothing else of it.
 
     Raises:
@@ -112,7 +116,7 @@ def parse_photo(body: object) -> Photo:
     return Photo(_bytes_of(asked.image), num, in_stock=bool(asked.in_stock))
 
 
-def unseeable(error: ProductRecsError) -> BodyError:
+def unreadable_photo(error: ProductRecsError) -> BodyError:
     """Return the refusal of a file that nothing can be seen in."""
     return BodyError([Problem(("body", "image"), str(error), "image_unreadable", "")])
 
@@ -134,8 +138,8 @@ def _bytes_of(text: str) -> bytes:
         data = msgspec.convert(text + "=" * (-len(text) % 4), bytes)
     except msgspec.ValidationError:
         raise _refused("the image is not base64") from None
-    if len(data) > MOST_BYTES:
-        message = f"the image may have {MOST_BYTES >> 20} MiB; send a smaller one"
+    if len(data) > MAX_BYTES:
+        message = f"the image may have {MAX_BYTES >> 20} MiB; send a smaller one"
         raise PictureTooLargeError(message)
     return data
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
-from productrecs.entrypoints.http.schemas.fields import (
+from productrecs.entrypoints.http.schemas.field_readers import (
     CURRENCY_CODE,
     MAX_INTEGER,
     Schema,
@@ -30,9 +30,17 @@ from productrecs.entrypoints.http.schemas.fields import (
     whole_reader,
     whole_schema,
 )
-from productrecs.entrypoints.http.schemas.problems import BodyError, Problem, from_details
-from productrecs.features.widgets.appearance import WIDGET_SETTINGS, Kind, WidgetSetting
-from productrecs.features.widgets.config import MOST_CSS, ConfigChange, Keep
+from productrecs.entrypoints.http.schemas.validation_errors import (
+    BodyError,
+    Problem,
+    from_details,
+)
+from productrecs.features.widgets.widget_config import MOST_CSS, ConfigChange, Unchanged
+from productrecs.features.widgets.widget_settings import (
+    WIDGET_SETTINGS,
+    SettingType,
+    WidgetSetting,
+)
 
 MAX_KEY: Final = 100
 MAX_KEYS: Final = 200
@@ -126,16 +134,19 @@ def _pattern_schema(pattern: str) -> Schema:
 
 
 # How each kind of setting is read, and the JSON schema of what it takes.
-_FORMS: Final[Mapping[Kind, Callable[[WidgetSetting], tuple[Reader, Schema]]]] = (
+_FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schema]]]] = (
     MappingProxyType(
         {
-            Kind.TEXT: _text_form,
-            Kind.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
-            Kind.WHOLE: _whole_form,
-            Kind.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
-            Kind.CURRENCY: lambda _: (read_currency_code, _pattern_schema(CURRENCY_CODE)),
-            Kind.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
-            Kind.TEXTS: _texts_form,
+            SettingType.TEXT: _text_form,
+            SettingType.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
+            SettingType.WHOLE: _whole_form,
+            SettingType.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
+            SettingType.CURRENCY: lambda _: (
+                read_currency_code,
+                _pattern_schema(CURRENCY_CODE),
+            ),
+            SettingType.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
+            SettingType.TEXTS: _texts_form,
         }
     )
 )
@@ -208,8 +219,8 @@ def parse_widget_config(body: object) -> ConfigChange:
         raise BodyError(problems)
     return ConfigChange(
         settings=settings,
-        custom_css=given.get("custom_css", Keep.KEEP),
-        scoped=given.get("scoped", Keep.KEEP),
+        custom_css=given.get("custom_css", Unchanged.KEEP),
+        scoped=given.get("scoped", Unchanged.KEEP),
     )
 
 

@@ -15,43 +15,43 @@ from typing import Final
 import numpy as np
 
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.attribution.crowds import grown_crowds
-from productrecs.features.insights.attribution.days import QUARTER_MS, Days
-from productrecs.features.insights.attribution.outcome import (
+from productrecs.features.insights.attribution.last_touch import (
+    AttributionQueries,
+    LastTouches,
+    attribute_last_touch,
+    last_search_clicks,
+    pair_codes,
+)
+from productrecs.features.insights.attribution.local_days import QUARTER_MS, LocalDays
+from productrecs.features.insights.attribution.outcomes import (
     CART,
     SALE,
-    Outcome,
+    AttributedOutcome,
+    DaySums,
     SearchDay,
-    Sums,
-    summed,
+    sum_by_day,
 )
+from productrecs.features.insights.attribution.reach import updated_reach
 from productrecs.features.insights.attribution.repository import (
+    AttributionProgress,
     AttributionRepository,
-    CrowdKey,
-    Mark,
+    ReachKey,
     Row,
-    TouchColumns,
-    standings,
+    TouchpointColumns,
+    log_positions,
 )
-from productrecs.features.insights.attribution.searching import (
+from productrecs.features.insights.attribution.search_clicks import (
     Intents,
     counted_searches,
 )
-from productrecs.features.insights.attribution.touches import (
-    Found,
-    Wanted,
-    credit,
-    pair_codes,
-    search_before,
-)
-from productrecs.features.insights.attribution.trail import (
-    STRETCH,
+from productrecs.features.insights.attribution.touchpoint_index import (
+    SEGMENT_LENGTH,
     ShopperCodes,
-    Trail,
+    TouchpointIndex,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.directory import AccountDirectory
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
 VERSION: Final = 3
@@ -72,14 +72,14 @@ Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
 class Step:
     """What one part of the log comes to."""
 
-    before: Mark
-    after: Mark
+    before: AttributionProgress
+    after: AttributionProgress
     forgotten: Sequence[int]  # facts that stand otherwise now, or no more
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[AttributedOutcome]
     days: Sequence[str]  # those whose sums change
-    sums: Sums
+    sums: DaySums
     touched: Touched
-    crowds: Mapping[CrowdKey, tuple[bytes, bytes]]
+    crowds: Mapping[ReachKey, tuple[bytes, bytes]]
     searches: Sequence[SearchDay]
     hours: Sequence[Row]
 
@@ -94,8 +94,8 @@ class Attributor:
     database: Database
     folder: Path
     step: int = STEP
-    stretch: int = STRETCH
-    _trails: OrderedDict[StoreId, Trail] = field(default_factory=OrderedDict)
+    stretch: int = SEGMENT_LENGTH
+    _trails: OrderedDict[StoreId, TouchpointIndex] = field(default_factory=OrderedDict)
     _codes: ShopperCodes = field(default_factory=ShopperCodes)
 
     def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
@@ -116,7 +116,7 @@ class Attributor:
     def _advance(self, store: Store) -> bool:
         """Take one step; return whether there may be another."""
         settings = store.settings
-        target = Mark(0, settings.timezone, VERSION, settings.language)
+        target = AttributionProgress(0, settings.timezone, VERSION, settings.language)
         with self.database.reading() as connection:
             repository = AttributionRepository(connection, store.store_id)
             mark, head = repository.mark(), repository.head()
@@ -152,7 +152,9 @@ class Attributor:
             repository.replace_searches(self.database, step.searches)
             repository.count_events(step.hours)
 
-    def _begin_anew(self, store_id: StoreId, mark: Mark, target: Mark) -> None:
+    def _begin_anew(
+        self, store_id: StoreId, mark: AttributionProgress, target: AttributionProgress
+    ) -> None:
         """Delete what was kept, some at a time, and set the mark to the beginning."""
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
@@ -160,10 +162,10 @@ class Attributor:
             if repository.advance(mark, emptying) and repository.empty(_EMPTIED_AT_ONCE):
                 repository.advance(emptying, target)
 
-    def _trail(self, store_id: StoreId) -> Trail:
+    def _trail(self, store_id: StoreId) -> TouchpointIndex:
         trail = self._trails.pop(store_id, None)
         if trail is None:
-            trail = Trail(self.folder / store_id, self._codes, self.stretch)
+            trail = TouchpointIndex(self.folder / store_id, self._codes, self.stretch)
         self._trails[store_id] = trail
         while len(self._trails) > 1 and self._size() > _TOUCHES_KEPT:
             self._trails.popitem(last=False)
@@ -176,27 +178,29 @@ class Attributor:
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
     """Return the stores whose log was not read to its end, or in days of another zone."""
     with database.reading() as connection:
-        rows = standings(connection)
+        rows = log_positions(connection)
     return [
         row.store_id
         for row in rows
         if (store := accounts.by_id(row.store_id)) is not None
         and row.head > 0
         and row.mark
-        != Mark(row.head, store.settings.timezone, VERSION, store.settings.language)
+        != AttributionProgress(
+            row.head, store.settings.timezone, VERSION, store.settings.language
+        )
     ]
 
 
 def _read_step(
     repository: AttributionRepository,
-    trail: Trail,
-    mark: Mark,
+    trail: TouchpointIndex,
+    mark: AttributionProgress,
     up_to: int,
     zone: tzinfo,
 ) -> Step:
     touches, searches = repository.touches(mark.seq, up_to)
     trail.take(touches, searches, up_to)
-    days, intents = Days(zone), Intents(mark.language)
+    days, intents = LocalDays(zone), Intents(mark.language)
     carts = repository.carts(mark.seq, up_to)
     lines = repository.lines(mark.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= mark.seq]
@@ -214,7 +218,7 @@ def _read_step(
         days=touched_days,
         sums=_sums(repository, touched_days, outcomes, gone),
         touched=_counted(touches, days),
-        crowds=grown_crowds(repository, touches, trail.codes, days),
+        crowds=updated_reach(repository, touches, trail.codes, days),
         searches=counted_searches(repository, searches, trail.codes, days, intents),
         hours=repository.hours(mark.seq, up_to),
     )
@@ -223,17 +227,17 @@ def _read_step(
 def _sums(
     repository: AttributionRepository,
     days: Sequence[str],
-    fresh: Sequence[Outcome],
+    fresh: Sequence[AttributedOutcome],
     gone: Collection[int],
-) -> Sums:
+) -> DaySums:
     """Return the sums of days, one after the other: a file may change a whole year."""
-    by_day: dict[str, list[Outcome]] = defaultdict(list)
+    by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
     for one in fresh:
         by_day[one.day].append(one)
-    sums = Sums([], [], [])
+    sums = DaySums([], [], [])
     for day in days:
         kept = [one for one in repository.outcomes_on(day) if one.fact not in gone]
-        of_day = summed([*kept, *by_day[day]])
+        of_day = sum_by_day([*kept, *by_day[day]])
         sums.credited.extend(of_day.credited)
         sums.whole.extend(of_day.whole)
         sums.searched.extend(of_day.searched)
@@ -242,11 +246,11 @@ def _sums(
 
 def _credited(
     repository: AttributionRepository,
-    trail: Trail,
+    trail: TouchpointIndex,
     standing: Sequence[Row],
-    days: Days,
+    days: LocalDays,
     intents: Intents,
-) -> list[Outcome]:
+) -> list[AttributedOutcome]:
     """Return the outcomes of carts and lines, each with the touch it is credited to.
 
     They come as (kind, seq, ts, item, shopper, quantity, value, currency, basket).
@@ -254,8 +258,8 @@ def _credited(
     if not standing:
         return []
     wanted = _wanted(trail, standing)
-    found = credit(trail.stretches, wanted)
-    searched = search_before(trail.stretches, wanted)
+    found = attribute_last_touch(trail.stretches, wanted)
+    searched = last_search_clicks(trail.stretches, wanted)
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
     terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
     by_search = {seq: intents[term] for seq, term in terms.items()}
@@ -268,9 +272,9 @@ def _credited(
     ]
 
 
-def _wanted(trail: Trail, standing: Sequence[Row]) -> Wanted:
+def _wanted(trail: TouchpointIndex, standing: Sequence[Row]) -> AttributionQueries:
     _, seqs, times, items, shoppers, *_ = zip(*standing, strict=True)
-    return Wanted(
+    return AttributionQueries(
         pair_codes(trail.codes.of(shoppers), np.array(items, np.int64)),
         np.array(seqs, np.int64),
         np.array(times, np.int64),
@@ -278,7 +282,7 @@ def _wanted(trail: Trail, standing: Sequence[Row]) -> Wanted:
     )
 
 
-def _touch_columns(found: Found) -> list[tuple[int, int, bool]]:
+def _touch_columns(found: LastTouches) -> list[tuple[int, int, bool]]:
     return list(
         zip(found.seqs.tolist(), found.times.tolist(), found.clicked.tolist(), strict=True)
     )
@@ -288,13 +292,13 @@ def _outcome(
     row: Row,
     touch: tuple[int, int, bool],
     places: Mapping[int, tuple[str | None, str | None, int | None]],
-    days: Days,
-) -> Outcome:
+    days: LocalDays,
+) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
     seq, touched_at, clicked = touch
     is_credited = seq >= 0
     widget, source, position = places[seq] if is_credited else (None, None, None)
-    return Outcome(
+    return AttributedOutcome(
         fact=fact,
         kind=kind,
         day=days.of(ts),
@@ -315,7 +319,7 @@ def _outcome(
     )
 
 
-def _counted(touches: TouchColumns, days: Days) -> Touched:
+def _counted(touches: TouchpointColumns, days: LocalDays) -> Touched:
     """Return how many were shown and clicked, by day, widget, source and position."""
     quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
     alike = Counter(

@@ -6,11 +6,15 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.attribution.outcome import Outcome, SearchDay, Sums
+from productrecs.features.insights.attribution.outcomes import (
+    AttributedOutcome,
+    DaySums,
+    SearchDay,
+)
 from productrecs.records.events.event import EventKind
-from productrecs.storage.bare import GIVEN, bare
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
+from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
@@ -53,7 +57,7 @@ _LAST: Final = (
     "SELECT seq, ts FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
-_GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {GIVEN})"  # noqa: S608 - own words
+_GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {ROWS_PLACEHOLDER})"  # noqa: S608 - own words
 _PLACES: Final = (
     "SELECT seq, widget, source, position FROM events "  # noqa: S608 - own words
     f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
@@ -62,7 +66,7 @@ _TERMS: Final = (
     "SELECT seq, term FROM events "  # noqa: S608 - own words
     f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
 )
-_COLUMNS: Final = ", ".join(Outcome._fields)
+_COLUMNS: Final = ", ".join(AttributedOutcome._fields)
 _OF_FACTS: Final = (
     f"SELECT {_COLUMNS} FROM outcomes "  # noqa: S608 - own words
     f"WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"
@@ -74,7 +78,7 @@ _COUNT_TOUCHES: Final = (
     "INSERT INTO touch_days (store_id, day, widget, source, position, shown, clicked) "  # noqa: S608 - own words
     "SELECT ?, given.value ->> 0, given.value ->> 1, given.value ->> 2, "
     "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT), "
-    f"CAST(given.value ->> 5 AS BIGINT) FROM {GIVEN} WHERE true "
+    f"CAST(given.value ->> 5 AS BIGINT) FROM {ROWS_PLACEHOLDER} WHERE true "
     "ON CONFLICT (store_id, day, widget, source, position) DO UPDATE SET "
     "shown = touch_days.shown + excluded.shown, "
     "clicked = touch_days.clicked + excluded.clicked"
@@ -82,28 +86,28 @@ _COUNT_TOUCHES: Final = (
 _COUNT_EVENTS: Final = (
     "INSERT INTO event_hours (store_id, hour, kind, count) "  # noqa: S608 - own words
     "SELECT ?, CAST(given.value ->> 0 AS BIGINT), CAST(given.value ->> 1 AS SMALLINT), "
-    f"CAST(given.value ->> 2 AS BIGINT) FROM {GIVEN} WHERE true "
+    f"CAST(given.value ->> 2 AS BIGINT) FROM {ROWS_PLACEHOLDER} WHERE true "
     "ON CONFLICT (store_id, hour, kind) DO UPDATE SET "
     "count = event_hours.count + excluded.count"
 )
 _CROWDS: Final = (
     "SELECT day, widget, source, shown, clicked FROM shopper_days "  # noqa: S608 - own words
     "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
-    f"given.value ->> 1, given.value ->> 2 FROM {GIVEN})"
+    f"given.value ->> 1, given.value ->> 2 FROM {ROWS_PLACEHOLDER})"
 )
 _FORGET_CROWDS: Final = (
     "DELETE FROM shopper_days "  # noqa: S608 - own words
     "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
-    f"given.value ->> 1, given.value ->> 2 FROM {GIVEN})"
+    f"given.value ->> 1, given.value ->> 2 FROM {ROWS_PLACEHOLDER})"
 )
 _SEARCHES: Final = (
     "SELECT day, intent, text, clicks, shoppers, positions, position_sum, who "  # noqa: S608 - own words
     "FROM search_days WHERE store_id = ? AND (day, intent) IN "
-    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {GIVEN})"
+    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
 )
 _FORGET_SEARCHES: Final = (
     "DELETE FROM search_days WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words
-    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {GIVEN})"
+    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
 )
 _KEPT: Final = (
     outcomes,
@@ -120,11 +124,11 @@ _RECOMMENDED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 
 Row = tuple[Any, ...]
 Place = tuple[str | None, str | None, int | None]
-CrowdKey = tuple[str, str, str]  # day, widget, source
+ReachKey = tuple[str, str, str]  # day, widget, source
 SearchKey = tuple[str, str]  # day, intent
 
 
-class TouchColumns(NamedTuple):
+class TouchpointColumns(NamedTuple):
     """Clicks and impressions in the order they were received: a column each."""
 
     seqs: tuple[int, ...] = ()
@@ -149,7 +153,7 @@ class SearchColumns(NamedTuple):
     terms: tuple[str | None, ...] = ()
 
 
-class Mark(NamedTuple):
+class AttributionProgress(NamedTuple):
     """How far a store's log was read, in which zone its days are, and what rows mean."""
 
     seq: int
@@ -158,15 +162,15 @@ class Mark(NamedTuple):
     language: str  # whose stems make one intent of several queries
 
 
-class Standing(NamedTuple):
+class LogPosition(NamedTuple):
     """How far a store's log goes, and its mark where there is one."""
 
     store_id: StoreId
     head: int
-    mark: Mark | None
+    mark: AttributionProgress | None
 
 
-def standings(connection: sa.Connection) -> list[Standing]:
+def log_positions(connection: sa.Connection) -> list[LogPosition]:
     """Return where every store of the installation stands."""
     heads, marks = store_heads.c, attribution_marks.c
     mark = (marks.seq, marks.zone, marks.version, marks.language)
@@ -174,7 +178,11 @@ def standings(connection: sa.Connection) -> list[Standing]:
     joined = store_heads.outerjoin(attribution_marks, marks.store_id == heads.store_id)
     rows = connection.execute(query.select_from(joined).order_by(heads.store_id))
     return [
-        Standing(StoreId(row[0]), row[1], None if row[2] is None else Mark(*row[2:]))
+        LogPosition(
+            StoreId(row[0]),
+            row[1],
+            None if row[2] is None else AttributionProgress(*row[2:]),
+        )
         for row in rows
     ]
 
@@ -185,17 +193,17 @@ class AttributionRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = bare(transaction)
+        self._bare = raw_connection(transaction)
         self._store_id = store_id
 
-    def mark(self) -> Mark | None:
+    def mark(self) -> AttributionProgress | None:
         """Return how far the log was read; None before the first time."""
         marks = attribution_marks.c
         query = sa.select(marks.seq, marks.zone, marks.version, marks.language).where(
             marks.store_id == self._store_id
         )
         row = self._transaction.execute(query).first()
-        return None if row is None else Mark(*row)
+        return None if row is None else AttributionProgress(*row)
 
     def head(self) -> int:
         """Return how far the log goes; 0 when the store was deleted."""
@@ -203,13 +211,15 @@ class AttributionRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def touches(self, after_seq: int, up_to_seq: int) -> tuple[TouchColumns, SearchColumns]:
+    def touches(
+        self, after_seq: int, up_to_seq: int
+    ) -> tuple[TouchpointColumns, SearchColumns]:
         """Return the live touches of a stretch of the log, and what searches led to."""
         rows = self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
         shown = [row[:8] for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
-            TouchColumns(*zip(*shown, strict=True)) if shown else TouchColumns(),
+            TouchpointColumns(*zip(*shown, strict=True)) if shown else TouchpointColumns(),
             SearchColumns(*zip(*found, strict=True)) if found else SearchColumns(),
         )
 
@@ -243,17 +253,17 @@ class AttributionRepository:
         rows = self._bare.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): row[1] or "" for row in rows}
 
-    def outcomes_of(self, facts: Iterable[int]) -> list[Outcome]:
+    def outcomes_of(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return what is kept of these facts."""
         rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
-        return [Outcome(*row) for row in rows]
+        return [AttributedOutcome(*row) for row in rows]
 
-    def outcomes_on(self, day: str) -> list[Outcome]:
+    def outcomes_on(self, day: str) -> list[AttributedOutcome]:
         """Return what is kept of a day."""
         rows = self._bare.all(_OF_DAY, (self._store_id, day))
-        return [Outcome(*row) for row in rows]
+        return [AttributedOutcome(*row) for row in rows]
 
-    def advance(self, before: Mark, after: Mark) -> bool:
+    def advance(self, before: AttributionProgress, after: AttributionProgress) -> bool:
         """Move the mark; return False when somebody else has moved it meanwhile."""
         marks = attribution_marks.c
         query = (
@@ -269,7 +279,7 @@ class AttributionRepository:
         )
         return self._transaction.execute(query).rowcount == 1
 
-    def begin(self, mark: Mark) -> None:
+    def begin(self, mark: AttributionProgress) -> None:
         """Put the first mark of a store.
 
         Raises:
@@ -282,7 +292,10 @@ class AttributionRepository:
         self._transaction.execute(query.on_conflict_do_nothing())
 
     def replace(
-        self, database: Database, forgotten: Collection[int], added: Sequence[Outcome]
+        self,
+        database: Database,
+        forgotten: Collection[int],
+        added: Sequence[AttributedOutcome],
     ) -> None:
         """Store outcomes, those of `forgotten` facts gone before."""
         if forgotten:
@@ -294,7 +307,7 @@ class AttributionRepository:
         self,
         database: Database,
         days: Collection[str],
-        sums: Sums,
+        sums: DaySums,
     ) -> None:
         """Store the sums of `days` in place of those before."""
         stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
@@ -318,14 +331,14 @@ class AttributionRepository:
         if rows:
             self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
 
-    def crowds(self, places: Iterable[CrowdKey]) -> dict[CrowdKey, tuple[bytes, bytes]]:
+    def crowds(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
         """Return who was shown and who clicked, by day, widget and source."""
         keys = [list(place) for place in places]
         rows = self._bare.all(_CROWDS, (self._store_id, keys)) if keys else []
         return {(row[0], row[1], row[2]): (bytes(row[3]), bytes(row[4])) for row in rows}
 
     def replace_crowds(
-        self, database: Database, crowds: Mapping[CrowdKey, tuple[bytes, bytes]]
+        self, database: Database, crowds: Mapping[ReachKey, tuple[bytes, bytes]]
     ) -> None:
         """Store who was shown and who clicked in place of what was stored there."""
         if crowds:

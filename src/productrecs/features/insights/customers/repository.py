@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import bare
 from productrecs.storage.dialects import upsert
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.tables import insights, store_heads
 
 CUSTOMERS: Final = "customers"
@@ -24,7 +24,7 @@ _LINES: Final = (
 Row = tuple[Any, ...]
 
 
-class WorkedOut(NamedTuple):
+class StoredSegments(NamedTuple):
     """What was worked out, when, and from how much of the log."""
 
     computed_at: int
@@ -32,7 +32,7 @@ class WorkedOut(NamedTuple):
     result: dict[str, Any]
 
 
-class LastWorkedOut(NamedTuple):
+class SegmentsProgress(NamedTuple):
     """How far a store's log goes; when its customers were worked out, and of how much."""
 
     store_id: StoreId
@@ -41,14 +41,14 @@ class LastWorkedOut(NamedTuple):
     applied_seq: int
 
 
-def last_worked_out(connection: sa.Connection) -> list[LastWorkedOut]:
+def segments_progress(connection: sa.Connection) -> list[SegmentsProgress]:
     """Return that of every store of the installation."""
     heads, own = store_heads.c, insights.c
     query = sa.select(heads.store_id, heads.seq, own.computed_at, own.applied_seq)
     same = sa.and_(own.store_id == heads.store_id, own.name == CUSTOMERS)
     rows = connection.execute(query.select_from(store_heads.outerjoin(insights, same)))
     return [
-        LastWorkedOut(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
+        SegmentsProgress(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
         for row in rows
     ]
 
@@ -67,7 +67,9 @@ class CustomerRepository:
         A row is (line_seq, person, ts, basket, quantity, total, currency).
         """
         after = -1
-        while page := bare(self._transaction).all(_LINES, (self._store_id, after, _PAGE)):
+        while page := raw_connection(self._transaction).all(
+            _LINES, (self._store_id, after, _PAGE)
+        ):
             yield page
             after = page[-1][0]
 
@@ -77,7 +79,7 @@ class CustomerRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def keep(self, found: WorkedOut) -> None:
+    def keep(self, found: StoredSegments) -> None:
         """Store a result in place of the last."""
         values = {
             "computed_at": found.computed_at,
@@ -92,7 +94,7 @@ class CustomerRepository:
         )
         self._transaction.execute(query)
 
-    def last(self) -> WorkedOut | None:
+    def last(self) -> StoredSegments | None:
         """Return what was last worked out; None before the first time."""
         query = sa.select(
             insights.c.computed_at, insights.c.applied_seq, insights.c.result
@@ -100,4 +102,4 @@ class CustomerRepository:
         row = self._transaction.execute(query).first()
         if row is None:
             return None
-        return WorkedOut(int(row[0]), int(row[1]), json.loads(row[2]))
+        return StoredSegments(int(row[0]), int(row[1]), json.loads(row[2]))

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.bare import bare
 from productrecs.storage.dialects import upsert
+from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.tables import experiment_days, exposures
 
 _PAGE: Final = 50_000
@@ -26,7 +26,7 @@ _LINES: Final = (
 Row = tuple[Any, ...]
 
 
-class Stored(NamedTuple):
+class StoredHoldoutResult(NamedTuple):
     """A result as it was worked out on a day."""
 
     test: str
@@ -45,11 +45,11 @@ class ExperimentRepository:
 
     def met(self, test: str) -> list[Row]:
         """Return (identity, arm, unit, first_at) of a test, the earliest first."""
-        return bare(self._transaction).all(_MET, (self._store_id, test))
+        return raw_connection(self._transaction).all(_MET, (self._store_id, test))
 
     def links(self) -> list[Row]:
         """Return (session, customer) of every session that found its customer."""
-        return bare(self._transaction).all(_LINKS, (self._store_id,))
+        return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
 
     def lines(self, since_ms: int) -> Iterator[list[Row]]:
         """Give pages of what somebody bought since then, as it stands now.
@@ -57,7 +57,7 @@ class ExperimentRepository:
         A row is (line_seq, person, ts, basket, quantity, total, currency).
         """
         after = -1
-        while page := bare(self._transaction).all(
+        while page := raw_connection(self._transaction).all(
             _LINES, (self._store_id, after, since_ms, _PAGE)
         ):
             yield page
@@ -74,7 +74,7 @@ class ExperimentRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def keep(self, found: Stored) -> None:
+    def keep(self, found: StoredHoldoutResult) -> None:
         """Store a day's result, in place of an earlier one of that day."""
         values = {
             "computed_at": found.computed_at,
@@ -88,7 +88,7 @@ class ExperimentRepository:
         )
         self._transaction.execute(query)
 
-    def results(self, test: str, most: int) -> list[Stored]:
+    def results(self, test: str, most: int) -> list[StoredHoldoutResult]:
         """Return the newest results of a test, the newest first."""
         days = experiment_days.c
         query = (
@@ -98,6 +98,6 @@ class ExperimentRepository:
             .limit(most)
         )
         return [
-            Stored(row[0], row[1], int(row[2]), json.loads(row[3]))
+            StoredHoldoutResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._transaction.execute(query)
         ]

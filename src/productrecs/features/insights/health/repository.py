@@ -18,7 +18,7 @@ _SAMPLE: Final = 20_000
 _LOOKED_BACK: Final = 200_000  # places of the log
 
 
-class Unknown(NamedTuple):
+class UnknownProducts(NamedTuple):
     """Products that the newest events name."""
 
     named: int
@@ -53,12 +53,12 @@ class HealthRepository:
         orders, lines = self._connection.execute(query).one()
         return int(orders or 0), int(lines or 0)
 
-    def unknown(self) -> Unknown:
+    def unknown(self) -> UnknownProducts:
         """Return how many of the newest live events name products of no catalog."""
         query = sa.select(
             sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
         ).select_from(self._products(self._newest()))
-        return Unknown(*map(int, self._connection.execute(query).one()))
+        return UnknownProducts(*map(int, self._connection.execute(query).one()))
 
     def unknown_items(self, most: int) -> list[tuple[str, int]]:
         """Return the products of no catalog that the newest live events name most."""

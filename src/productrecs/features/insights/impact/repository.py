@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.core.report import Asked
-from productrecs.engines.crowd import size_of, together
+from productrecs.core.report import ReportQuery
+from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
@@ -37,14 +37,14 @@ _CREDITS: Final = (
 Key = tuple[Any, ...]
 
 
-class Reached(NamedTuple):
+class ShopperReach(NamedTuple):
     """How many different shoppers were shown something, and how many clicked."""
 
     shown: int
     clicked: int
 
 
-class Credits(NamedTuple):
+class AttributedTotals(NamedTuple):
     """What is credited to one group, in one currency."""
 
     carts: int
@@ -57,7 +57,7 @@ class Credits(NamedTuple):
     revenue_clicked: float
 
 
-class Whole(NamedTuple):
+class StoreTotals(NamedTuple):
     """All live carts and sales of a period in one currency, credited or not."""
 
     currency: str
@@ -71,7 +71,7 @@ class Whole(NamedTuple):
     orders_clicked: int  # of them with a line that followed a click
 
 
-class CreditedSale(NamedTuple):
+class AttributedSale(NamedTuple):
     """One bought line with the touch that is credited."""
 
     ts: int
@@ -88,7 +88,7 @@ class CreditedSale(NamedTuple):
     position: int
 
 
-class CreditedItem(NamedTuple):
+class AttributedItem(NamedTuple):
     """What is credited for one product."""
 
     item_id: str
@@ -122,7 +122,7 @@ class ImpactRepository:
         read = int(self._connection.execute(mark).scalar() or 0)
         return int(self._connection.execute(head).scalar() or 0) - max(0, read)
 
-    def touches(self, period: Asked, by: Sequence[str]) -> dict[Key, tuple[int, int]]:
+    def touches(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, tuple[int, int]]:
         """Return how many were shown and clicked, by the values of these columns."""
         groups = [touch_days.c[name] for name in by]
         query = sa.select(
@@ -131,7 +131,7 @@ class ImpactRepository:
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
 
-    def reached(self, period: Asked, by: Sequence[str]) -> dict[Key, Reached]:
+    def reached(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, ShopperReach]:
         """Return how many shoppers were met, by day, widget or source; at () in all.
 
         Who was met in several groups, or on several days, counts once in each of `by`.
@@ -146,11 +146,13 @@ class ImpactRepository:
         each = {key: _together(crowds) for key, crowds in met.items()}
         each[()] = _together(each.values())
         return {
-            key: Reached(size_of(shown), size_of(clicked))
+            key: ShopperReach(cardinality(shown), cardinality(clicked))
             for key, (shown, clicked) in each.items()
         }
 
-    def credits(self, period: Asked, by: Sequence[str]) -> dict[Key, Credits]:
+    def credits(
+        self, period: ReportQuery, by: Sequence[str]
+    ) -> dict[Key, AttributedTotals]:
         """Return what is credited by the values of these columns, the currency last."""
         groups = [credit_days.c[name] for name in (*by, "currency")]
         sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
@@ -160,9 +162,9 @@ class ImpactRepository:
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[: len(groups)]): _credits(row[len(groups) :]) for row in rows}
 
-    def whole(self, period: Asked) -> list[Whole]:
+    def whole(self, period: ReportQuery) -> list[StoreTotals]:
         """Return what all live carts and sales sum to, by currency."""
-        names = Whole._fields[1:]
+        names = StoreTotals._fields[1:]
         sums = [sa.func.sum(outcome_days.c[name]) for name in names]
         query = (
             sa.select(outcome_days.c.currency, *sums)
@@ -173,7 +175,7 @@ class ImpactRepository:
         )
         return [_whole(row) for row in self._connection.execute(query)]
 
-    def items(self, period: Asked) -> list[CreditedItem]:
+    def items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most credited revenue in the store's own currency."""
         one, item = outcomes.c, items.c
         is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
@@ -212,11 +214,11 @@ class ImpactRepository:
             .order_by(summed.c.revenue.desc(), item.item_id)
         )
         return [
-            CreditedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
+            AttributedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
             for row in self._connection.execute(query)
         ]
 
-    def sales(self, period: Asked) -> list[CreditedSale]:
+    def sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest credited sales of a period, the newest first."""
         one, line, item = outcomes.c, purchase_lines.c, items.c
         query = (
@@ -248,7 +250,7 @@ class ImpactRepository:
             .order_by(one.day.desc(), one.fact.desc())
             .limit(period.limit)
         )
-        return [CreditedSale._make(row) for row in self._connection.execute(query)]
+        return [AttributedSale._make(row) for row in self._connection.execute(query)]
 
 
 def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
@@ -256,18 +258,18 @@ def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
     return sa.func.sum(sa.case((where, what), else_=0))
 
 
-def _within(table: sa.Table, period: Asked) -> tuple[sa.ColumnElement[bool], ...]:
+def _within(table: sa.Table, period: ReportQuery) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
 
 
 def _together(crowds: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     both = list(crowds)
-    return together(shown for shown, _ in both), together(clicked for _, clicked in both)
+    return merge(shown for shown, _ in both), merge(clicked for _, clicked in both)
 
 
-def _credits(row: Sequence[Any]) -> Credits:
+def _credits(row: Sequence[Any]) -> AttributedTotals:
     carts, carts_clicked, cart_value, lines, lines_clicked, units, *revenues = row
-    return Credits(
+    return AttributedTotals(
         int(carts),
         int(carts_clicked),
         float(cart_value),
@@ -278,9 +280,9 @@ def _credits(row: Sequence[Any]) -> Credits:
     )
 
 
-def _whole(row: Sequence[Any]) -> Whole:
+def _whole(row: Sequence[Any]) -> StoreTotals:
     currency, carts, cart_value, lines, units, revenue, *orders = row
-    return Whole(
+    return StoreTotals(
         currency,
         int(carts),
         float(cart_value),

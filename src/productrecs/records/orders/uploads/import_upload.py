@@ -14,21 +14,21 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order_history import OrderHistory
-from productrecs.records.orders.repository import HistoryMark
+from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.repository import ImportMark
 from productrecs.records.orders.row_report import HistoryReport
-from productrecs.records.orders.uploads.files import UploadFolder
 from productrecs.records.orders.uploads.repository import UploadRepository
 from productrecs.records.orders.uploads.upload import Upload
+from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
-MOST_ATTEMPTS: Final = 10
+MAX_ATTEMPTS: Final = 10
 """So often an import is begun without getting further; then the file is at fault."""
 
 _PASSING: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
 _GIVEN_UP: Final = (
-    f"the import was broken off {MOST_ATTEMPTS} times at the same place; the service's log "
+    f"the import was broken off {MAX_ATTEMPTS} times at the same place; the service's log "
     "says why. Send the file again, or split it"
 )
 _FILE_GONE: Final = (
@@ -45,7 +45,7 @@ class OvertakenError(ProductRecsError):
 
 
 @dataclass
-class UploadJournal:
+class UploadProgress:
     """Notes an import in the row of its upload, for whoever asks and for going on.
 
     Two workers that both believe an upload theirs cannot both store a chunk of it.
@@ -53,12 +53,12 @@ class UploadJournal:
 
     upload: Upload
     has_moved: bool = False
-    _before: HistoryMark = field(init=False)
+    _before: ImportMark = field(init=False)
 
-    def begun(self) -> HistoryMark:
+    def begun(self) -> ImportMark:
         """Return how far the upload came."""
         upload = self.upload
-        self._before = HistoryMark(
+        self._before = ImportMark(
             upload.upload_id,
             upload.submitted_ms,
             upload.rows_done,
@@ -67,14 +67,14 @@ class UploadJournal:
         )
         return self._before
 
-    def note(self, log: StoreLog, mark: HistoryMark, report: HistoryReport) -> None:
+    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
         """Store the counts."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.note(self.upload.upload_id, self._before, mark, report):
             raise _overtaken()
         self._before, self.has_moved = mark, True
 
-    def finish(self, log: StoreLog, mark: HistoryMark, report: HistoryReport) -> None:
+    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
         """Store the counts and that it is done."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, mark, report):
@@ -105,7 +105,7 @@ class UploadImport:
         upload = self._begin()
         if upload is None:
             return False
-        if upload.attempts >= MOST_ATTEMPTS:
+        if upload.attempts >= MAX_ATTEMPTS:
             self._fail(upload, _GIVEN_UP)
             return True
         try:
@@ -129,8 +129,8 @@ class UploadImport:
         return upload
 
     def _import(self, upload: Upload, on_share: OnShare) -> None:
-        journal = UploadJournal(upload)
-        history = OrderHistory(
+        journal = UploadProgress(upload)
+        history = HistoryImport(
             self.database,
             self.numbers,
             self.store_id,
@@ -159,7 +159,7 @@ class UploadImport:
             contextlib.suppress(StorageError),  # it counts, then: there are some more
             self.database.transaction() as transaction,
         ):
-            UploadRepository(transaction, self.store_id).take_back(upload.upload_id)
+            UploadRepository(transaction, self.store_id).cancel_attempt(upload.upload_id)
 
 
 def _overtaken() -> OvertakenError:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.csv_format import CsvFormat
-from productrecs.records.orders.repository import HistoryMark
+from productrecs.records.orders.repository import ImportMark
 from productrecs.records.orders.row_report import HistoryReport, RowError
 from productrecs.records.orders.uploads.upload import NewUpload, Upload, UploadStatus
 from productrecs.storage.database import Database
@@ -79,12 +79,12 @@ class UploadRepository:
         values = {"status": UploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
         self._set(upload_id, values)
 
-    def take_back(self, upload_id: str) -> None:
+    def cancel_attempt(self, upload_id: str) -> None:
         """Do not count the attempt: something else than the file broke it off."""
         self._set(upload_id, {"attempts": uploads.c.attempts - 1})
 
     def note(
-        self, upload_id: str, before: HistoryMark, mark: HistoryMark, report: HistoryReport
+        self, upload_id: str, before: ImportMark, mark: ImportMark, report: HistoryReport
     ) -> bool:
         """Store how far the import came; False, changing nothing, if it is not ours.
 
@@ -93,7 +93,7 @@ class UploadRepository:
         values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
         return self._moved(upload_id, before, values)
 
-    def finish(self, upload_id: str, before: HistoryMark, report: HistoryReport) -> bool:
+    def finish(self, upload_id: str, before: ImportMark, report: HistoryReport) -> bool:
         """Store that all of it is imported; False, changing nothing, if it is not ours."""
         values = {"status": UploadStatus.DONE, **_counts(report)}
         return self._moved(upload_id, before, values)
@@ -105,7 +105,7 @@ class UploadRepository:
             upload.upload_id, {"status": UploadStatus.FAILED, "errors": _told(errors)}
         )
 
-    def _moved(self, upload_id: str, before: HistoryMark, values: dict[str, Any]) -> bool:
+    def _moved(self, upload_id: str, before: ImportMark, values: dict[str, Any]) -> bool:
         query = uploads.update().where(
             *self._is(upload_id),
             uploads.c.status == UploadStatus.RUNNING,

@@ -1,0 +1,187 @@
+"""What is on the shelves on a day, and how does each thing stand in the catalog?"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.looks import LOOKS
+from demo_store.product import DemoProduct, Department, Shelf
+from demo_store.random_choice import WeightedChoice
+from demo_store.shopping_patterns import BUNDLES, REPEAT_PURCHASES
+
+NEW, SCHEDULED, DISCONTINUED, SOLD_OUT, PREORDER = 12, 5, 6, 10, 3
+
+
+@dataclass(frozen=True, slots=True)
+class SalePeriod:
+    """When a product may be sold: from day `first` to day `last` of the history."""
+
+    first: int
+    last: int
+    state: str = "in_stock"
+
+
+@dataclass(frozen=True, slots=True)
+class ShelfLocation:
+    """Where a product stands."""
+
+    department: Department
+    shelf: Shelf
+
+
+class Assortment:
+    """The shop's products with their lives, drawn from by shelf."""
+
+    def __init__(self, lives: Mapping[str, SalePeriod], rng: random.Random) -> None:
+        """Give each product its place and how often it is picked from its shelf."""
+        self.products: dict[str, DemoProduct] = {}
+        self.places: dict[str, ShelfLocation] = {}
+        self.shelves: dict[str, Shelf] = {}
+        self._lives = lives
+        self._urns: dict[str, WeightedChoice[DemoProduct]] = {}
+        for department in DEPARTMENTS:
+            for shelf in department.shelves:
+                self._fill(ShelfLocation(department, shelf), rng)
+
+    def _fill(self, place: ShelfLocation, rng: random.Random) -> None:
+        products = list(place.shelf.products)
+        self.shelves[place.shelf.id] = place.shelf
+        for product in products:
+            self.products[product.id] = product
+            self.places[product.id] = place
+        ranks = list(range(1, len(products) + 1))
+        rng.shuffle(ranks)
+        self._urns[place.shelf.id] = WeightedChoice(
+            (product, rank**-0.7) for product, rank in zip(products, ranks, strict=True)
+        )
+
+    def life(self, product: DemoProduct) -> SalePeriod:
+        """Return when the product may be sold."""
+        return self._lives[product.id]
+
+    def on_sale(self, product: DemoProduct, day: int) -> bool:
+        """Tell whether the product stands on its shelf on a day of the history."""
+        life = self._lives[product.id]
+        return life.first <= day <= life.last
+
+    def pick(self, shelf: str, day: int, rng: random.Random) -> DemoProduct:
+        """Return a product of the shelf that is on sale that day, popular ones oftener."""
+        urn = self._urns[shelf]
+        product = urn.draw(rng)
+        while not self.on_sale(product, day):
+            product = urn.draw(rng)
+        return product
+
+
+def create_assortment(days: Sequence[date], rng: random.Random) -> Assortment:
+    """Return the assortment over a history of `days`, the last being today.
+
+    The things of bundles, chores and looks are always there; among the others some are new,
+    some not yet out, some gone, some sold out. Each shelf keeps things that are on sale.
+    """
+    lives = {
+        product.id: SalePeriod(0, len(days))
+        for department in DEPARTMENTS
+        for shelf in department.shelves
+        for product in shelf.products
+    }
+    lives.update(_eventful_lives(len(days) - 1, rng))
+    return Assortment(lives, rng)
+
+
+def _eventful_lives(today: int, rng: random.Random) -> dict[str, SalePeriod]:
+    fates = (
+        [("new", today - rng.randint(3, 40), today) for _ in range(NEW)]
+        + [("scheduled", today + rng.randint(7, 40), today + 400) for _ in range(SCHEDULED)]
+        + [("discontinued", 0, today - rng.randint(30, 200)) for _ in range(DISCONTINUED)]
+        + [("sold_out", 0, today - rng.randint(1, 12)) for _ in range(SOLD_OUT)]
+        + [("preorder", today - rng.randint(2, 9), today) for _ in range(PREORDER)]
+    )
+    chosen = rng.sample(_ordinary_products(), len(fates))
+    return {
+        product.id: SalePeriod(first, last, state)
+        for product, (state, first, last) in zip(chosen, fates, strict=True)
+    }
+
+
+def _ordinary_products() -> list[DemoProduct]:
+    constant = {
+        piece for habit in (*BUNDLES, *REPEAT_PURCHASES) for piece, _ in habit.pieces
+    }
+    constant |= {piece.item_id for look in LOOKS for piece in look.pieces}
+    return [
+        product
+        for department in DEPARTMENTS
+        for shelf in department.shelves
+        # The first three of a shelf always stay, so that none is ever empty.
+        for product in shelf.products[3:]
+        if product.id not in constant
+    ]
+
+
+def catalog_items(
+    assortment: Assortment,
+    days: Sequence[date],
+    sold: Mapping[str, int],
+    rng: random.Random,
+) -> list[dict[str, object]]:
+    """Return every product as an object of `POST /v1/items`; `sold` are units by id."""
+    return [
+        _item(assortment, product, days, sold.get(product.id, 0), rng)
+        for product in assortment.products.values()
+    ]
+
+
+def _item(
+    assortment: Assortment,
+    product: DemoProduct,
+    days: Sequence[date],
+    sold: int,
+    rng: random.Random,
+) -> dict[str, object]:
+    place = assortment.places[product.id]
+    is_sold_out = assortment.life(product).state == "sold_out"
+    stock = 0 if is_sold_out else _stock(sold / len(days), rng)
+    return {
+        "id": product.id,
+        "sku": _sku(place, product),
+        "title": product.title,
+        "product_url": f"/demo/product/{product.id}",
+        "image_url": f"/demo/pictures/{product.id}.webp",
+        "price": product.price,
+        "cost": round(product.price * rng.uniform(0.36, 0.62), 2),
+        "stock_qty": stock,
+        "categories": place.department.category_names(place.shelf),
+        "category_ids": place.department.category_ids(place.shelf),
+        "description": _description(product, place),
+        **_fate(assortment.life(product), days),
+    }
+
+
+def _stock(pace: float, rng: random.Random) -> int:
+    """Return units in stock of what sells `pace` a day: of most for a month or two."""
+    return rng.randint(2, 9) + int(pace * 50 * rng.lognormvariate(0, 0.7))
+
+
+def _sku(place: ShelfLocation, product: DemoProduct) -> str:
+    number = place.shelf.products.index(product) + 1
+    aisle = place.department.shelves.index(place.shelf) + 1
+    return f"{place.department.id[:3].upper()}-{aisle}{number:02d}"
+
+
+def _description(product: DemoProduct, place: ShelfLocation) -> str:
+    return (
+        f"{product.sentence} By {product.brand}, in {product.colour}. "
+        f"Find it among {place.shelf.name.lower()} in {place.department.name.lower()}."
+    )
+
+
+def _fate(life: SalePeriod, days: Sequence[date]) -> dict[str, object]:
+    if life.state == "scheduled":
+        opening = days[-1] + timedelta(days=life.first - len(days) + 1)
+        return {"available_from": opening.isoformat()}
+    if life.state in {"discontinued", "preorder"}:
+        return {"availability": life.state}
+    return {}

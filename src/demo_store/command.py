@@ -1,0 +1,271 @@
+"""`productrecs demo`: a shop to look at, made on the first run, then served."""
+
+import io
+import json
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import click
+
+from demo_store.generator import (
+    DOMAIN,
+    ORDER_COLUMNS,
+    SEED,
+    DemoStore,
+    generate,
+)
+from demo_store.publishing import index_pictures, publish_looks
+from demo_store.shopping_patterns import BUNDLES
+from demo_store.simulated_visit import Event
+from demo_store.storefront.picture_files import (
+    PictureFiles,
+    draw_in_background,
+    pictures_folder,
+)
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.entrypoints.cli.command_context import open_services
+from productrecs.entrypoints.cli.imports.event_import import CHUNK
+from productrecs.entrypoints.cli.imports.import_source import ImportSource, progress
+from productrecs.entrypoints.cli.imports.item_import import import_items
+from productrecs.entrypoints.cli.processes.listening_socket import (
+    ListenError,
+    listen,
+    listening_options,
+    settings_from_options,
+)
+from productrecs.entrypoints.cli.processes.serve import supervise
+from productrecs.entrypoints.http.schemas.events import parse_imported_event
+from productrecs.entrypoints.services import Services
+from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.searches.intents import count_by_intent
+from productrecs.records.searches.repository import SearchCountRepository
+from productrecs.records.searches.search_counter import ObservedSearch
+from productrecs.settings import Settings
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.api_keys import SecretKey
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    UnknownStoreError,
+    delete_store,
+    find_store,
+    register_store,
+    rotate_secret,
+)
+from productrecs.tenancy.billing.plans import find_plan
+from productrecs.training.fit import TrainingDeps, train_store
+from productrecs.training.training_inputs import TrainingInputs
+
+SETTINGS: Final = {
+    "currency": "EUR",
+    "timezone": "Europe/Berlin",
+    "language": "en",
+    "demand_forecast": "true",
+    "holdout_test": "lists",
+}
+TEST: Final = HoldoutTest("lists", 20.0)
+"""The holdout test of the demo's last months; now everybody is shown lists."""
+
+SAMPLE: Final = BUNDLES[0].pieces[0][0]
+"""A product that is always on sale, and often bought with others."""
+
+_KIND: Final = "demo"
+_EDITION: Final = 7
+"""Of what the store holds: one made by an earlier edition of the program is made anew."""
+_STEPS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DemoShop:
+    """The demo store with its secret key, made anew at each start to be shown."""
+
+    store: Store
+    secret: SecretKey
+
+
+@click.command
+@listening_options
+def demo(
+    host: str | None, port: int | None, data: Path | None, workers: int | None
+) -> None:
+    """Serve a demo shop with a year of history; it is made on the first run.
+
+    Its storefront is at /demo.
+
+    Stop it with Ctrl-C. The next run has the same store, with a new secret key.
+
+    Example: productrecs demo --port 8080
+    """
+    settings = settings_from_options(host, port, data, workers)
+    _check_free(settings)
+    with open_services(settings.data) as services:
+        shop = prepare_store(services)
+    sys.exit(
+        supervise(
+            settings,
+            with_worker=True,
+            announce=lambda address: print_access(shop, address),
+            storefront=DOMAIN,
+        )
+    )
+
+
+def _check_free(settings: Settings) -> None:
+    """Pass, if the address can be listened on: making the shop takes half a minute.
+
+    Raises:
+        ListenError: when it cannot.
+    """
+    try:
+        listen(settings.host, settings.port).close()
+    except ListenError as error:
+        example = f"make run ARGS='--port {settings.port + 1}'"
+        message = f"{error} (such as {example})"
+        raise ListenError(message) from error
+
+
+def prepare_store(services: Services) -> DemoShop:
+    """Return the demo store; made where it is missing, not whole, or of an old edition."""
+    try:
+        store = find_store(services.database, DOMAIN)
+    except UnknownStoreError:
+        return _made(services)
+    with services.database.reading() as connection:
+        mark = EventRepository(connection, store.store_id).lines_done(_KIND, _KIND)
+    if mark is None or mark < _EDITION:
+        delete_store(services.database, store)
+        return _made(services)
+    return DemoShop(store, rotate_secret(services.database, store))
+
+
+def print_access(shop: DemoShop, address: str) -> None:
+    """Print where the demo is, its keys, and a line to try."""
+    query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
+    click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
+    click.echo(f"the shop         {address}/demo")
+    click.echo(f"publishable key  {shop.store.publishable_key}")
+    click.echo(f"secret key       {shop.secret}")
+    click.echo(f"curl '{address}/v1/recommendations?{query}'")
+
+
+def _made(services: Services) -> DemoShop:
+    began = time.monotonic()
+    plan = find_plan(services.settings.plans, "unlimited")
+    wanted = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
+    store, secret = register_store(services.database, wanted, services.clock)
+    folder = pictures_folder(services.settings.data)
+    with progress("making the demo store", _STEPS) as advance:
+        with draw_in_background(folder):
+            _fill(services, store, advance)
+        index_pictures(services, store, PictureFiles(folder))
+        _mark_whole(services, store)
+        advance(1)
+    seconds = time.monotonic() - began
+    click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
+    return DemoShop(store, secret)
+
+
+def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> None:
+    """Let a year of custom in by the doors that any merchant's data takes."""
+    shop = generate(
+        SEED,
+        services.clock(),
+        lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
+    )
+    advance(1)
+    import_items(services, store, _json_lines(shop.items))
+    advance(1)
+    _receive(services, store, shop.events)
+    advance(1)
+    history = HistoryImport(
+        services.database,
+        services.numbers,
+        store.store_id,
+        store.settings.zone,
+        services.clock(),
+    )
+    returned = [row for row in shop.order_rows if int(row["quantity"]) < 0]
+    history.run(io.BytesIO(_csv(returned)))
+    advance(1)
+    _count(services, store, shop)
+    advance(1)
+    workshop = TrainingDeps(services.database, services.models, services.clock)
+    train_store(workshop, store, TrainingInputs(), lambda _share: None)
+    publish_looks(services, store)
+    advance(1)
+
+
+def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
+    """Receive events as at the time they tell: reports are of what came in, no import."""
+    for begin in range(0, len(events), CHUNK):
+        some = events[begin : begin + CHUNK]
+        told = [parse_imported_event(event, store.settings.zone) for event in some]
+        with services.database.transaction() as transaction:
+            log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+            ingest_events(log, told, services.clock())
+        log.committed()
+
+
+def _count(services: Services, store: Store, shop: DemoStore) -> None:
+    """Count the searches by day, and end the holdout test with today's result."""
+    days: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)
+    for search in shop.searches:
+        moment = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)
+        shopper = visitor_hash(search.shopper)
+        one = ObservedSearch(store.store_id, search.words, search.is_empty, shopper)
+        days[moment.date().isoformat()][one] += 1
+    exposures = [
+        Exposure(
+            store.store_id,
+            one.identity,
+            TEST.name,
+            Arm.HELD_OUT if one.is_held_out else Arm.SHOWN,
+            one.unit,
+            one.first_ms,
+        )
+        for one in shop.exposures
+    ]
+    language = LanguageAnalyzer(store.settings.language)
+    with services.database.transaction() as transaction:
+        counts = SearchCountRepository(transaction, store.store_id)
+        for day, searched in days.items():
+            counts.add(day, count_by_intent(searched, language))
+        store_exposures(transaction, exposures)
+    tested = replace(store.settings, holdout_percent=TEST.percent)
+    measure_holdout(
+        services.database, replace(store, settings=tested), TEST.name, services.clock()
+    )
+
+
+def _mark_whole(services: Services, store: Store) -> None:
+    with services.database.transaction() as transaction:
+        repository = EventRepository(transaction, store.store_id)
+        repository.set_lines_done(_KIND, _KIND, _EDITION, services.clock())
+
+
+def _json_lines(rows: Iterable[Mapping[str, object]]) -> ImportSource:
+    content = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    return ImportSource(io.BytesIO(content), ".jsonl", len(content))
+
+
+def _csv(rows: Sequence[Mapping[str, str]]) -> bytes:
+    text = io.StringIO()
+    writer = CsvWriter(text, ORDER_COLUMNS)
+    for row in rows:
+        writer.write(row[name] for name in ORDER_COLUMNS)
+    return text.getvalue().encode()

@@ -1,0 +1,65 @@
+"""What does the demo shop hold, for a seed and a moment?"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from demo_store.assortment import catalog_items, create_assortment
+from demo_store.random_choice import seeded_random
+from demo_store.shoppers import create_shoppers
+from demo_store.simulated_visit import Event, SimulatedSearch
+from demo_store.simulation import simulate_year
+from demo_store.store_history import ORDER_COLUMNS, HoldoutExposure, StoreHistory
+
+__all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
+
+DOMAIN = "demo.localhost"
+DAYS = 365
+SEED = 2_026
+"""Of the shop that `productrecs demo` opens."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStore:
+    """A shop's catalog and its year, in the shapes in which a merchant sends them.
+
+    `items` are objects of `POST /v1/items`; `events` those of `import-events`, with every
+    purchase; `order_rows` have the columns `ORDER_COLUMNS` of an order history (4.2) and
+    what came back, too. `searches` were made in the search box, and `exposures` say who
+    was met in the holdout test. All stand in the order of their time.
+    """
+
+    items: list[dict[str, object]]
+    order_rows: list[dict[str, str]]
+    events: list[Event]
+    searches: list[SimulatedSearch]
+    exposures: list[HoldoutExposure]
+
+
+def generate(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoStore:
+    """Return the shop as it stands at `now_ms` (UTC): the same for the same arguments.
+
+    400 products, about 3,000 shoppers, 6,000 orders and 110,000 events over `DAYS` days,
+    none later than `now_ms`. Whoever `is_held_out` names sees no list in the holdout test:
+    what lists show is clicked on and bought by the others, at times.
+    """
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
+    assortment = create_assortment(days, seeded_random(seed, "shelves"))
+    colours = sorted({product.colour for product in assortment.products.values()})
+    history = StoreHistory(
+        assortment,
+        create_shoppers(colours, seeded_random(seed, "crowd")),
+        days,
+        now_ms,
+        seeded_random(seed, "history"),
+        is_held_out,
+    )
+    simulate_year(history)
+    rows, sold = history.order_rows(), Counter[str]()
+    for row in rows:
+        sold[row["item_id"]] += int(row["quantity"])
+    items = catalog_items(assortment, days, sold, seeded_random(seed, "catalog"))
+    searches = sorted(history.searches, key=lambda one: one.at_ms)
+    return DemoStore(items, rows, history.events(), searches, history.exposures())

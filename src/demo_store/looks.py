@@ -1,0 +1,141 @@
+"""Which scenes does the demo shop show, and what stands where in them?"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.pictures.canvas import Canvas, Thing
+from demo_store.pictures.colours import COLOURS, WHITE, mixed
+from demo_store.pictures.drawing_files import read_drawing
+from demo_store.pictures.product_picture import encoded, thing_of
+from demo_store.product import DemoProduct
+
+WIDTH, HEIGHT = 1_200, 900
+_TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A product in a scene: where its sheet's corner lies, and how large it is."""
+
+    item_id: str
+    label: str
+    x: float
+    y: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class DemoLook:
+    """A scene: its pieces, the hindmost first but for the one it is about, which is first.
+
+    `words` say what is seen, for those who see no pictures.
+    """
+
+    id: str
+    title: str
+    words: str
+    ground: str
+    colour: str
+    pieces: tuple[Piece, ...]
+
+
+LOOKS: Final = (
+    DemoLook(
+        "tarn",
+        "A night by the tarn",
+        "A tent on the grass by a lake, with a rucksack, a lantern, a stove and a mug.",
+        "scene-tarn",
+        "sky",
+        (
+            Piece("ridge-tent-for-two", "Tent", 5, 8, 0.62),
+            Piece("rucksack-38-l", "Rucksack", 55, 27, 0.38),
+            Piece("camp-lantern-rechargeable", "Lantern", 44, 46, 0.24),
+            Piece("gas-stove-folding", "Stove", 68, 48, 0.24),
+            Piece("enamel-mug", "Mug", 84, 54, 0.15),
+        ),
+    ),
+    DemoLook(
+        "tea",
+        "Tea for a long afternoon",
+        "A table at the window with a teapot, cups, biscuits, honey and a candle.",
+        "scene-table",
+        "clay",
+        (
+            Piece("teapot-1-1-l-stoneware", "Teapot", 28, 24, 0.42),
+            Piece("oat-biscuits-200-g", "Biscuits", 4, 27, 0.36),
+            Piece("candlestick-stoneware", "Candlestick", 62, 14, 0.46),
+            Piece("wildflower-honey-500-g", "Honey", 74, 45, 0.22),
+            Piece("espresso-cups-pair", "Cups", 50, 42, 0.3),
+        ),
+    ),
+    DemoLook(
+        "corner",
+        "The reading corner",
+        "An armchair with cushion and throw, a floor lamp, slippers and a basket.",
+        "scene-corner",
+        "moss",
+        (
+            Piece("floor-lamp-oak", "Floor lamp", 1, 3, 0.66),
+            Piece("felt-slippers-charcoal", "Slippers", 22, 52, 0.24),
+            Piece("wool-throw-tartan", "Throw", 58, 23, 0.26),
+            Piece("linen-cushion-50-cm-moss", "Cushion", 40, 23, 0.24),
+            Piece("log-basket-willow", "Basket", 70, 42, 0.3),
+        ),
+    ),
+    DemoLook(
+        "rain",
+        "Dressed for rain",
+        "Laid out on the floor: a waxed jacket, boots, a scarf, a beanie and an umbrella.",
+        "scene-floor",
+        "oak",
+        (
+            Piece("waxed-jacket", "Jacket", 3, 3, 0.48),
+            Piece("lambswool-scarf-moss", "Scarf", 43, -1, 0.38),
+            Piece("beanie-rust", "Beanie", 72, 2, 0.24),
+            Piece("walking-boots-brown", "Boots", 34, 38, 0.36),
+            Piece("umbrella-ash-handle", "Umbrella", 64, 28, 0.36),
+            Piece("walking-socks-two-pairs", "Socks", 7, 47, 0.27),
+        ),
+    ),
+)
+_PRODUCTS: Final[dict[str, DemoProduct]] = {
+    product.id: product
+    for department in DEPARTMENTS
+    for shelf in department.shelves
+    for product in shelf.products
+}
+
+
+def look_named(look_id: str) -> DemoLook | None:
+    """Return a look by its id."""
+    return next((look for look in LOOKS if look.id == look_id), None)
+
+
+def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
+    """Return the picture of a look as WebP, three high to four wide."""
+    colour = COLOURS[look.colour]
+    canvas = Canvas((width, width * HEIGHT // WIDTH), mixed(colour, WHITE, 0.6))
+    canvas.furnish(Thing(read_drawing(look.ground), colour))
+    for piece in (*look.pieces[1:2], look.pieces[0], *look.pieces[2:]):
+        canvas.paint(_placed(piece))
+    return encoded(canvas)
+
+
+def box_of(piece: Piece) -> tuple[float, float, float, float]:
+    """Return where a piece is seen: left, top, width, height, 0 to 1 of the picture."""
+    points = [point for shape in _placed(piece).shapes for point in shape.points]
+    left = max(0.0, min(x for x, _ in points))
+    top = max(0.0, min(y for _, y in points))
+    right = min(100.0, max(x for x, _ in points))
+    bottom = min(_TALL, max(y for _, y in points))
+    return (
+        round(left / 100, 4),
+        round(top / _TALL, 4),
+        round((right - left) / 100, 4),
+        round((bottom - top) / _TALL, 4),
+    )
+
+
+def _placed(piece: Piece) -> Thing:
+    return thing_of(_PRODUCTS[piece.item_id]).moved(piece.x, piece.y, piece.scale)

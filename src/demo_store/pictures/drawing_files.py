@@ -1,0 +1,141 @@
+"""What is a thing made of? Drawings, read from `drawings/*.draw`.
+
+A drawing is its name, then a shape a line, on a sheet of 100 by 100 that things stand on at
+86. The later shape covers the earlier one:
+
+    path TONE M x y L x y Q x y x y Z     a filled outline
+    line TONE WIDTH M x y ...             a stroke with round ends
+    oval TONE x y ACROSS DOWN             an ellipse, by half its width and height
+    box TONE x y WIDTH HEIGHT [ROUND]     a rectangle
+    label x y WIDTH HEIGHT                paper with the product's name
+    turn DEGREES x y                      what follows is turned
+    use NAME x y SCALE                    another drawing, moved and made smaller
+
+A tone is `base` (the product's colour), a neighbour of it, or a material; after it stand a
+pattern, `cloth` for the product's own pattern, or `flat` for what no light falls on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from demo_store.pictures.outlines import (
+    Point,
+    box,
+    outline,
+    oval,
+    turned,
+)
+
+LABEL: Final = "label"
+FLAT: Final = "flat"
+_PATH: Final = 2  # words before a path's steps; a line has one more
+_OUTLINES: Final = {"oval": oval, "box": box}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One shape of a drawing; a width makes it a stroke, the tone `label` a label."""
+
+    tone: str
+    points: tuple[Point, ...]
+    pattern: str = ""
+    width: float = 0.0
+
+    def moved(self, x: float, y: float, scale: float) -> "Shape":
+        """Return the shape made smaller, then moved."""
+        points = tuple((px * scale + x, py * scale + y) for px, py in self.points)
+        return replace(self, points=points, width=self.width * scale)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductDrawing:
+    """What a product's picture shows: which drawing, and the pattern of its cloth."""
+
+    drawing: tuple[Shape, ...]
+    pattern: str
+
+
+def drawing_of_product(product_id: str) -> ProductDrawing:
+    """Return what the picture of a product shows.
+
+    Raises:
+        KeyError: when no drawing shows it.
+    """
+    name, pattern = _subjects()[product_id]
+    return ProductDrawing(_drawings()[name], pattern)
+
+
+def read_drawing(name: str) -> tuple[Shape, ...]:
+    """Return the shapes of a drawing, the hindmost first.
+
+    Raises:
+        KeyError: when there is none of this name.
+    """
+    return _drawings()[name]
+
+
+def drawing_names() -> tuple[str, ...]:
+    """Return the names of all drawings."""
+    return tuple(_drawings())
+
+
+@cache
+def _drawings() -> Mapping[str, tuple[Shape, ...]]:
+    written: dict[str, list[list[str]]] = {}
+    for sheet in sorted(_folder("drawings").iterdir(), key=lambda one: one.name):
+        for line in _lines(sheet):
+            if len(line) == 1:
+                written[line[0]] = []
+            else:
+                written[list(written)[-1]].append(line)
+    return {name: tuple(_shapes(name, written)) for name in written}
+
+
+@cache
+def _subjects() -> Mapping[str, tuple[str, str]]:
+    subjects = {}
+    for line in _lines(_folder("subjects.draw")):
+        head = " ".join(line).partition(":")
+        name, _, pattern = head[0].partition(" ")
+        subjects.update(dict.fromkeys(head[2].split(), (name, pattern)))
+    return subjects
+
+
+def _folder(name: str) -> Traversable:
+    return resources.files(__package__) / name
+
+
+def _lines(sheet: Traversable) -> Iterator[list[str]]:
+    for line in sheet.read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line.split()
+
+
+def _shapes(name: str, written: Mapping[str, list[list[str]]]) -> Iterator[Shape]:
+    degrees, around = 0.0, (50.0, 50.0)
+    for kind, *rest in written[name]:
+        if kind == "turn":
+            degrees, around = float(rest[0]), (float(rest[1]), float(rest[2]))
+        elif kind == "use":
+            x, y, scale = map(float, rest[1:])
+            for shape in _shapes(rest[0], written):
+                yield shape.moved(x, y, scale)
+        else:
+            shape = _shape(kind, rest)
+            points = tuple(turned(shape.points, degrees, around))
+            yield replace(shape, points=points)
+
+
+def _shape(kind: str, words: Sequence[str]) -> Shape:
+    if kind == LABEL:
+        return Shape(LABEL, tuple(box([float(word) for word in words])))
+    tone, _, pattern = words[0].partition("+")
+    if kind == "line":
+        return Shape(tone, tuple(outline(words[_PATH:])), pattern, float(words[1]))
+    if kind == "path":
+        return Shape(tone, tuple(outline(words[1:])), pattern)
+    return Shape(tone, tuple(_OUTLINES[kind]([float(word) for word in words[1:]])), pattern)

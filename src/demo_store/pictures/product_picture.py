@@ -1,0 +1,61 @@
+"""What is the picture of a product? Drawn anew each time, always the same."""
+
+import io
+import re
+from typing import Final
+
+from demo_store.pictures.canvas import Canvas, Thing
+from demo_store.pictures.colours import COLOURS, backdrop
+from demo_store.pictures.drawing_files import drawing_of_product
+from demo_store.product import DemoProduct
+
+CARD: Final = 480
+LARGE: Final = 1_000
+_QUALITY: Final = 82
+_EFFORT: Final = 1
+_LINES: Final = 3
+_AMOUNT: Final = re.compile(r" (no\.|\d).*")
+_BESIDES: Final = frozenset(("and", "with", "of", "the", "in", "for"))
+
+
+def draw_product(product: DemoProduct, place: int, size: int = CARD) -> bytes:
+    """Return the picture of a product as a square WebP of `size` pixels.
+
+    `place` is its department's number, which gives the department's pictures one ground.
+
+    Raises:
+        KeyError: when no drawing shows the product.
+    """
+    canvas = Canvas((size, size), backdrop(COLOURS[product.colour], place))
+    canvas.paint(thing_of(product).moved(7, 6, 0.86))
+    return encoded(canvas)
+
+
+def thing_of(product: DemoProduct) -> Thing:
+    """Return a product as it is painted, on a sheet of its own."""
+    subject = drawing_of_product(product.id)
+    return Thing(
+        subject.drawing,
+        COLOURS[product.colour],
+        subject.pattern,
+        _label(product.title),
+    )
+
+
+def encoded(canvas: Canvas) -> bytes:
+    """Return the painted picture as WebP."""
+    written = io.BytesIO()
+    canvas.finished().save(written, "WEBP", quality=_QUALITY, method=_EFFORT)
+    return written.getvalue()
+
+
+def _label(title: str) -> tuple[str, ...]:
+    """Return what stands on a package: the name without its amount, in a few lines."""
+    name = _AMOUNT.sub("", title.split(",", maxsplit=1)[0])
+    lines: list[str] = []
+    for word in name.split()[:5]:
+        if lines and (lines[-1].lower() in _BESIDES or len(lines) == _LINES):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return tuple(lines)

@@ -1,0 +1,73 @@
+"""What is a product of the demo shop, and how is a shelf of them written down?"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True, slots=True)
+class DemoProduct:
+    """One thing on a shelf; `colour` is a word that a picture or a preference can use."""
+
+    id: str
+    title: str
+    brand: str
+    colour: str
+    price: float
+    sentence: str
+    shelf: str
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A leaf category: its season, what people type to find it, and its products.
+
+    `rows` holds two lines a product: `title | brand | colour | price`, then, indented, a
+    sentence about it.
+    """
+
+    id: str
+    name: str
+    season: str
+    words: tuple[str, ...]
+    rows: str
+
+    @cached_property
+    def products(self) -> tuple[DemoProduct, ...]:
+        """The products in the order in which they were written down."""
+        lines = self.rows.strip().splitlines()
+        return tuple(
+            self._product(head, sentence.strip())
+            for head, sentence in zip(lines[::2], lines[1::2], strict=True)
+        )
+
+    def _product(self, head: str, sentence: str) -> DemoProduct:
+        title, brand, colour, price = (field.strip() for field in head.split("|"))
+        return DemoProduct(
+            slug(title), title, brand, colour, float(price), sentence, self.id
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Department:
+    """A top category with its shelves."""
+
+    id: str
+    name: str
+    shelves: tuple[Shelf, ...]
+
+    def category_names(self, shelf: Shelf) -> list[str]:
+        """Return the path of a shelf, the department first, as a shop exports it."""
+        return [self.name, f"{self.name} > {shelf.name}"]
+
+    def category_ids(self, shelf: Shelf) -> list[str]:
+        """Return the ids that stand beside `category_names`, in the same order."""
+        return [self.id, f"{self.id}/{shelf.id}"]
+
+
+def slug(title: str) -> str:
+    """Return the title in lower case letters and digits, one hyphen between words."""
+    plain = unicodedata.normalize("NFKD", title.replace("'", ""))
+    letters = plain.encode("ascii", "ignore").decode("ascii").lower()
+    return re.sub(r"[^a-z0-9]+", "-", letters).strip("-")

@@ -1,0 +1,87 @@
+"""How does the service come to know the demo's pictures and looks?
+
+A shop's pictures are fetched from its addresses. The demo's are drawn here, before anybody
+listens at theirs, so they are looked at without being fetched; all else is as for any shop.
+"""
+
+from typing import Final
+
+from demo_store.looks import LOOKS, DemoLook, box_of
+from demo_store.storefront.page_request import HOME
+from demo_store.storefront.picture_files import PictureFiles
+from productrecs.engines.visual.image_descriptor import PICTURE_SIDE, describe
+from productrecs.entrypoints.services import Services
+from productrecs.features.looks.look import Hotspot, LookContent
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.records.pictures.decode_picture import decode_to_pixels
+from productrecs.records.pictures.follow_catalog import follow_catalog
+from productrecs.records.pictures.picture import (
+    DuePicture,
+    FetchOutcome,
+    PictureState,
+    file_digest,
+    pack_descriptor,
+)
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+
+_ALL: Final = 10_000
+_WORDS: Final = {
+    "upload": "Find it from your photo",
+}
+_NEVER_MS: Final = 2**52
+"""When a picture is asked for again: it changes with the program only, and then all do."""
+
+
+def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
+    """Look at the picture of every product, and let their like be found."""
+    database, now_ms = services.database, services.clock()
+    while not follow_catalog(database, store.store_id, now_ms):
+        pass
+    with database.reading() as connection:
+        due = PictureRepository(connection, store.store_id).due(now_ms, _ALL)
+    seen = [outcome for one in due if (outcome := _seen(one, pictures)) is not None]
+    with database.transaction() as transaction:
+        PictureRepository(transaction, store.store_id).store(seen, now_ms)
+    build_visual(database, services.pictures, store.store_id, BuiltInEmbedding())
+
+
+def publish_looks(services: Services, store: Store) -> None:
+    """Publish each look on the page of everything in it, the first thing's last.
+
+    The widget that shows them says what suits a shop of more than clothes.
+    """
+    contents = [_content(look, at) for look in LOOKS for at in range(len(look.pieces))]
+    LookEditor(services.database, store, services.clock).add(contents, publish=True)
+    with services.database.transaction() as transaction:
+        widgets = WidgetRepository(transaction, store.store_id)
+        widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
+
+
+def _seen(one: DuePicture, pictures: PictureFiles) -> FetchOutcome | None:
+    drawn = pictures.get((one.url.rpartition("/")[2],))
+    if drawn is None:
+        return None
+    embedding = BuiltInEmbedding()
+    return FetchOutcome(
+        one.number,
+        one.url,
+        PictureState.INDEXED,
+        _NEVER_MS,
+        descriptor=pack_descriptor(describe(decode_to_pixels(drawn, PICTURE_SIDE))),
+        embedder=embedding.name,
+        digest=file_digest(drawn),
+    )
+
+
+def _content(look: DemoLook, anchor: int) -> LookContent:
+    return LookContent(
+        look.pieces[anchor].item_id,
+        f"{HOME}/pictures/looks/{look.id}.webp",
+        look.title,
+        tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.pieces),
+    )

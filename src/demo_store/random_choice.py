@@ -1,0 +1,37 @@
+"""How does the demo shop draw lots?"""
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Generic, TypeVar
+
+Member = TypeVar("Member")
+
+
+class WeightedChoice(Generic[Member]):
+    """An urn whose members come out as often as their weights say, and stay in it."""
+
+    def __init__(self, weighted: Iterable[tuple[Member, float]]) -> None:
+        """Fill the urn; at least one weight must be above zero."""
+        pairs = list(weighted)
+        self._members = [member for member, _ in pairs]
+        self._bounds = list(accumulate(weight for _, weight in pairs))
+
+    def draw(self, rng: random.Random) -> Member:
+        """Return one member."""
+        at = bisect_right(self._bounds, rng.random() * self._bounds[-1])
+        return self._members[min(at, len(self._members) - 1)]
+
+
+def happens_with_probability(chance: float, rng: random.Random) -> bool:
+    """Tell whether something of that chance (0 to 1) happens this time."""
+    return rng.random() < chance
+
+
+def seeded_random(seed: int, purpose: str) -> random.Random:
+    """Return a source of chance of its own for each purpose.
+
+    So a change in how shoppers are drawn leaves the prices of products as they were.
+    """
+    return random.Random(f"{seed}/{purpose}")  # noqa: S311  a shop to look at, no secrets

@@ -1,0 +1,150 @@
+"""What does a visit to the demo shop leave behind in the log of events?"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from demo_store.product import DemoProduct
+from demo_store.random_choice import happens_with_probability
+from demo_store.shoppers import Shopper
+from demo_store.simulated_lists import Card
+
+Event = dict[str, object]
+CURRENCY = "EUR"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSearch:
+    """Words that somebody stayed with in the search box."""
+
+    at_ms: int
+    words: str
+    is_empty: bool  # nothing was found
+    shopper: str
+
+
+class SimulatedVisit:
+    """One sitting at the shop's pages; each step takes its time.
+
+    A shopper with an account is signed in from the start, signs in at the till, or stays
+    unknown: events carry the customer's id from then on, and the session's always.
+    """
+
+    def __init__(self, shopper: Shopper, starts_ms: int, rng: random.Random) -> None:
+        """Open the shop's first page at `starts_ms`."""
+        self.shopper = shopper
+        self.now_ms = starts_ms
+        self.events: list[tuple[int, Event]] = []
+        self._rng = rng
+        self._session = shopper.device(rng)
+        self._customer = shopper.customer if happens_with_probability(0.7, rng) else None
+        self.searches: list[SimulatedSearch] = []
+        self.tempted: list[DemoProduct] = []  # in the cart because a list showed it
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """The names by which the visitor is met, the customer's first."""
+        return (self._customer, self._session) if self._customer else (self._session,)
+
+    @property
+    def session(self) -> str:
+        """The session id of the browser that is used."""
+        return self._session
+
+    @property
+    def unit(self) -> str:
+        """The name that a holdout test draws."""
+        return self.shopper.customer or self._session
+
+    def sign_in(self) -> None:
+        """Make the account known, where there is one."""
+        self._customer = self.shopper.customer
+
+    def open_category(self, category_id: str) -> None:
+        """Look at a shelf."""
+        self._note("category-view", 12.0, item_id=category_id)
+
+    def search(self, words: str, *, is_empty: bool = False) -> None:
+        """Type into the search box."""
+        self.searches.append(
+            SimulatedSearch(self.now_ms, words, is_empty, self.identities[0])
+        )
+        self._note("search-pref", 9.0, search_query=words)
+
+    def open_result(self, product: DemoProduct, words: str, position: int) -> None:
+        """Click on a search result, which opens the product's page."""
+        self._note(
+            "search-click",
+            7.0,
+            item_id=product.id,
+            search_query=words,
+            position=position,
+            widget="search",
+        )
+        self.view(product)
+
+    def open_photo_result(self, product: DemoProduct) -> None:
+        """Click on what a search by photo found, which opens the product's page."""
+        self._note("image-search-click", 12.0, item_id=product.id, widget="search")
+        self.view(product)
+
+    def see(self, cards: Sequence[Card]) -> None:
+        """Come to see cards of one list."""
+        self._note(
+            "rec-impression",
+            3.0,
+            item_ids=[card.product.id for card in cards],
+            sources=[card.source for card in cards],
+            positions=[card.position for card in cards],
+            widget=cards[0].widget,
+        )
+
+    def open_card(self, card: Card) -> None:
+        """Click on a recommended product, which opens its page."""
+        self._note(
+            "rec-click",
+            3.0,
+            item_id=card.product.id,
+            source=card.source,
+            position=card.position,
+            widget=card.widget,
+        )
+        self.view(card.product)
+
+    def view(self, product: DemoProduct) -> None:
+        """Read a product's page."""
+        self._note("detail-page-view", 45.0, item_id=product.id)
+
+    def prefer(self, attribute: str) -> None:
+        """Tick a brand or a colour in the filters."""
+        self._note("metadata-pref", 8.0, item_id=attribute)
+
+    def add_to_cart(self, product: DemoProduct, quantity: int, price: float) -> None:
+        """Put some units of a product into the cart."""
+        self._note(
+            "add-to-cart",
+            20.0,
+            item_id=product.id,
+            value=round(price * quantity, 2),
+            currency=CURRENCY,
+            quantity=quantity,
+        )
+
+    def _note(self, event: str, usual_seconds: float, **fields: object) -> None:
+        told: Event = {"event": event, **fields, **names_of(self._customer, self._session)}
+        told["timestamp"] = iso(self.now_ms)
+        self.events.append((self.now_ms, told))
+        self.now_ms += int(1000 * (2.0 + self._rng.expovariate(1.0 / usual_seconds)))
+
+
+def names_of(customer: str | None, session: str | None) -> dict[str, str]:
+    """Return the names that an event carries, those that are known."""
+    names = {"session_id": session, "user_id": customer}
+    return {field: name for field, name in names.items() if name}
+
+
+def iso(moment_ms: int) -> str:
+    """Return the moment as ISO text in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,170 @@
+"""What has happened in the demo shop up to now, and in what shape is it told?"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from operator import itemgetter
+
+from demo_store.assortment import Assortment
+from demo_store.product import DemoProduct
+from demo_store.random_choice import WeightedChoice
+from demo_store.seasonality import PEAKS, days_to_shop, hours_to_shop
+from demo_store.shoppers import ShopperPopulation
+from demo_store.simulated_visit import (
+    CURRENCY,
+    Event,
+    SimulatedSearch,
+    SimulatedVisit,
+    iso,
+    names_of,
+)
+
+TEST_DAYS = 120
+"""So long before now the holdout test began."""
+DAY_MS = 86_400_000
+ORDER_COLUMNS = ("order_id", "item_id", "customer_id", "timestamp", "quantity", "price")
+
+
+@dataclass(frozen=True, slots=True)
+class BasketLine:
+    """A product in a basket; a negative quantity is a return."""
+
+    product: DemoProduct
+    quantity: int
+    price: float
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A basket that was paid for, or a line of one that was sent back."""
+
+    at_ms: int
+    customer: str | None
+    session: str | None
+    lines: tuple[BasketLine, ...]
+
+    @property
+    def is_return(self) -> bool:
+        """Whether something came back."""
+        return self.lines[0].quantity < 0
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutExposure:
+    """When a visitor of the holdout test was first met by a name, and in which arm."""
+
+    identity: str
+    unit: str
+    is_held_out: bool
+    first_ms: int
+
+
+@dataclass(slots=True)
+class StoreHistory:
+    """A year of a shop while it is being lived; nothing after `now_ms` is written down.
+
+    `is_held_out` draws a visitor's arm of the holdout test, which runs to the end.
+    """
+
+    assortment: Assortment
+    crowd: ShopperPopulation
+    days: Sequence[date]
+    now_ms: int
+    rng: random.Random
+    is_held_out: Callable[[str], bool]
+    purchases: list[Purchase] = field(default_factory=list)
+    searches: list[SimulatedSearch] = field(default_factory=list)
+    _events: list[tuple[int, Event]] = field(default_factory=list)
+    _met: dict[str, HoldoutExposure] = field(default_factory=dict)
+    _hours: WeightedChoice[int] = field(init=False)
+    _seasons: dict[str, WeightedChoice[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Hang up the calendars."""
+        self._hours = hours_to_shop()
+        self._seasons = {season: days_to_shop(season, self.days) for season in PEAKS}
+
+    def day_in(self, season: str) -> int:
+        """Return a day of the history on which a season's things are bought."""
+        return self._seasons[season].draw(self.rng)
+
+    def moment(self, day: int) -> int:
+        """Return a moment (ms) on a day of the history, at an hour when people shop."""
+        midnight = datetime.combine(self.days[day], time.min, UTC)
+        hour = self._hours.draw(self.rng) + self.rng.random()
+        return int(midnight.timestamp() * 1000) + int(hour * 3_600_000)
+
+    def sees_lists(self, visit: SimulatedVisit) -> bool:
+        """Tell whether the visitor is shown recommendations, and note that they came."""
+        now_ms, unit = visit.now_ms, visit.unit
+        if not self.now_ms - TEST_DAYS * DAY_MS <= now_ms <= self.now_ms:
+            return True
+        is_held_out = self.is_held_out(unit)
+        for name in visit.identities:
+            before = self._met.get(name)
+            if before is None or before.first_ms > now_ms:
+                self._met[name] = HoldoutExposure(name, unit, is_held_out, now_ms)
+        return not is_held_out
+
+    def remember(self, visit: SimulatedVisit) -> None:
+        """Write a visit down, as far as it has happened."""
+        self._events += [told for told in visit.events if told[0] <= self.now_ms]
+        self.searches += [told for told in visit.searches if told.at_ms <= self.now_ms]
+
+    def exposures(self) -> list[HoldoutExposure]:
+        """Return who was met in the holdout test, each name once."""
+        return sorted(self._met.values(), key=lambda one: (one.first_ms, one.identity))
+
+    def sell(self, purchase: Purchase) -> None:
+        """Write a purchase down, if it has happened."""
+        if purchase.at_ms <= self.now_ms:
+            self.purchases.append(purchase)
+
+    def events(self) -> list[Event]:
+        """Return all events with their `timestamp`, oldest first, purchases included."""
+        bought = [
+            (purchase.at_ms, _bought(order_id, purchase, line))
+            for order_id, purchase in self._orders()
+            if not purchase.is_return
+            for line in purchase.lines
+        ]
+        together = sorted((*self._events, *bought), key=itemgetter(0))
+        return [event for _, event in together]
+
+    def order_rows(self) -> list[dict[str, str]]:
+        """Return all order lines as rows of an order history (4.2), oldest first."""
+        return [
+            _row(order_id, purchase, line)
+            for order_id, purchase in self._orders()
+            for line in purchase.lines
+        ]
+
+    def _orders(self) -> list[tuple[str, Purchase]]:
+        in_time = sorted(self.purchases, key=lambda purchase: purchase.at_ms)
+        return [(f"HO-{100_001 + number}", one) for number, one in enumerate(in_time)]
+
+
+def _bought(order_id: str, purchase: Purchase, line: BasketLine) -> Event:
+    return {
+        "event": "buy",
+        "item_id": line.product.id,
+        "order_id": order_id,
+        "value": round(line.price * line.quantity, 2),
+        "currency": CURRENCY,
+        "quantity": line.quantity,
+        **names_of(purchase.customer, purchase.session),
+        "timestamp": iso(purchase.at_ms),
+    }
+
+
+def _row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
+    told = (
+        order_id,
+        line.product.id,
+        purchase.customer or "",
+        iso(purchase.at_ms),
+        str(line.quantity),
+        f"{line.price:.2f}",
+    )
+    return dict(zip(ORDER_COLUMNS, told, strict=True))

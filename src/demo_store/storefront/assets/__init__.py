@@ -1,0 +1,39 @@
+"""The shop's style, script and icon, each at an address that changes with its content."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Final
+
+from demo_store.storefront.page_request import HOME, Reply
+
+_KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "shop.css": "text/css; charset=utf-8",
+        "shop.js": "text/javascript; charset=utf-8",
+        "icon.svg": "image/svg+xml",
+    }
+)
+_FOR_EVER: Final = ("cache-control", "public, max-age=31536000, immutable")
+
+
+def address_of(name: str) -> str:
+    """Return the address of a file; browsers keep it as long as it stays the same."""
+    digest = hashlib.sha256(_read(name)).hexdigest()[:12]
+    return f"{HOME}/assets/{name}?v={digest}"
+
+
+def asset(name: str) -> Reply | None:
+    """Return a file; None when there is none of this name."""
+    if name not in _KINDS:
+        return None
+    kind = ("content-type", _KINDS[name])
+    safe = ("x-content-type-options", "nosniff")
+    return Reply(200, _read(name), [kind, _FOR_EVER, safe])
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (resources.files(__package__) / name).read_bytes()

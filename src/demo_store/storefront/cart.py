@@ -1,0 +1,84 @@
+"""What is in the cart? A cookie of ids and numbers, read with care."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from demo_store.storefront.shop_items import ShopItem, ShopItems
+
+COOKIE: Final = "demo_cart"
+MOST: Final = 99
+LINES: Final = 40  # a cookie holds 4 KB
+
+
+@dataclass(frozen=True, slots=True)
+class CartLine:
+    """Some units of a product."""
+
+    good: ShopItem
+    quantity: int
+
+    @property
+    def sum(self) -> float:
+        """What they cost together."""
+        return round(self.good.price * self.quantity, 2)
+
+
+class Cart:
+    """What a shopper has put aside; products that can no longer be had fall out."""
+
+    def __init__(self, goods: ShopItems, wanted: Mapping[str, int]) -> None:
+        """Take the ids and how many of each."""
+        self._goods = goods
+        self._wanted = {
+            item_id: min(quantity, MOST)
+            for item_id, quantity in list(wanted.items())[:LINES]
+            if quantity > 0 and (good := goods.get(item_id)) and good.can_be_bought
+        }
+
+    @classmethod
+    def read(cls, goods: ShopItems, cookie: str) -> "Cart":
+        """Return the cart of a cookie; what cannot be read of it is passed over."""
+        wanted = {}
+        for part in cookie.split("|"):
+            item_id, _, quantity = part.rpartition("*")
+            if quantity.isdecimal() and len(quantity) < 4:  # noqa: PLR2004 - up to 999
+                wanted[item_id] = int(quantity)
+        return cls(goods, wanted)
+
+    def put(self, item_id: str, more: int) -> "Cart":
+        """Return the cart with `more` units of a product, or fewer when it is negative."""
+        wanted = {**self._wanted, item_id: self._wanted.get(item_id, 0) + more}
+        return Cart(self._goods, wanted)
+
+    def with_just(self, item_id: str, quantity: int) -> "Cart":
+        """Return the cart with exactly so many units of a product; 0 takes it out."""
+        return Cart(self._goods, {**self._wanted, item_id: quantity})
+
+    @property
+    def lines(self) -> list[CartLine]:
+        """The lines in the order in which they came."""
+        found = self._goods.some(self._wanted)
+        return [CartLine(good, self._wanted[good.id]) for good in found]
+
+    @property
+    def count(self) -> int:
+        """How many units there are."""
+        return sum(self._wanted.values())
+
+    @property
+    def total(self) -> float:
+        """What everything costs."""
+        return round(sum(line.sum for line in self.lines), 2)
+
+    def cookie(self) -> str:
+        """Return the cookie that `read` reads."""
+        return written(self._wanted.items())
+
+
+def written(units: Iterable[tuple[str, int]]) -> str:
+    """Return ids and numbers as a cookie's value."""
+    return quote(
+        "|".join(f"{item_id}*{quantity}" for item_id, quantity in units), safe="*-"
+    )

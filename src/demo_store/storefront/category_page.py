@@ -1,0 +1,129 @@
+"""The pages of departments and of their shelves."""
+
+from collections.abc import Sequence
+from html import escape
+from types import MappingProxyType
+from typing import Final
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.product import Department, Shelf
+from demo_store.storefront.html_parts import (
+    cards,
+    crumbs,
+    options,
+    swatch,
+    widget,
+)
+from demo_store.storefront.page_layout import PageContext, render_page
+from demo_store.storefront.page_request import (
+    HOME,
+    PageRequest,
+    Reply,
+    html_reply,
+)
+from demo_store.storefront.shop_items import ShopItem, ShopItems, cheapest_first
+
+_EAGER: Final = 6
+_ORDERS: Final = MappingProxyType(
+    {"": "As on the shelf", "low": "Price, low to high", "high": "Price, high to low"}
+)
+
+
+def category_page(
+    setting: PageContext, goods: ShopItems, visit: PageRequest
+) -> Reply | None:
+    """Return the page of a department or a shelf; None when there is no such."""
+    names = visit.path[1:]
+    department = next((one for one in DEPARTMENTS if names[:1] == (one.id,)), None)
+    if department is None:
+        return None
+    shelf = next((one for one in department.shelves if names[1:] == (one.id,)), None)
+    if shelf is None and len(names) > 1:
+        return None
+    shown = goods.on(department.id, shelf.id if shelf else None)
+    colours = sorted({one.product.colour for one in shown if one.product})
+    colour = visit.query.get("colour", "")
+    if colour in colours:
+        shown = [one for one in shown if one.product and one.product.colour == colour]
+    else:
+        colour = ""
+    order = visit.query.get("order", "")
+    return _page(setting, department, shelf, _Choice(colours, colour, order), shown)
+
+
+class _Choice:
+    """Which colours there are, which was chosen, and in which order products come."""
+
+    def __init__(self, colours: Sequence[str], colour: str, order: str) -> None:
+        self.colours = colours
+        self.colour = colour
+        self.order = order if order in _ORDERS else ""
+
+    def sorted(self, goods: list[ShopItem]) -> list[ShopItem]:
+        if not self.order:
+            return goods
+        found = cheapest_first(goods)
+        return found if self.order == "low" else found[::-1]
+
+
+def _page(
+    setting: PageContext,
+    department: Department,
+    shelf: Shelf | None,
+    choice: _Choice,
+    shown: list[ShopItem],
+) -> Reply:
+    name = shelf.name if shelf else department.name
+    door = f"{HOME}/category/{department.id}"
+    here = f"{door}/{shelf.id}" if shelf else door
+    category = f"{department.id}/{shelf.id}" if shelf else department.id
+    way = [(department.name, door)] if shelf else []
+    told = f' data-page="category" data-category="{escape(category)}"'
+    told += f' data-colour="{escape(choice.colour)}"' if choice.colour else ""
+    for_you = widget(
+        "category",
+        source="browse",
+        num=8,
+        title=(
+            "For you, from all over the shop"
+            if setting.is_known
+            else "Loved all over the shop"
+        ),
+        customer_id=setting.customer,
+    )
+    content = f"""{crumbs(way, name)}
+<div class="head"><h1>{escape(name)}</h1>
+<p class="soft">{len(shown)} {"thing" if len(shown) == 1 else "things"}</p></div>
+<nav class="chips" aria-label="Shelves"><ul>{_chips(department, shelf, door)}</ul></nav>
+{_tools(choice, here)}{cards(choice.sorted(shown), level=2, eager=_EAGER)}
+<section class="band">{for_you}</section>"""
+    return html_reply(render_page(setting, name, content, about=told))
+
+
+def _chips(department: Department, shelf: Shelf | None, door: str) -> str:
+    chosen = ' aria-current="page"' if shelf is None else ""
+    chips = [f'<li><a href="{door}"{chosen}>All</a></li>']
+    for one in department.shelves:
+        chosen = ' aria-current="page"' if one == shelf else ""
+        chips.append(f'<li><a href="{door}/{one.id}"{chosen}>{escape(one.name)}</a></li>')
+    return "".join(chips)
+
+
+def _tools(choice: _Choice, here: str) -> str:
+    orders = options(_ORDERS, choice.order)
+    return f"""<form class="tools" action="{here}">{_colours(choice)}
+<label>Order <select name="order">{orders}</select></label><button>Show</button></form>"""
+
+
+def _colours(choice: _Choice) -> str:
+    dots = [
+        f'<label class="pick"><input type="radio" name="colour" value="{escape(one)}"'
+        f"{' checked' if one == choice.colour else ''}>{swatch(one)}"
+        f'<span class="hide">{escape(one)}</span></label>'
+        for one in choice.colours
+    ]
+    every = " checked" if not choice.colour else ""
+    return (
+        '<fieldset><legend>Colour</legend><label class="pick any"><input type="radio" '
+        f'name="colour" value=""{every}><span>Any</span></label>{"".join(dots)}</fieldset>'
+    )

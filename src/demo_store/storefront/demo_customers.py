@@ -1,0 +1,57 @@
+"""As whom can a visitor shop? Some of the demo's customers, who have a year behind them."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.generator import SEED
+from demo_store.random_choice import seeded_random
+from demo_store.shoppers import create_shoppers
+from demo_store.shopping_patterns import PERSONAS
+
+COOKIE: Final = "demo_customer"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCustomer:
+    """A customer of the demo with a name for this window, and what they like."""
+
+    customer: str
+    name: str
+    likes: str
+
+
+# Name, what they like in a few words, and a shelf that only such people like best.
+_PEOPLE: Final = (
+    ("Anna", "cooks and bakes", "pans"),
+    ("Ben", "camps and walks", "tents"),
+    ("Clara", "gardens", "seeds"),
+    ("David", "makes a home", "textiles"),
+    ("Edith", "writes by hand", "pens"),
+    ("Finn", "lives on coffee", "coffee-gear"),
+)
+
+
+@cache
+def demo_customers() -> tuple[DemoCustomer, ...]:
+    """Return the customers to choose from: of each kind, the one who shops most."""
+    colours = sorted(
+        {
+            product.colour
+            for department in DEPARTMENTS
+            for shelf in department.shelves
+            for product in shelf.products
+        }
+    )
+    crowd = create_shoppers(colours, seeded_random(SEED, "crowd"))
+    kinds = {shelves[0]: shelves for _, shelves in PERSONAS}
+    return tuple(
+        DemoCustomer(crowd.most_active(kinds[first]).customer or "", name, likes)
+        for name, likes, first in _PEOPLE
+    )
+
+
+def demo_customer(customer: str) -> DemoCustomer | None:
+    """Return the one with this customer id."""
+    return next((one for one in demo_customers() if one.customer == customer), None)

@@ -1,0 +1,139 @@
+"""What stands around every page of the shop: head, header, footer."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.storefront.assets import address_of
+from demo_store.storefront.demo_customers import DemoCustomer, demo_customers
+from demo_store.storefront.html_parts import hidden
+from demo_store.storefront.page_request import HOME
+
+NAME: Final = "Harrow & Oak"
+_BAG: Final = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 8h12l1 12H5zM9 8V6a3 3 0 0 1 '
+    '6 0v2"/></svg>'
+)
+_LENS: Final = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="11" cy="11" r="6.5"/>'
+    '<path d="m16 16 5 5"/></svg>'
+)
+_FACE: Final = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="8.5" r="4"/>'
+    '<path d="M4.5 20.5c1-4 4-6 7.500-6s6.500 2 7.500 6"/></svg>'
+)
+_LEAF: Final = (
+    '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M16 3c8 4 11 11 7 '
+    '19-2 4-5 5-7 5s-5-1-7-5C5 14 8 7 16 3Z"/><path class="vein" d="M16 9v21M16 15l5-4M16 '
+    '20l-6-4"/></svg>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """What of the shop and its shopper every page shows."""
+
+    key: str
+    domain: str
+    cart: int  # units
+    regular: DemoCustomer | None
+    has_looked: bool  # at a product: from then on something is known of a guest too
+    here: str  # the page's own address, to come back to
+
+    @property
+    def customer(self) -> str:
+        """The id of who is signed in; empty for a guest."""
+        return self.regular.customer if self.regular else ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether lists can be for this very shopper."""
+        return self.regular is not None or self.has_looked
+
+
+def render_page(
+    setting: PageContext, title: str, content: str, *, about: str = "", query: str = ""
+) -> str:
+    """Return a whole page; `about` are attributes of its body that the script reads."""
+    scripts = "".join(
+        f'<script async src="/widget/v1/{kind}{escape(setting.domain)}.js"></script>'
+        for kind in ("", "search-", "look-")
+    )
+    heading = f"{title} · {NAME}" if title else f"{NAME}, general store"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(heading)}</title>
+<link rel="icon" href="{address_of("icon.svg")}" type="image/svg+xml">
+<link rel="expect" href="#main" blocking="render">
+<link rel="stylesheet" href="{address_of("shop.css")}">
+<script defer src="{address_of("shop.js")}"></script>
+{scripts}
+</head>
+<body data-customer="{escape(setting.customer)}"{about}>
+<a class="skip" href="#main">Skip to the content</a>
+{_header(setting, query)}
+<main id="main">{content}</main>
+{_FOOTER}
+<p id="said" class="toast" role="status" aria-live="polite"></p>
+</body>
+</html>"""
+
+
+def _header(setting: PageContext, query: str) -> str:
+    doors = "".join(
+        f'<li><a href="{HOME}/category/{one.id}">{escape(one.name)}</a></li>'
+        for one in DEPARTMENTS
+    )
+    return f"""<header class="top">
+<div class="bar">
+<a class="logo" href="{HOME}">{_LEAF}<span>Harrow <i>&amp;</i> Oak</span></a>
+<form class="search" role="search" action="{HOME}/search">
+<input type="search" name="q" value="{escape(query)}" aria-label="Search the shop"
+ placeholder="Search, even with tpyos" autocomplete="off" maxlength="200">
+<button aria-label="Search">{_LENS}</button>
+</form>
+{_account(setting)}
+<a class="bag" href="{HOME}/cart">{_BAG}<span class="long">Cart</span>
+<b id="count">{setting.cart}</b><span class="hide"> items</span></a>
+</div>
+<nav class="doors" aria-label="Departments"><ul>{doors}</ul></nav>
+</header>"""
+
+
+def _account(setting: PageContext) -> str:
+    name = setting.regular.name if setting.regular else "Guest"
+    people = "".join(_person(one, setting) for one in demo_customers())
+    guest = "" if setting.regular is None else _person(None, setting)
+    return f"""<details class="who">
+<summary>{_FACE}<span class="hide">Shopping as </span><span>{escape(name)}</span></summary>
+<form method="post" action="{HOME}/as">{hidden(back=setting.here)}
+<p>Step into a customer&rsquo;s shoes: each has a year of orders behind them.</p>
+{people}{guest}</form>
+</details>"""
+
+
+def _person(person: DemoCustomer | None, setting: PageContext) -> str:
+    value, name, likes = (
+        ("", "Guest", "nobody knows you yet")
+        if person is None
+        else (person.customer, person.name, person.likes)
+    )
+    current = ' aria-current="true"' if person and person == setting.regular else ""
+    return (
+        f'<button name="customer" value="{escape(value)}"{current}>'
+        f"<b>{escape(name)}</b> <span>{escape(likes)}</span></button>"
+    )
+
+
+_FOOTER: Final = f"""<footer class="foot"><div>
+<p><b>Harrow &amp; Oak</b> is an invented shop. Nothing is sold here; its products,
+pictures, customers and orders were made up by a program, the same way each time.</p>
+<p>What it recommends is real: it comes from ProductRecs, the service behind this page.
+<a href="/guides">Guides</a> · <a href="/docs">API reference</a> ·
+<a href="{HOME}">Start again</a></p>
+</div></footer>"""

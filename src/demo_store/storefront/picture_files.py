@@ -1,0 +1,109 @@
+"""Where do the shop's pictures come from? Drawn ahead, or when asked for, then kept."""
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.looks import LOOKS, draw_look, look_named
+from demo_store.pictures.product_picture import CARD, LARGE, draw_product
+from demo_store.storefront.page_request import HOME, Reply
+from demo_store.storefront.shop_items import product_of
+
+PICTURES: Final = f"{HOME}/pictures"
+"""Below which address the shop has them."""
+
+_ENDING: Final = ".webp"
+# A picture's address says nothing of the program's version, so it is asked for again daily.
+_KEPT: Final = ("cache-control", "public, max-age=86400")
+
+
+class PictureFiles:
+    """The pictures of products and looks, as files of a folder that may be emptied."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep them in `folder`, which is made when the first one is drawn."""
+        self._folder = folder
+
+    def reply(self, names: tuple[str, ...]) -> Reply | None:
+        """Return the picture at an address below /demo/pictures; None: there is none."""
+        found = self.get(names)
+        if found is None:
+            return None
+        kind = ("content-type", "image/webp")
+        return Reply(200, found, [kind, _KEPT, ("x-content-type-options", "nosniff")])
+
+    def get(self, names: tuple[str, ...]) -> bytes | None:
+        """Return the picture as WebP: `(PRODUCT.webp)`, `(large|looks, NAME.webp)`."""
+        *kinds, file = names or ("",)
+        kind = "/".join(kinds)
+        if kind not in {"", "large", "looks"} or not file.endswith(_ENDING):
+            return None
+        path = self._folder / (kind or "card") / file
+        name = file.removesuffix(_ENDING)
+        if not name.replace("-", "").isalnum():
+            return None
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            drawn = _drawn(kind, name)
+        if drawn is not None:
+            _keep(path, drawn)
+        return drawn
+
+
+def pictures_folder(data: Path) -> Path:
+    """Return where the demo's pictures are kept in a data folder."""
+    return data / "demo" / "pictures"
+
+
+@contextmanager
+def draw_in_background(folder: Path) -> Iterator[None]:
+    """Draw every picture of a card and every look while other things are done.
+
+    Processes of their own do it; at the end they are waited for.
+    """
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), spawned) as painters:
+        drawn = painters.map(_draw_shelf, [folder] * len(_SHELVES), _SHELVES)
+        yield
+        list(drawn)
+
+
+_SHELVES: Final[tuple[tuple[tuple[str, ...], ...], ...]] = (
+    tuple(("looks", f"{look.id}{_ENDING}") for look in LOOKS),
+    *(
+        tuple((f"{product.id}{_ENDING}",) for product in shelf.products)
+        for department in DEPARTMENTS
+        for shelf in department.shelves
+    ),
+)
+
+
+def _draw_shelf(folder: Path, names: tuple[tuple[str, ...], ...]) -> None:
+    pictures = PictureFiles(folder)
+    for name in names:
+        pictures.get(name)
+
+
+def _drawn(kind: str, name: str) -> bytes | None:
+    if kind == "looks":
+        look = look_named(name)
+        return None if look is None else draw_look(look)
+    known = product_of(name)
+    if known is None:
+        return None
+    return draw_product(*known, LARGE if kind == "large" else CARD)
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: another process may draw the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)

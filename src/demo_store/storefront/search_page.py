@@ -1,0 +1,64 @@
+"""The page of what a search found."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+from urllib.parse import quote_plus
+
+from demo_store.storefront.html_parts import cards, crumbs, widget
+from demo_store.storefront.page_layout import PageContext, render_page
+from demo_store.storefront.page_request import HOME, Reply, html_reply
+from demo_store.storefront.service_client import ServiceClient
+from demo_store.storefront.shop_items import ShopItem, ShopItems
+
+_MOST: Final = 24
+_EAGER: Final = 6
+_ANCHORS: Final = 5
+TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+"""What the page proposes; each finds something, whatever the season."""
+
+
+async def search_page(
+    setting: PageContext, goods: ShopItems, service: ServiceClient, words: str
+) -> Reply:
+    """Return what the service finds for `words`, or what else there is to see."""
+    words = words.strip()[:200]
+    told = f' data-page="search" data-query="{escape(words)}"'
+    if not words:
+        return html_reply(render_page(setting, "Search", _nothing(words), about=told))
+    answer = await service.get("/v1/search", q=words, num=str(_MOST))
+    found = goods.some(str(one["id"]) for one in answer.found("results"))
+    if not found:
+        body = _nothing(words)
+    else:
+        many = f"{len(found)} {'thing' if len(found) == 1 else 'things'}"
+        body = f"""{crumbs([], "Search")}<div class="head"><h1>“{escape(words)}”</h1>
+<p class="soft">{many}, the best first</p></div>
+<div data-results>{cards(found, level=2, eager=_EAGER)}</div>
+<section class="band">{_besides(setting, found)}</section>"""
+    title = f"Search: {words}"
+    return html_reply(render_page(setting, title, body, about=told, query=words))
+
+
+def _besides(setting: PageContext, found: Sequence[ShopItem]) -> str:
+    """Return the place for what goes with the best of what was found."""
+    return widget(
+        "results",
+        item_ids=",".join(good.id for good in found[:_ANCHORS]),
+        num=8,
+        title="Goes with what you found",
+        customer_id=setting.customer,
+    )
+
+
+def _nothing(words: str) -> str:
+    tries = "".join(
+        f'<li><a href="{HOME}/search?q={quote_plus(one)}">{escape(one)}</a></li>'
+        for one in TRY
+    )
+    title = f"Nothing found for “{escape(words)}”" if words else "What are you looking for?"
+    advice = "Try other words" if words else "For example"
+    return f"""{crumbs([], "Search")}<h1>{title}</h1>
+<p class="lead">{advice}; mistakes are forgiven:</p>
+<nav class="chips" aria-label="Searches to try"><ul>{tries}</ul></nav>
+<section class="band">{widget("trending", num=8)}</section>"""

@@ -1,0 +1,87 @@
+"""How does the shop's server call the service? As any shop does: by its routes.
+
+The service runs in this very process, so a call is made without a socket. What is called,
+with which key and what comes back, is what a shop elsewhere would have.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from demo_store.storefront.page_request import Application, Message, Scope
+
+_OURSELVES: Final = ("127.0.0.1", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReply:
+    """What the service answered; the value is None when it was no JSON."""
+
+    status: int
+    value: Any
+
+    def found(self, name: str) -> list[dict[str, Any]]:
+        """Return a list of products of a reply; empty when it was refused."""
+        answer = self.value if isinstance(self.value, dict) else {}
+        return list(answer.get(name) or [])
+
+
+class ServiceClient:
+    """The service, as a shop sees it: its routes and the shop's publishable key."""
+
+    def __init__(self, application: Application, key: str) -> None:
+        """Call `application` with `key`."""
+        self._application = application
+        self._key = key
+
+    async def get(self, path: str, **query: str) -> ServiceReply:
+        """Ask a route."""
+        return await self._call("GET", path, query, b"")
+
+    async def post(self, path: str, body: object) -> ServiceReply:
+        """Send a JSON body to a route."""
+        return await self._call("POST", path, {}, json.dumps(body).encode())
+
+    async def _call(
+        self, method: str, path: str, query: dict[str, str], body: bytes
+    ) -> ServiceReply:
+        parts: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            parts.append(message)
+
+        asked = "&".join(f"{name}={quote(value)}" for name, value in query.items())
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": asked.encode(),
+            "root_path": "",
+            "client": _OURSELVES,
+            "server": _OURSELVES,
+            "headers": [
+                (b"host", b"localhost"),
+                (b"x-pub-key", self._key.encode()),
+                (b"content-type", b"text/plain"),
+                (b"content-length", str(len(body)).encode()),
+            ],
+        }
+        await self._application(scope, receive, send)
+        return _told(parts)
+
+
+def _told(parts: list[Message]) -> ServiceReply:
+    status = next((int(one["status"]) for one in parts if "status" in one), 500)
+    body = b"".join(one.get("body", b"") for one in parts)
+    try:
+        return ServiceReply(status, json.loads(body))
+    except ValueError:
+        return ServiceReply(status, None)

@@ -1,0 +1,204 @@
+"""What is for sale right now? The catalog as the service holds it, by department."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from demo_store.assortment import ShelfLocation
+from demo_store.departments import DEPARTMENTS
+from demo_store.pictures.drawing_files import drawing_of_product
+from demo_store.product import DemoProduct
+from demo_store.seasonality import season_factor
+from demo_store.storefront.page_request import HOME
+from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.availability import (
+    Availability,
+    effective_availability,
+    is_buyable,
+)
+from productrecs.records.catalog.item import Item
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.store import Store
+
+_FRESH_SECONDS: Final = 0.3
+_ALL: Final = 10_000
+_FEW: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ShopItem:
+    """A product as the shop shows it: what the catalog says, and where it stands."""
+
+    item: Item
+    state: Availability
+    product: DemoProduct | None
+    place: ShelfLocation | None
+
+    @property
+    def id(self) -> str:
+        """The id that events and recommendations know it by."""
+        return self.item.item_id
+
+    @property
+    def address(self) -> str:
+        """Its page."""
+        return self.item.product_url or f"{HOME}/product/{self.id}"
+
+    @property
+    def price(self) -> float:
+        """Its price; 0 where the catalog has none."""
+        return self.item.price or 0.0
+
+    @property
+    def can_be_bought(self) -> bool:
+        """Whether it may go into a cart."""
+        return is_buyable(self.state) and self.item.price is not None
+
+    @property
+    def standing(self) -> str:
+        """What the shop says of its stock."""
+        if self.state is Availability.PREORDER:
+            return "Pre-order: ships next month"
+        if not self.can_be_bought:
+            return "Sold out"
+        left = self.item.stock_qty
+        if left is not None and 0 < left <= _FEW:
+            return f"Only {left} left"
+        return "In stock, ships tomorrow"
+
+
+class ShopItems:
+    """Everything that may be shown, by id, in the order of the departments."""
+
+    def __init__(self, items: Iterable[Item], now_ms: int, store: Store) -> None:
+        """Leave out what is discontinued or outside its window at `now_ms`."""
+        known = {item.item_id: item for item in items if _is_open(item, now_ms, store)}
+        placed = {one: place for one, place in _PLACES.items() if one in known}
+        self._goods: Mapping[str, ShopItem] = {
+            item_id: _good(known[item_id]) for item_id in (*placed, *known)
+        }
+        self._today = datetime.fromtimestamp(now_ms / 1000, store.settings.zone).date()
+
+    def get(self, item_id: str) -> ShopItem | None:
+        """Return a product that may be shown."""
+        return self._goods.get(item_id)
+
+    def some(self, item_ids: Iterable[str]) -> list[ShopItem]:
+        """Return those of the ids that may be shown, in their order."""
+        return [good for one in item_ids if (good := self._goods.get(one)) is not None]
+
+    def on(self, department: str, shelf: str | None = None) -> list[ShopItem]:
+        """Return what stands in a department, or on one of its shelves."""
+        return [
+            good
+            for good in self._goods.values()
+            if good.place is not None
+            and good.place.department.id == department
+            and shelf in {None, good.place.shelf.id}
+        ]
+
+    def in_season(self, limit: int) -> list[ShopItem]:
+        """Return things of the season, from several shelves in turn."""
+        shelves = [
+            (department.id, shelf)
+            for department in DEPARTMENTS
+            for shelf in department.shelves
+        ]
+        shelves.sort(key=lambda one: -season_factor(one[1].season, self._today))
+        rows = [
+            [good for good in self.on(department, shelf.id) if good.can_be_bought][2:4]
+            for department, shelf in shelves[:limit]
+        ]
+        mixed = [row[at] for at in range(2) for row in rows if at < len(row)]
+        return mixed[:limit]
+
+    def siblings(self, good: ShopItem) -> list[ShopItem]:
+        """Return the same thing in its colours and sizes, itself among them."""
+        if good.product is None or good.place is None:
+            return [good]
+        stem = _stem(good.product)
+        drawing = drawing_of_product(good.id).drawing
+        return [
+            other
+            for other in self.on(good.place.department.id, good.place.shelf.id)
+            if other.product is not None
+            and _stem(other.product) == stem
+            and drawing_of_product(other.id).drawing == drawing
+        ]
+
+
+class ShopItemReader:
+    """Reads the catalog anew when a page is asked for, a few times a second at most."""
+
+    def __init__(self, services: Services, store: Store) -> None:
+        """Know where the catalog is; nothing is read yet."""
+        self._services = services
+        self._store = store
+        self._read_at = 0.0
+        self._goods: ShopItems | None = None
+
+    async def goods(self) -> ShopItems:
+        """Return what is for sale, at most a third of a second old."""
+        now = time.monotonic()
+        if self._goods is None or now - self._read_at > _FRESH_SECONDS:
+            self._goods = await asyncio.to_thread(self._read)
+            self._read_at = now
+        return self._goods
+
+    def _read(self) -> ShopItems:
+        with self._services.database.reading() as connection:
+            stored = CatalogRepository(connection, self._store.store_id).page(-1, _ALL)
+        now_ms = self._services.clock()
+        return ShopItems((one.item for one in stored), now_ms, self._store)
+
+
+_PLACES: Final[Mapping[str, ShelfLocation]] = {
+    product.id: ShelfLocation(department, shelf)
+    for department in DEPARTMENTS
+    for shelf in department.shelves
+    for product in shelf.products
+}
+_PRODUCTS: Final[Mapping[str, DemoProduct]] = {
+    product.id: product
+    for department in DEPARTMENTS
+    for shelf in department.shelves
+    for product in shelf.products
+}
+
+
+def product_of(item_id: str) -> tuple[DemoProduct, int] | None:
+    """Return a product of the shop and its department's number; None: no such product."""
+    place = _PLACES.get(item_id)
+    if place is None:
+        return None
+    return _PRODUCTS[item_id], DEPARTMENTS.index(place.department)
+
+
+def cheapest_first(goods: Sequence[ShopItem]) -> list[ShopItem]:
+    """Return the products by price."""
+    return sorted(goods, key=lambda good: good.price)
+
+
+def _good(item: Item) -> ShopItem:
+    state = effective_availability(item.availability, item.stock_qty)
+    return ShopItem(item, state, _PRODUCTS.get(item.item_id), _PLACES.get(item.item_id))
+
+
+def _stem(product: DemoProduct) -> str:
+    return " ".join(product.title.split(",")[0].split()[:2])
+
+
+def _is_open(item: Item, now_ms: int, store: Store) -> bool:
+    zone = store.settings.zone
+    if (
+        effective_availability(item.availability, item.stock_qty)
+        is Availability.DISCONTINUED
+    ):
+        return False
+    if item.available_from and window_start_ms(item.available_from, zone) > now_ms:
+        return False
+    return not item.available_until or window_end_ms(item.available_until, zone) >= now_ms

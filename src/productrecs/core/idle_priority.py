@@ -1,0 +1,75 @@
+"""How does long work stay out of the way of those whom somebody waits for?
+
+At a lower priority it gets less of a busy processor, but what runs may finish its slice:
+milliseconds in which replies wait. The kernel's idle class is interrupted at once. On a
+machine without any time left it would starve, so work is in that class for a while only,
+and only where the kernel lets it come back.
+"""
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def run_at_idle_priority(seconds: float) -> Iterator[None]:
+    """Let this thread have what nobody else wants of a processor, for so long at most.
+
+    After that, and after the block, it runs as it did before. Nothing changes where it
+    could not come back: that takes a limit of niceness (RLIMIT_NICE, `LimitNICE=` in a
+    unit of systemd, `nice` among a container's ulimits) of 20 less this process's niceness.
+
+    Hold no lock in the block that others wait for, and start neither threads nor processes:
+    they would be in the same class for good.
+    """
+    if seconds <= 0 or not can_leave_idle_priority():
+        yield
+        return
+    thread = threading.get_native_id()
+    over = threading.Event()
+    # It begins before: a thread takes over the class of the one that begins it.
+    watch = threading.Thread(
+        target=_press, args=(thread, over, seconds), name="calm", daemon=True
+    )
+    watch.start()
+    _set(thread, os.SCHED_IDLE)
+    try:
+        yield
+    finally:
+        over.set()
+        watch.join()
+        _set(thread, os.SCHED_OTHER)
+
+
+@functools.cache
+def can_leave_idle_priority() -> bool:
+    """Return whether a thread of this process may leave the idle class again."""
+    if not hasattr(os, "SCHED_IDLE"):
+        return False
+    told: list[bool] = []
+    trying = threading.Thread(target=lambda: told.append(_tried()), name="calm")
+    trying.start()
+    trying.join()
+    return told == [True]
+
+
+def _tried() -> bool:
+    """Go there and back; the thread that does it ends where there is no way back."""
+    thread = threading.get_native_id()
+    try:
+        _set(thread, os.SCHED_IDLE)
+        _set(thread, os.SCHED_OTHER)
+    except OSError:
+        return False
+    return True
+
+
+def _press(thread: int, over: threading.Event, seconds: float) -> None:
+    if not over.wait(seconds):
+        _set(thread, os.SCHED_OTHER)
+
+
+def _set(thread: int, policy: int) -> None:
+    os.sched_setscheduler(thread, policy, os.sched_param(0))

@@ -1,0 +1,89 @@
+"""What do all engines take and give? Items by number, scores, and plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Items: TypeAlias = npt.NDArray[np.int32]
+Scores: TypeAlias = npt.NDArray[np.float32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+"""A model as it is kept: named plain arrays, memory-mapped or not."""
+
+
+class Ranked(NamedTuple):
+    """Item numbers and their scores, best first; equal scores stand by item number.
+
+    Both have the same length. Scores are comparable within one list only.
+    """
+
+    items: Items
+    scores: Scores
+
+
+NO_RANKED: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+
+def top_places(
+    items: npt.NDArray[np.integer[Any]], scores: npt.NDArray[np.floating[Any]], limit: int
+) -> Ints:
+    """Return the places of the `limit` highest scores, best first; equals by item number.
+
+    `items` must be distinct.
+    """
+    places = np.arange(len(items))
+    if len(items) > 4 * limit > 0:
+        # Everything from the limit-th score on: which of its equals stay goes by number.
+        bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        places = np.flatnonzero(scores >= bar)
+    order = np.lexsort((items[places], -scores[places]))
+    return places[order[: max(limit, 0)]]
+
+
+def check_item_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> None:
+    """Let pass item numbers in 0..n_items-1.
+
+    Raises:
+        ValueError: when one lies outside.
+    """
+    if len(items) and not 0 <= int(items.min()) <= int(items.max()) < n_items:
+        message = f"item numbers must lie in 0..{n_items - 1}"
+        raise ValueError(message)
+
+
+def unique_sorted(codes: Ints) -> Ints:
+    """Return the different codes, rising: for many of them faster than numpy's way."""
+    rising = np.sort(codes)
+    first = np.ones(len(rising), dtype=np.bool_)
+    first[1:] = rising[1:] != rising[:-1]
+    return rising[first]
+
+
+def run_numbers(codes: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Return the number of each entry's run of equal codes, from 0; shape of `codes`."""
+    later = np.zeros(len(codes), dtype=np.bool_)
+    later[1:] = codes[1:] != codes[:-1]
+    return np.cumsum(later)
+
+
+def ranks_within_runs(codes: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Return each entry's place in its run of equal codes, from 0; shape of `codes`."""
+    first = np.ones(len(codes), dtype=np.bool_)
+    first[1:] = codes[1:] != codes[:-1]
+    begins = np.flatnonzero(first)
+    lengths = np.diff(begins, append=len(codes))
+    ranks: Ints = np.arange(len(codes)) - np.repeat(begins, lengths)
+    return ranks
+
+
+def csr_offsets(codes: npt.NDArray[np.integer[Any]], size: int) -> Ints:
+    """Return where each code's run begins in sorted `codes`: shape [size + 1]."""
+    offsets = np.zeros(size + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=size), out=offsets[1:])
+    return offsets

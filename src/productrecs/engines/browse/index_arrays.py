@@ -1,0 +1,83 @@
+"""In which arrays does a session index lie? The one form that both evaluators read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import (
+        Arrays,
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
+    from productrecs.engines.browse.options import SessionOptions
+
+
+class SessionArrays(NamedTuple):
+    """S sessions, numbered by age from the oldest (slot 0) to the newest.
+
+    Items of slot s in the order of their first view: items[offsets[s]:offsets[s + 1]].
+    Newest sessions with item i, newest first:
+    postings[posting_offsets[i]:posting_offsets[i + 1]].
+    """
+
+    offsets: Ints  # [S + 1]
+    items: Items  # [E]
+    freshness: Scores  # [S] in (0, 1]: exp(-age / days_scale), age beside the newest
+    owners: Ints  # [S] whose session it is
+    posting_offsets: Ints  # [n_items + 1]
+    postings: Items  # [P]
+    rarity: Scores  # [n_items]: 1 + rarity * ln(S / df)
+
+
+class WeightTables(NamedTuple):
+    """The falling weights of `SessionOptions`, as tables."""
+
+    match: Floats  # [prefix] by place in the visit, newest first
+    vote: Floats  # [prefix] by place in the visit of the item that matched newest
+    distance: Floats  # [2 * longest + 1] by place beside the match in the neighbour
+
+
+class SessionQuery(NamedTuple):
+    """What is asked: the visit's newest distinct known items, newest first, and limits."""
+
+    items: Items
+    current: int  # never in the answer
+    own: Ints  # slots, rising, that do not answer
+    recent_sessions: int
+    neighbours: int
+
+
+def weight_tables(options: SessionOptions) -> WeightTables:
+    """Return the tables of `options`."""
+    places = np.arange(options.prefix)
+    beside = np.arange(-options.longest, options.longest + 1)
+    near = np.exp(-np.abs(beside) / options.distance_scale)
+    return WeightTables(
+        match=np.exp(-places / options.match_scale),
+        vote=np.exp(-places / options.vote_scale),
+        distance=np.where(beside < 0, options.backward, 1.0) * near,
+    )
+
+
+def sealed(arrays: Arrays) -> SessionArrays:
+    """Return the arrays as one layout, plain and read-only: exactly what the kernel reads.
+
+    Raises:
+        KeyError: when one is missing.
+    """
+    views = [
+        np.ascontiguousarray(arrays[name], kind).view()
+        for name, kind in zip(SessionArrays._fields, _KINDS, strict=True)
+    ]
+    for view in views:
+        view.flags.writeable = False
+    return SessionArrays(*views)
+
+
+_I4, _I8, _F4 = np.int32, np.int64, np.float32
+_KINDS: Final = (_I8, _I4, _F4, _I8, _I8, _I4, _F4)  # of `SessionArrays`

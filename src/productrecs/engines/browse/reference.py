@@ -1,0 +1,85 @@
+"""What comes next, by plain numpy: the reference that the compiled kernel must equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.engines.arrays import (
+    Floats,
+    Ints,
+    Items,
+    top_places,
+)
+
+if TYPE_CHECKING:
+    from productrecs.engines.browse.index_arrays import (
+        SessionArrays,
+        SessionQuery,
+        WeightTables,
+    )
+
+
+def answer(
+    layout: SessionArrays, weights: WeightTables, question: SessionQuery, limit: int
+) -> tuple[Items, Floats]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first."""
+    items, votes = _votes(layout, weights, question, neighbours(layout, weights, question))
+    found, where = np.unique(items, return_inverse=True)
+    scores = np.bincount(where, weights=votes) * layout.rarity[found]
+    others = found != question.current
+    found, scores = found[others], scores[others]
+    places = top_places(found, scores, limit)
+    return found[places].astype(np.int32), scores[places]
+
+
+def neighbours(
+    layout: SessionArrays, weights: WeightTables, question: SessionQuery
+) -> tuple[Ints, Floats, Ints]:
+    """Return the sessions that vote, newest first: slots, similarity, newest match."""
+    slots, similar, matched = _recent_sessions(layout, weights, question)
+    order = np.lexsort((-slots, -similar))[: question.neighbours]
+    kept = np.sort(order)  # newest first, as they stood
+    return slots[kept], similar[kept], matched[kept]
+
+
+def _recent_sessions(
+    layout: SessionArrays, weights: WeightTables, question: SessionQuery
+) -> tuple[Ints, Floats, Ints]:
+    """Return slots (newest first), similarity, and the newest place that matched each."""
+    lists = [
+        layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
+        for item in question.items
+    ]
+    everything = np.concatenate([np.zeros(0, np.int32), *lists])
+    places = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    slots, newest, where = np.unique(everything, return_index=True, return_inverse=True)
+    sums = np.bincount(where, weights=weights.match[places], minlength=len(slots))
+    matched = places[newest]
+    if len(question.own):
+        others = ~np.isin(slots, question.own)
+        slots, sums, matched = slots[others], sums[others], matched[others]
+    backwards = slice(None, -question.recent_sessions - 1, -1)
+    slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
+    return slots.astype(np.int64), sums * layout.freshness[slots], matched
+
+
+def _votes(
+    layout: SessionArrays,
+    weights: WeightTables,
+    question: SessionQuery,
+    voters: tuple[Ints, Floats, Ints],
+) -> tuple[Ints, Floats]:
+    """Return every item of every neighbour and the weight of its vote."""
+    slots, similar, matched = voters
+    begins = layout.offsets[slots]
+    lengths = layout.offsets[slots + 1] - begins
+    whose = np.repeat(np.arange(len(slots)), lengths)
+    firsts = np.cumsum(lengths) - lengths
+    inside = np.arange(len(whose)) - firsts[whose]
+    items = layout.items[begins[whose] + inside]
+    star = np.flatnonzero(items == question.items[matched][whose]) - firsts
+    beside = len(weights.distance) // 2 + inside - star[whose]
+    votes = (similar * weights.vote[matched])[whose] * weights.distance[beside]
+    return items.astype(np.int64), votes

@@ -1,0 +1,245 @@
+"""What do visits like this one look at next? Asked of an immutable index of sessions."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from productrecs.engines.arrays import (
+    NO_RANKED,
+    Arrays,
+    Floats,
+    Ints,
+    Items,
+    Ranked,
+)
+from productrecs.engines.browse import reference
+from productrecs.engines.browse.index_arrays import (
+    SessionArrays,
+    SessionQuery,
+    WeightTables,
+    sealed,
+    weight_tables,
+)
+from productrecs.engines.browse.options import SessionOptions
+from productrecs.engines.radix_sort import stable_argsort
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+_ALL_ALIKE: Final = (1.0, 1.0, 1.0, 1.0)
+_DAY_MS: Final = 86_400_000.0
+_ONWARD: Final = 5  # items found that are asked what comes next after them
+_BELOW: Final = 0.5  # of the last score of what was found: the first that follows
+_NOBODYS: Final = np.zeros(0, dtype=np.int64)
+_evaluators = [reference.answer]  # the last one answers: the compiled one, once warm
+
+
+def warm_up() -> None:
+    """Make this process answer by the compiled kernel from now on.
+
+    The first time on a machine this compiles for about 5 s and keeps the result beside the
+    source (or in NUMBA_CACHE_DIR, or the user's cache folder); later processes load it in
+    0.5 s. The compiler stays in memory: 140 MB, half of it shared between processes.
+    Until this is done, questions are answered by numpy, alike but three times slower.
+    """
+    from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
+
+    _evaluators[1:] = [kernel.answer]
+
+
+class SessionIndex:
+    """Sessions of the past and what they looked at; answers with what is next.
+
+    Immutable. The compiled kernel works in scratch memory of the calling thread, so that
+    questions may be asked from any thread.
+    """
+
+    __slots__ = ("_by_owner", "_layout", "_newest_ms", "_options", "_owners", "_weights")
+
+    def __init__(
+        self,
+        layout: SessionArrays,
+        newest_ms: int,
+        options: SessionOptions,
+        by_owner: Ints | None = None,
+    ) -> None:
+        """Keep sealed arrays; `newest_ms` is when the newest session had its last event.
+
+        `by_owner` is `stable_order(layout.owners)`, where it was worked out before.
+        """
+        self._layout = layout
+        self._newest_ms = newest_ms
+        self._options = options
+        self._weights = weight_tables(options)
+        # Asking each candidate whose session it is would read memory all over the place.
+        self._by_owner = stable_argsort(layout.owners) if by_owner is None else by_owner
+        self._owners = layout.owners[self._by_owner]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the index of a store without sessions: every answer is empty."""
+        none = np.zeros(0, np.int32)
+        nowhere = np.zeros(1, np.int64)
+        nothing = np.zeros(0, np.float32)
+        columns = (nowhere, none, nothing, np.zeros(0, np.int64), nowhere, none, nothing)
+        return cls(sealed(SessionArrays(*columns)._asdict()), 0, SessionOptions())
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the index that gave `arrays`, which may be memory-mapped.
+
+        Raises:
+            KeyError: when one is missing.
+            ValueError: when the constants or the owners are not as many as they should be.
+        """
+        options = SessionOptions.from_array(arrays["constants"].tolist())
+        layout, by_owner = sealed(arrays), arrays.get("by_owner")
+        if by_owner is not None:  # releases before did not keep it
+            if by_owner.shape != layout.owners.shape:
+                message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
+                raise ValueError(message)
+            by_owner = np.ascontiguousarray(by_owner, np.int64)
+        return cls(layout, int(arrays["newest_ms"][0]), options, by_owner)
+
+    def to_arrays(self) -> Arrays:
+        """Return the index as plain arrays."""
+        return {
+            **self._layout._asdict(),
+            "by_owner": self._by_owner,
+            "newest_ms": np.array([self._newest_ms], dtype=np.int64),
+            "constants": self._options.to_array(),
+        }
+
+    @property
+    def n_items(self) -> int:
+        """How many item numbers the index knows."""
+        return len(self._layout.rarity)
+
+    @property
+    def n_sessions(self) -> int:
+        """How many sessions may answer."""
+        return len(self._layout.owners)
+
+    def next_items(
+        self,
+        recent: Sequence[int] | Items,
+        now_ms: int,
+        limit: int,
+        exclude_session: int | None = None,
+        deeds: Mapping[int, int] = _NONE,
+        *,
+        goes_on: bool = False,
+    ) -> Ranked:
+        """Return up to `limit` items that similar sessions looked at, best first.
+
+        `recent` is the visit so far, oldest to newest; its newest item is never returned,
+        earlier ones may be. Unknown numbers are passed over; a visit that no session
+        shares an item with gives an empty list. Sessions owned by `exclude_session` (see
+        `fit_sessions`) do not answer: a live visit would only repeat itself. `deeds` tells
+        what was done with an item, as `InteractionType`, where it was more than looked at. Where the
+        rest knows fewer than `SessionOptions.enough` items and the answer `goes_on`, what
+        comes next after the best of those follows, below all of them.
+        Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
+
+        Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
+        """
+        question = self._question(recent, exclude_session)
+        if limit <= 0 or len(question.items) == 0:
+            return NO_RANKED
+        answer = _evaluators[-1]
+        items, scores = answer(
+            self._layout, self._weighed(question, deeds), question, limit
+        )
+        if goes_on and 0 < len(items) < min(limit, self._options.enough):
+            items, scores = self._onward(question, items, scores, limit)
+        age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
+        fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
+        return Ranked(items, (scores * fading).astype(np.float32))
+
+    def _onward(
+        self, question: SessionQuery, items: Items, scores: Floats, limit: int
+    ) -> tuple[Items, Floats]:
+        """Return the items found, and after them what comes next after the best of them."""
+        best = items[: min(_ONWARD, self._options.prefix)].copy()
+        answer = _evaluators[-1]
+        asked = question._replace(items=best)
+        more, votes = answer(self._layout, self._weights, asked, limit + len(items))
+        new = np.isin(more, items, invert=True)
+        more, votes = more[new][: limit - len(items)], votes[new][: limit - len(items)]
+        if not len(more):
+            return items, scores
+        below = votes * (_BELOW * scores[-1] / votes[0])
+        return np.concatenate((items, more)), np.concatenate((scores, below))
+
+    @property
+    def weighs_deeds(self) -> bool:
+        """Whether what was done with an item changes what it counts."""
+        return self._options.by_deed != _ALL_ALIKE
+
+    def _weighed(self, question: SessionQuery, deeds: Mapping[int, int]) -> WeightTables:
+        """Return the weights for a question whose items were not all just looked at."""
+        if not deeds or not self.weighs_deeds:
+            return self._weights
+        by_deed, match, vote = self._options.by_deed, *self._weights[:2]
+        asked = [by_deed[deeds.get(item, 0)] for item in question.items.tolist()]
+        counts = np.array(asked, dtype=np.float64)
+        known = len(asked)
+        return self._weights._replace(
+            match=match[:known] * counts, vote=vote[:known] * counts
+        )
+
+    def witnesses(
+        self,
+        recent: Sequence[int] | Items,
+        exclude_session: int | None = None,
+        deeds: Mapping[int, int] = _NONE,
+    ) -> tuple[int, dict[int, int]]:
+        """Return how many sessions vote on what is next, and how many of them saw an item.
+
+        Takes what `next_items` takes, and asks the same sessions; by item number.
+        """
+        question = self._question(recent, exclude_session)
+        if len(question.items) == 0:
+            return 0, {}
+        layout = self._layout
+        weights = self._weighed(question, deeds)
+        slots, _, _ = reference.neighbours(layout, weights, question)
+        seen = [layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots]
+        items, counts = np.unique(
+            np.concatenate([NO_RANKED.items, *map(np.unique, seen)]), return_counts=True
+        )
+        return len(slots), dict(zip(items.tolist(), counts.tolist(), strict=True))
+
+    def _question(
+        self, recent: Sequence[int] | Items, excluded: int | None
+    ) -> SessionQuery:
+        visit = recent.tolist() if isinstance(recent, np.ndarray) else recent
+        options, n_items = self._options, self.n_items
+        known: list[int] = []
+        for item in visit[: -options.longest - 1 : -1]:
+            if 0 <= item < n_items and item not in known:
+                known.append(item)
+                if len(known) == options.prefix:
+                    break
+        return SessionQuery(
+            items=np.array(known, dtype=np.int32),
+            current=visit[-1] if len(visit) else -1,
+            own=_NOBODYS if excluded is None else self._slots_of(excluded),
+            recent_sessions=options.recent_sessions,
+            neighbours=options.neighbours,
+        )
+
+    def _slots_of(self, owner: int) -> Ints:
+        """Return the slots of somebody's sessions, rising."""
+        owners = self._owners
+        begin = int(owners.searchsorted(owner))
+        theirs = owners[begin : begin + 2].tolist().count(owner)  # most have one
+        end = begin + theirs
+        if theirs > 1:
+            end = int(owners.searchsorted(owner, side="right"))
+        return self._by_owner[begin:end]

@@ -1,0 +1,29 @@
+"""Where does one visit end and the next begin?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.radix_sort import grouped_argsort
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import Ints
+
+HALF_AN_HOUR_MS: Final = 30 * 60 * 1000
+
+
+def sessionize(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> Ints:
+    """Return each event's visit: codes 0.. by identity, then by time; shapes [n].
+
+    A visit of an identity ends where its next event comes more than `gap_ms` later. The
+    events may stand in any order; `times` are milliseconds.
+    """
+    order = grouped_argsort(identities, times)
+    who, when = identities[order], times[order]
+    begins = np.zeros(len(order), dtype=np.bool_)
+    begins[1:] = (who[1:] != who[:-1]) | (np.diff(when) > gap_ms)
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(begins)
+    return codes

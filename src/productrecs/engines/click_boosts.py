@@ -1,0 +1,241 @@
+"""What do people choose who search for something? How far a choice lifts a product.
+
+A click counts 1, a cart 4 and a purchase 8, half as much every 60 days. Of one shopper the
+strongest of each product counts, once, and all of a query together no more than one
+purchase does; what only one shopper chose lifts nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.arrays import (
+    Arrays,
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    csr_offsets,
+)
+
+CLICK, CART, PURCHASE = 1.0, 4.0, 8.0
+
+_NO_BOOSTS: Final[Mapping[int, float]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClickBoostOptions:
+    """How much choices count. A share of all choices of a query is what lifts."""
+
+    half_life_days: float = 60.0
+    prior: float = 12.0  # as if so much had been chosen of other products
+    least_shoppers: int = 2
+    most_of_a_shopper: float = PURCHASE  # for one query
+    most_queries: int = 50_000
+    most_items: int = 30  # of a query
+
+
+class SearchInteractions(NamedTuple):
+    """What was chosen after searches, parallel arrays [n].
+
+    `queries` are numbers from 0, `shoppers` any codes, `weights` are CLICK, CART or
+    PURCHASE, `ages` are in days and not negative.
+    """
+
+    queries: Ints
+    items: Ints
+    shoppers: Ints
+    weights: Floats
+    ages: Floats
+
+
+class QueryBoosts(NamedTuple):
+    """Lifts by query, parallel arrays [m], the strongest of a query first.
+
+    A lift lies in (0, 1): the query's product is that much of all that was chosen.
+    """
+
+    queries: Ints
+    items: Items
+    lifts: Scores
+
+
+def fit_click_boosts(
+    choices: SearchInteractions, options: ClickBoostOptions
+) -> QueryBoosts:
+    """Return which products a query's choices lift, and how far; deterministic.
+
+    Only the queries with the most choices are kept, and of each its strongest products.
+
+    Source: requirements/algorithms.md 5.1, learned boosts.
+    """
+    if not len(choices.items):
+        return QueryBoosts(*_nothing())
+    weights = choices.weights * 0.5 ** (choices.ages / options.half_life_days)
+    by_shopper = _strongest_interactions(choices, weights)
+    counted = _capped_weights(by_shopper, options.most_of_a_shopper)
+    return _query_boosts(by_shopper, counted, options)
+
+
+class _StrongestInteractions(NamedTuple):
+    """One shopper's choice of one product for one query; sorted, each once."""
+
+    queries: Ints
+    items: Ints
+    shoppers: Ints
+    weights: Floats
+
+
+def _strongest_interactions(
+    choices: SearchInteractions, weights: Floats
+) -> _StrongestInteractions:
+    order = np.lexsort((-weights, choices.shoppers, choices.items, choices.queries))
+    parts = (choices.queries[order], choices.items[order], choices.shoppers[order])
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.logical_or.reduce([part[1:] != part[:-1] for part in parts])
+    queries, items, shoppers = (part[first] for part in parts)
+    return _StrongestInteractions(queries, items, shoppers, weights[order][first])
+
+
+def _capped_weights(chosen: _StrongestInteractions, most: float) -> Floats:
+    """Return the weights, those of one shopper for one query together at most `most`."""
+    pairs = np.stack((chosen.queries, chosen.shoppers), axis=1)
+    _, groups = np.unique(pairs, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    sums = np.bincount(groups, weights=chosen.weights)
+    return chosen.weights * np.minimum(1.0, most / np.maximum(sums, 1e-12))[groups]
+
+
+def _query_boosts(
+    chosen: _StrongestInteractions, weights: Floats, options: ClickBoostOptions
+) -> QueryBoosts:
+    first = np.ones(len(weights), dtype=np.bool_)
+    first[1:] = (chosen.queries[1:] != chosen.queries[:-1]) | (
+        chosen.items[1:] != chosen.items[:-1]
+    )
+    groups = np.cumsum(first) - 1
+    queries, items = chosen.queries[first], chosen.items[first]
+    sums = np.bincount(groups, weights=weights)
+    shoppers = np.bincount(groups)
+    totals = np.bincount(queries, weights=sums)
+    lifts = sums / (totals[queries] + options.prior)
+    kept = (shoppers >= options.least_shoppers) & (lifts > 0)
+    best = np.argsort(-totals, kind="stable")[: options.most_queries]
+    kept &= np.isin(queries, best)
+    queries, items, lifts = queries[kept], items[kept], lifts[kept]
+    order = np.lexsort((items, -lifts, queries))
+    queries, items, lifts = queries[order], items[order], lifts[order]
+    places = np.arange(len(queries)) - np.searchsorted(queries, queries, side="left")
+    short = places < options.most_items
+    return QueryBoosts(
+        queries[short], items[short].astype(np.int32), lifts[short].astype(np.float32)
+    )
+
+
+def _nothing() -> tuple[Ints, Items, Scores]:
+    return np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+
+
+class ClickBoostModel:
+    """Lifts by what a query is about: a text that all spellings of it share."""
+
+    def __init__(
+        self,
+        keys: npt.NDArray[np.uint8],
+        ends: Ints,
+        starts: Ints,
+        items: Items,
+        lifts: Scores,
+    ) -> None:
+        """Hold `keys` (UTF-8, each up to its end) and the range of lifts of each."""
+        self._keys, self._ends, self._starts = keys, ends, starts
+        self._items, self._lifts = items, lifts
+        self._places: dict[str, int] | None = None
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the model that nobody has taught."""
+        none = np.zeros(0, np.int64)
+        return cls(np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_nothing()[1:])
+
+    @classmethod
+    def of(cls, lifts: QueryBoosts, keys: list[str]) -> Self:
+        """Return the model for lifts of queries that are numbered as `keys`."""
+        known, places = np.unique(lifts.queries, return_inverse=True)
+        texts = [keys[number].encode() for number in known.tolist()]
+        return cls(
+            np.frombuffer(b"".join(texts), dtype=np.uint8),
+            np.cumsum([len(text) for text in texts], dtype=np.int64),
+            csr_offsets(places, len(known)),
+            lifts.items,
+            lifts.lifts,
+        )
+
+    def __len__(self) -> int:
+        """Return how many queries lift something."""
+        return len(self._ends)
+
+    def lifts_of(self, key: str) -> Mapping[int, float]:
+        """Return the lift of each product that was chosen for `key`; few, often none."""
+        if not len(self._ends):
+            return _NO_BOOSTS
+        if self._places is None:
+            self._places = self._read()
+        place = self._places.get(key)
+        if place is None:
+            return _NO_BOOSTS
+        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+        return dict(
+            zip(self._items[part].tolist(), self._lifts[part].tolist(), strict=True)
+        )
+
+    def to_arrays(self) -> Arrays:
+        """Return the model as plain arrays."""
+        return {
+            "keys": self._keys,
+            "ends": self._ends,
+            "starts": self._starts,
+            "items": self._items,
+            "lifts": self._lifts,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the model of `to_arrays`; of none at all (an older model), the empty one.
+
+        Raises:
+            KeyError: when one is missing.
+            ValueError: when they do not fit together.
+        """
+        if not arrays:
+            return cls.empty()
+        found = cls(
+            *(arrays[name] for name in ("keys", "ends", "starts", "items", "lifts"))
+        )
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Let pass arrays that fit together.
+
+        Raises:
+            ValueError: when they do not.
+        """
+        fits = (
+            len(self._starts) == len(self._ends) + 1
+            and len(self._items) == len(self._lifts) == int(self._starts[-1])
+            and (not len(self._ends) or int(self._ends[-1]) == len(self._keys))
+        )
+        if not fits:
+            message = "the arrays of choices do not fit together"
+            raise ValueError(message)
+
+    def _read(self) -> dict[str, int]:
+        text, start, places = self._keys.tobytes(), 0, dict[str, int]()
+        for place, end in enumerate(self._ends.tolist()):
+            places[text[start:end].decode()] = place
+            start = end
+        return places

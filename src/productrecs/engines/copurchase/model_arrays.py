@@ -1,0 +1,34 @@
+"""In which arrays do companions lie? The one form that both evaluators read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import (
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
+
+
+class CompanionArrays(NamedTuple):
+    """Every item's companions, best first, as one compressed sparse matrix.
+
+    `offsets` [n_items + 1] delimits each item's run in the arrays [P]; `lean` [n_items] is
+    an item's popularity to the power 0.5 - `CopurchaseOptions.lean`.
+    """
+
+    offsets: Ints
+    companions: Items
+    scores: Scores  # of an anchor by itself
+    likeness: Scores  # the pair's cosine
+    lean: Scores
+    constants: Floats  # `doublings` and `alike` of CopurchaseOptions
+
+
+_I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64
+KINDS: Final = (_I8, _I4, _F4, _F4, _F4, _F8)  # of `CompanionArrays`

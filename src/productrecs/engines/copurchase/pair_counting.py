@@ -1,0 +1,191 @@
+"""How often were two items bought together? Counted over all baskets, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.arrays import (
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    check_item_numbers,
+    csr_offsets,
+    unique_sorted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    from scipy import sparse
+
+    from productrecs.engines.copurchase.options import CopurchaseOptions
+
+_BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: about 300 MB at the very worst
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baskets:
+    """The distinct items of each basket: `baskets` (0.., rising) and `items` are parallel.
+
+    `ages_days` [n_baskets] is the age of each basket's newest line, never below 0.
+    """
+
+    baskets: Ints
+    items: Items
+    ages_days: Floats
+    n_items: int
+
+    @property
+    def sizes(self) -> Ints:
+        """How many distinct items each basket holds."""
+        return np.bincount(self.baskets, minlength=len(self.ages_days))
+
+    @property
+    def counts(self) -> Ints:
+        """In how many baskets each item stands."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairCounts:
+    """Two items that stood in one basket, once from each side; parallel arrays.
+
+    Sorted by owner, then companion. `weights` sums the weights of their common baskets,
+    `support` counts them; `shared`, where known, counts those of their variants.
+    """
+
+    owners: Ints
+    companions: Items
+    weights: Floats
+    support: Items
+    shared: Items | None = None
+
+    def __getitem__(self, chosen: Ints) -> PairCounts:
+        """Return the pairs at the places `chosen`, in that order."""
+        return PairCounts(
+            self.owners[chosen],
+            self.companions[chosen],
+            self.weights[chosen],
+            self.support[chosen],
+            None if self.shared is None else self.shared[chosen],
+        )
+
+    def without_shared(self) -> PairCounts:
+        """Return the pairs as they stood themselves, without their variants' counts."""
+        return PairCounts(self.owners, self.companions, self.weights, self.support)
+
+    @classmethod
+    def joined(cls, parts: list[PairCounts]) -> PairCounts:
+        """Return the pairs of all parts, one part after the other."""
+        shared = [part.shared for part in parts if part.shared is not None]
+        return PairCounts(
+            np.concatenate([np.zeros(0, np.int64), *(part.owners for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.companions for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.weights for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.support for part in parts)]),
+            np.concatenate(shared) if shared else None,
+        )
+
+
+def gather_baskets(
+    baskets: Ints, items: Items, ages_days: Scores | None, n_items: int
+) -> Baskets:
+    """Return the distinct items of each basket; lines of a basket below 0 are left out.
+
+    Raises:
+        ValueError: when an item number lies outside 0..n_items-1.
+    """
+    check_item_numbers(items, n_items)
+    ages = np.zeros(len(items), np.float32) if ages_days is None else ages_days
+    inside = baskets >= 0
+    items, ages = items[inside], ages[inside]
+    names, codes = np.unique(baskets[inside], return_inverse=True)
+    newest = np.full(len(names), np.inf)
+    np.minimum.at(newest, codes, ages)
+    lines = unique_sorted(codes * np.int64(n_items) + items)
+    return Baskets(
+        baskets=lines // max(n_items, 1),
+        items=(lines % max(n_items, 1)).astype(np.int32),
+        ages_days=np.maximum(newest, 0.0),
+        n_items=n_items,
+    )
+
+
+def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Baskets:
+    """Return the baskets but those that a buyer's newer one repeats item by item.
+
+    `baskets` and `buyers` [n] are those that `lines` was gathered from; 0 is nobody. An
+    order that was sent again under another number is no second sign of what goes together.
+    """
+    names, places = np.unique(baskets[baskets >= 0], return_index=True)
+    buyer = buyers[baskets >= 0][places]
+    contents = np.zeros(len(names), dtype=np.uint64)
+    np.add.at(contents, lines.baskets, _mixed(lines.items.astype(np.uint64)))
+    order = np.lexsort((lines.ages_days, contents, buyer))
+    again = np.zeros(len(names), dtype=np.bool_)
+    again[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
+    kept = ~again | (buyer == 0)
+    renumbered = np.cumsum(kept) - 1
+    stays = kept[lines.baskets]
+    return Baskets(
+        baskets=renumbered[lines.baskets[stays]],
+        items=lines.items[stays],
+        ages_days=lines.ages_days[kept],
+        n_items=lines.n_items,
+    )
+
+
+def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return 64 well-mixed bits for each number (splitmix64)."""
+    mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
+    """Return each basket's weight in 0..1: less for wholesale orders and for old ones."""
+    large = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
+    faded: Floats = large * 0.5 ** (lines.ages_days / options.half_life_days)
+    return faded
+
+
+def count_pairs(
+    lines: Baskets, weights: Floats, block_pairs: int = _BLOCK_PAIRS
+) -> Iterator[tuple[Ints, PairCounts]]:
+    """Yield all pairs, some owners (whose numbers come first) at a time, in their order.
+
+    `weights` [n_baskets]. A block counts about `block_pairs` occurrences of pairs, or one
+    owner's when they are more.
+    """
+    from scipy import sparse  # noqa: PLC0415 - 20 MB that only whoever trains needs
+
+    shape, begins = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
+    # The real part sums weights and the imaginary part counts: one product, not two.
+    contents = sparse.csr_array(
+        (weights[lines.baskets] + 1j, lines.items, begins), shape=shape
+    )
+    ones = np.ones(len(lines.items))
+    held = sparse.csr_array((ones, lines.items, begins), shape=shape)
+    holders = sparse.csr_array(held.T)
+    blocks = np.cumsum(holders @ lines.sizes) // block_pairs
+    borders = np.flatnonzero(np.diff(blocks)) + 1
+    for some in np.split(np.arange(lines.n_items), borders):
+        product = sparse.csr_array(holders[some] @ contents)
+        product.sort_indices()
+        yield some, _without_self(some, product)
+
+
+def _without_self(owners: Ints, product: sparse.csr_array) -> PairCounts:
+    pairs = PairCounts(
+        owners=np.repeat(owners, np.diff(product.indptr)),
+        companions=product.indices.astype(np.int32),
+        weights=np.real(product.data),
+        support=np.imag(product.data).astype(np.int32),
+    )
+    return pairs[np.flatnonzero(pairs.owners != pairs.companions)]

@@ -1,0 +1,126 @@
+"""What follows from a forecast for stock: when and how much to order, what is too much?
+
+Days are counted from today, 0; day 1 is the first one ahead. Beyond the days that are told,
+demand goes on at their average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import Floats, Ints
+
+_NORMAL: Final = NormalDist()
+_NORMAL_P90: Final = 1.2816
+_FARTHEST: Final = 365  # days until an order that are worth telling
+_NO_PACE: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ReplenishmentPolicy:
+    """How a store orders: days until goods are there, service from 0 to 1, and so on."""
+
+    lead_days: int
+    service: float  # the share of orders that should come before stock has run out
+    order_days: int  # what an order should last on top of its lead time
+    overstock_days: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedDemand:
+    """What items are expected to sell: `means` and `p90s` [items, days]; `spreads` [items].
+
+    `spreads` tell by how much sums of days scatter more than independent days would.
+    """
+
+    means: Floats
+    p90s: Floats
+    spreads: Floats
+
+    def by(self, day: Floats | float) -> Floats:
+        """Return what is expected to be sold up to the end of `day` ([items] or one)."""
+        known = self.means.shape[1]
+        if not isinstance(day, np.ndarray):
+            summed = self.means[:, : min(int(day), known)].sum(axis=1)
+            return np.asarray(summed + self.pace * max(day - known, 0.0))
+        held = np.arange(known) < np.minimum(day, known)[:, None]
+        summed = (self.means * held).sum(axis=1)
+        return np.asarray(summed + self.pace * np.maximum(day - known, 0))
+
+    @property
+    def pace(self) -> Floats:
+        """What sells on an average day: [items]."""
+        return np.asarray(self.means.mean(axis=1))
+
+    def scatter(self, days: int) -> Floats:
+        """Return the standard deviation of what `days` together sell: [items]."""
+        upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
+        variance = np.maximum(upper**2, self.means).mean(axis=1)
+        return np.asarray(self.spreads * np.sqrt(variance * days))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StockPlan:
+    """What to do for each item: [items] each. All unknown (NaN, -1) where stock is."""
+
+    order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
+    quantity: Floats  # of that order, whole units; 0 where none is due
+    lost: Floats  # units that will be wanted and not there before an order of today comes
+    surplus: Floats  # units beyond what `overstock_days` sell
+
+
+def plan_stock(
+    stock: Floats, outlook: ExpectedDemand, supply: ReplenishmentPolicy
+) -> StockPlan:
+    """Return the plan for items with `stock` [items] units now, NaN where it is unknown.
+
+    An order is due on the first day on which what is left may not last for the lead time
+    with the wanted service; it brings as much as lead time and `order_days` need with that
+    service. Demand is taken as normal around its mean. Goods on their way are not known.
+    """
+    factor = _NORMAL.inv_cdf(supply.service)
+    cycle = supply.lead_days + supply.order_days
+    safety = factor * outlook.scatter(supply.lead_days)
+    known = np.isfinite(stock)
+    left = np.where(known, stock, 0.0)
+    order_in = _first_day(left - safety, outlook, supply.lead_days)
+    wanted = outlook.by(np.maximum(order_in, 0) + cycle) + factor * outlook.scatter(cycle)
+    due = known & (order_in >= 0)
+    quantity = np.where(due, np.ceil(np.maximum(wanted - left, 0)), 0.0)
+    lead = outlook.by(supply.lead_days)
+    lost = _shortfall(np.maximum(left, 0), lead, outlook.scatter(supply.lead_days))
+    surplus = np.floor(np.maximum(left - outlook.by(supply.overstock_days), 0))
+    return StockPlan(
+        np.where(due & (quantity > 0), order_in, -1),
+        quantity,
+        np.where(known, lost, np.nan),
+        np.where(known, surplus, np.nan),
+    )
+
+
+def _first_day(left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
+    """Return the first day whose lead time `left` does not outlast; -1 within no year."""
+    known = outlook.means.shape[1]
+    summed = np.cumsum(outlook.means, axis=1)
+    reached = summed >= left[:, None]
+    pace = np.maximum(outlook.pace, _NO_PACE)
+    beyond = known + np.ceil((left - summed[:, -1]) / pace)
+    ends = np.where(reached.any(axis=1), np.argmax(reached, axis=1) + 1, beyond)
+    days = np.maximum(np.where(left <= 0, 0, ends) - lead_days, 0)
+    told = (outlook.pace > 0) & (days <= _FARTHEST)
+    return np.asarray(np.where(told, days, -1), np.int64)
+
+
+def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
+    """Return how much more than `stock` is wanted on average, and never less than 0."""
+    spread = np.maximum(scatter, 1e-9)
+    gap = (stock - mean) / spread
+    density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
+    beyond = np.array([_NORMAL.cdf(-one) for one in gap.tolist()])
+    missing = np.maximum(spread * (density - gap * beyond), 0)
+    return np.where(mean > 0, np.where(stock > 0, missing, mean), 0.0)

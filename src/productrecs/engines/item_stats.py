@@ -1,0 +1,143 @@
+"""How often was each item shown and clicked, and which new one is worth a try?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.engines.arrays import Arrays, Floats, Ints
+
+PLENTY: Final = 100  # impressions, from which on an item is no longer new
+EXAMINED_UNIT: Final = 1_000_000
+_EXAMINATION: Final = (
+    0.8  # a place is looked at 1 / place ** 0.8 times as often as the first
+)
+_FARTHEST: Final = 50
+_UNKNOWN_PLACE: Final = 3
+_STRENGTH: Final = 20.0  # of what is believed before an item was shown, in impressions
+_FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # of a store that has shown nothing yet
+_BOLDNESS: Final = 3.0
+_KEPT: Final = ("shown", "examined", "clicks")
+
+
+def _no_counts() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStats:
+    """How each item fared where it was shown; arrays by item number, [n_items]."""
+
+    shown: Ints = field(default_factory=_no_counts)  # impressions
+    examined: Ints = field(default_factory=_no_counts)  # likely looked at, in millionths
+    clicks: Ints = field(default_factory=_no_counts)
+
+    all_looks: float = field(init=False, default=0.0)  # sums of all items
+    all_clicks: int = field(init=False, default=0)
+    total: int = field(init=False, default=0)  # impressions
+
+    def __post_init__(self) -> None:
+        """Add up, once: arrays of a large store are long."""
+        looks = int(self.examined.sum()) / EXAMINED_UNIT
+        object.__setattr__(self, "all_looks", looks)
+        object.__setattr__(self, "all_clicks", int(self.clicks.sum()))
+        object.__setattr__(self, "total", int(self.shown.sum()))
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the trials of named arrays; of a model that has none, none."""
+        return cls(**{name: arrays[name] for name in _KEPT if name in arrays})
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return its arrays by name."""
+        return {name: getattr(self, name) for name in _KEPT}
+
+    def grown(self, n_items: int) -> ItemStats:
+        """Return the same for `n_items` items at least."""
+        return ItemStats(*self._grown(n_items))
+
+    def plus(self, rows: Sequence[tuple[bool, int, int | None, int]]) -> ItemStats:
+        """Return it with rows of (was clicked, item, place from 1 or None, how often).
+
+        The order of rows does not matter, nor how they are split.
+        """
+        if not rows:
+            return self
+        shown, examined, clicks = self._grown(1 + max(row[1] for row in rows))
+        for was_clicked, item, place, times in rows:
+            if was_clicked:
+                clicks[item] += times
+            else:
+                shown[item] += times
+                examined[item] += times * _examination(place)
+        return ItemStats(shown, examined, clicks)
+
+    def _grown(self, n_items: int) -> list[Ints]:
+        more = max(n_items - len(self.shown), 0)
+        return [np.pad(getattr(self, name), (0, more)) for name in _KEPT]
+
+    def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
+        """Return which items were shown fewer than a hundred times."""
+        return self._of(self.shown, items) < PLENTY
+
+    def promise(self, items: Ints, among: Ints) -> Floats:
+        """Return how much a try of each item promises, above 0; they compare by shares.
+
+        What is believed of an item begins with how often those `among` are clicked, and
+        counts as twenty impressions. The promise is its mean and one deviation, to the
+        third power: about how often Thompson sampling would take it, and in closed form.
+        """
+        of_all = (self.all_clicks + _FIRST_CLICKS) / (self.all_looks + _FIRST_LOOKS)
+        looks = self._of(self.examined, among).sum() / EXAMINED_UNIT + _STRENGTH
+        prior = min((self._of(self.clicks, among).sum() + _STRENGTH * of_all) / looks, 0.5)
+        clicks = self._of(self.clicks, items)
+        missed = np.maximum(self._of(self.examined, items) / EXAMINED_UNIT - clicks, 0.0)
+        total = clicks + missed + _STRENGTH
+        mean = (clicks + _STRENGTH * prior) / total
+        deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+        promise: Floats = (mean + deviation) ** _BOLDNESS
+        return promise
+
+    def rates(self, items: Ints) -> Floats:
+        """Return how often items are clicked where they are looked at, beside all items."""
+        found: Floats = ItemStats.rate(
+            self._of(self.clicks, items),
+            self._of(self.examined, items) / EXAMINED_UNIT,
+            self.all_clicks,
+            self.all_looks,
+        )
+        return found
+
+    @staticmethod
+    def rate(clicks: Any, looks: Any, all_clicks: Any, all_looks: Any) -> Any:
+        """Return what `rates` does, of counts or arrays of them; 1 where nothing is known.
+
+        All items' clicks count as twenty looks at each.
+        """
+        usual = (all_clicks + _FIRST_CLICKS) / (all_looks + _FIRST_LOOKS)
+        return (clicks / usual + _STRENGTH) / (looks + _STRENGTH)
+
+    @staticmethod
+    def likely_looked_at(place: int | None) -> float:
+        """Return how likely the product at a place (from 1) is looked at."""
+        return _examination(place) / EXAMINED_UNIT
+
+    @staticmethod
+    def _of(counts: Ints, items: Ints) -> Ints:
+        """Return the counts of items; 0 of those not known yet."""
+        found = np.zeros(len(items), np.int64)
+        known = items < len(counts)
+        found[known] = counts[items[known]]
+        return found
+
+
+def _examination(place: int | None) -> int:
+    """Return how likely the product at a place is looked at, in millionths."""
+    at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
+    return int(0.5 + EXAMINED_UNIT / float(at) ** _EXAMINATION)

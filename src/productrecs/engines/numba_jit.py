@@ -1,0 +1,44 @@
+"""How is an engine's inner loop compiled? Once, with numba, and kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import types
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def readonly_array(kind: Any) -> Any:
+    """Return the type of a flat array of `kind` that is only read, sealed or not."""
+    return types.Array(kind, 1, "C", readonly=True)
+
+
+def jit_compiled(signature: Any) -> Callable[[F], F]:
+    """Return a decorator that compiles for `signature`, and keeps the result.
+
+    It is kept beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
+    none can be written, every process compiles anew.
+    """
+
+    def decorate(function: F) -> F:
+        try:
+            made = numba.njit(signature, cache=True, nogil=True)(function)
+        except RuntimeError:  # no folder to keep it in
+            made = numba.njit(signature, nogil=True)(function)
+        return cast("F", made)
+
+    return decorate
+
+
+def without_type_dispatch(function: F) -> F:
+    """Return a compiled function that is not asked for the types of what it is given.
+
+    For the one call of each answer: finding out the types of tuples of arrays takes twice
+    as long as taking the arrays out of them. Whoever calls it gives exactly what its
+    signature says, arrays without gaps: nothing else is refused, it is misread.
+    """
+    (made,) = cast("Any", function).overloads.values()
+    return cast("F", made.entry_point)

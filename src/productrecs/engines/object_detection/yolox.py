@@ -1,0 +1,100 @@
+"""What does a detector of the YOLOX kind say? Its grids turned into boxes and names."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+STRIDES: Final = (8, 16, 32)
+PAD: Final = 114
+"""The grey that a picture is put on, where it does not fill the square."""
+
+_HEAD: Final = 5  # x, y, width, height and whether there is anything
+
+Tensor = npt.NDArray[np.floating[Any]]
+
+
+class Detection(NamedTuple):
+    """One thing: where in the square of the model, in pixels, what, and how surely."""
+
+    box: tuple[float, float, float, float]  # x, y, width, height
+    label: int
+    score: float
+
+
+def letterbox(picture: npt.NDArray[np.uint8], side: int) -> Tensor:
+    """Return [1, 3, side, side], blue, green and red in 0 to 255, as YOLOX was taught.
+
+    `picture` is [h, w, 3], already scaled to fit; it lies at the top left.
+    """
+    square = np.full((side, side, 3), PAD, dtype=np.float32)
+    square[: picture.shape[0], : picture.shape[1]] = picture[:, :, ::-1]
+    return np.ascontiguousarray(square.transpose(2, 0, 1)[None])
+
+
+def decode_detections(
+    output: Tensor, side: int, least: float, overlap: float
+) -> list[Detection]:
+    """Return what a raw output, [1, cells, 5 + labels], tells, the surest first.
+
+    Of boxes of one label that overlap more than `overlap` the surest stays.
+
+    Raises:
+        ValueError: when the output is of another model.
+    """
+    cells = [(side // stride) ** 2 for stride in STRIDES]
+    if output.ndim != 3 or output.shape[1] != sum(cells) or output.shape[2] <= _HEAD:  # noqa: PLR2004 - [1, cells, numbers]
+        message = f"the detector's output is {output.shape}, not that of a YOLOX of {side}"
+        raise ValueError(message)
+    told = output[0].astype(np.float64)
+    grid, step = _grid(side)
+    middle = (told[:, :2] + grid) * step
+    size = np.exp(np.clip(told[:, 2:4], -20, 20)) * step
+    labels = told[:, _HEAD:].argmax(axis=1)
+    scores = told[:, 4] * told[np.arange(len(told)), _HEAD + labels]
+    sure = np.flatnonzero(scores >= least)
+    found = [
+        Detection(
+            (
+                float(middle[n, 0] - size[n, 0] / 2),
+                float(middle[n, 1] - size[n, 1] / 2),
+                float(size[n, 0]),
+                float(size[n, 1]),
+            ),
+            int(labels[n]),
+            float(scores[n]),
+        )
+        for n in sure[np.argsort(-scores[sure], kind="stable")]
+    ]
+    return _thinned(found, overlap)
+
+
+def _grid(side: int) -> tuple[Tensor, Tensor]:
+    places, steps = [], []
+    for stride in STRIDES:
+        count = side // stride
+        rows, columns = np.mgrid[:count, :count]
+        places.append(np.stack([columns, rows], axis=2).reshape(-1, 2))
+        steps.append(np.full((count * count, 1), stride))
+    return np.concatenate(places).astype(np.float64), np.concatenate(steps)
+
+
+def _thinned(found: Sequence[Detection], overlap: float) -> list[Detection]:
+    kept: list[Detection] = []
+    for one in found:
+        if all(
+            one.label != other.label or _shared(one.box, other.box) <= overlap
+            for other in kept
+        ):
+            kept.append(one)
+    return kept
+
+
+def _shared(one: Sequence[float], other: Sequence[float]) -> float:
+    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    if across <= 0 or down <= 0:
+        return 0.0
+    both = across * down
+    return both / (one[2] * one[3] + other[2] * other[3] - both)

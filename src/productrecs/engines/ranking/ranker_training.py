@@ -1,0 +1,113 @@
+"""Which trees tell what was taken up of what was shown, wherever it stood?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import Floats, Ints
+
+GAINS: Final = (0.0, 1.0, 4.0, 8.0)  # of nothing, a click, the cart, a purchase
+LAST_POSITION: Final = 30  # places told apart
+_TREES: Final = 64
+_PARAMETERS: Final[dict[str, Any]] = {
+    "objective": "lambdarank",
+    "label_gain": list(GAINS),
+    "lambdarank_truncation_level": 10,
+    # Of small data a place's own pull should not eat what products differ by.
+    "lambdarank_position_bias_regularization": 1.0,
+    "num_leaves": 15,
+    "learning_rate": 0.08,
+    "min_data_in_leaf": 50,
+    "lambda_l2": 5.0,
+    "feature_fraction": 0.8,
+    "deterministic": True,
+    "force_row_wise": True,
+    "seed": 17,
+    "verbosity": -1,
+}
+
+
+class RankingLibraryMissingError(ProductRecsError):
+    """The library of boosted trees cannot be loaded; lists keep the order of the blend."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingData:
+    """Lists that were shown, with what was made of them, in the order of time.
+
+    The products of list l are offsets[l]:offsets[l + 1] of `rows` [n, traits], `places`
+    [n] (from 1) and `taken` [n] (0 nothing, 1 click, 2 cart, 3 purchase). `people` [lists]
+    are any codes.
+    """
+
+    rows: Floats
+    offsets: Ints
+    places: Ints
+    taken: Ints
+    people: Ints
+
+    def __len__(self) -> int:
+        """Return how many lists there are."""
+        return len(self.people)
+
+    def part(self, begin: int, end: int) -> RankingData:
+        """Return the lists from `begin` up to `end`."""
+        run = slice(int(self.offsets[begin]), int(self.offsets[end]))
+        offsets = self.offsets[begin : end + 1] - self.offsets[begin]
+        return RankingData(
+            self.rows[run],
+            offsets,
+            self.places[run],
+            self.taken[run],
+            self.people[begin:end],
+        )
+
+
+def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
+    """Return trees that put first what was taken up; places are learned apart and left out.
+
+    Raises:
+        LearnerMissingError: when the library cannot be loaded.
+    """
+    try:
+        import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB: only for who learns
+    except (ImportError, OSError) as error:
+        message = "lightgbm cannot be loaded: is libgomp1 installed?"
+        raise RankingLibraryMissingError(message) from error
+    wanted = _PARAMETERS | {"num_threads": threads}
+    data = lightgbm.Dataset(
+        lists.rows,
+        lists.taken,
+        group=np.diff(lists.offsets),
+        position=np.minimum(lists.places, LAST_POSITION),
+        params=wanted,
+    )
+    return trees_of_booster(lightgbm.train(wanted, data, _TREES).dump_model())
+
+
+def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
+    """Return the trees of the library's own description of a model."""
+    found: dict[str, list[float]] = {name: [] for name in TreeEnsemble.__dataclass_fields__}
+
+    def put(node: dict[str, Any]) -> int:
+        if "split_feature" not in node:
+            found["values"].append(node["leaf_value"])
+            return -len(found["values"])
+        here = len(found["traits"])
+        found["traits"].append(node["split_feature"])
+        found["bounds"].append(node["threshold"])
+        found["left"].append(0)
+        found["right"].append(0)
+        found["left"][here] = put(node["left_child"])
+        found["right"][here] = put(node["right_child"])
+        return here
+
+    found["roots"] = [put(tree["tree_structure"]) for tree in model["tree_info"]]
+    return TreeEnsemble.from_arrays(found)

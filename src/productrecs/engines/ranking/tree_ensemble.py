@@ -1,0 +1,105 @@
+"""What do learned trees say of rows of traits? Arrays, read without what made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from productrecs.engines.ranking import reference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from productrecs.engines.arrays import Floats, Items
+
+_evaluators: list[Any] = [reference]  # the last one answers: the compiled one, once warm
+_WHOLE: Final = ("traits", "left", "right", "roots")
+
+
+def warm_up() -> None:
+    """Make this process read trees by the compiled kernel from now on, alike but faster."""
+    from productrecs.engines.ranking import kernel  # noqa: PLC0415 - it compiles
+
+    _evaluators[1:] = [kernel]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeEnsemble:
+    """Binary trees, summed. A node asks if a row's `traits[node]` is at most its bound.
+
+    Shapes: `traits`, `bounds`, `left`, `right` [nodes]; `values` [leaves]; `roots` [trees].
+    A child or root below 0 is the leaf ~child.
+    """
+
+    traits: Items
+    bounds: Floats
+    left: Items
+    right: Items
+    values: Floats
+    roots: Items
+
+    def __len__(self) -> int:
+        """Return how many trees there are; none orders nothing."""
+        return len(self.roots)
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return no trees."""
+        return cls.from_arrays({})
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Return the trees of named arrays or lists; none where there are none.
+
+        Raises:
+            ValueError: when a node points nowhere.
+        """
+        given = {
+            name: np.ascontiguousarray(
+                np.asarray(arrays.get(name, ())),
+                np.int32 if name in _WHOLE else np.float64,
+            )
+            .view(np.ndarray)
+            .view()
+            for name in cls.__dataclass_fields__
+        }
+        for array in given.values():  # mapped from a file or not: the kernel knows one kind
+            array.flags.writeable = False
+        trees = cls(**given)
+        trees.check()
+        return trees
+
+    def check(self) -> None:
+        """Let pass trees whose nodes all point somewhere further on."""
+        nodes, leaves = len(self.traits), len(self.values)
+        here = np.arange(nodes)
+        children = (*((one, here) for one in (self.left, self.right)),)
+        sizes = {len(self.traits), len(self.bounds), len(self.left), len(self.right)}
+        points = len(sizes) == 1 and all(
+            bool(((child < 0) | (child > at)).all()) for child, at in children
+        )
+        ends = (self.left, self.right, self.roots)
+        if not points or any(
+            bool(((one >= nodes) | (~one >= leaves)).any()) for one in ends
+        ):
+            message = "these trees have a branch that leads nowhere"
+            raise ValueError(message)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return its arrays by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def score(self, rows: Floats) -> Floats:
+        """Return what the trees say of each row of traits [n, traits]; higher is better."""
+        scored: Floats = _evaluators[-1].score(
+            self.traits,
+            self.bounds,
+            self.left,
+            self.right,
+            self.values,
+            self.roots,
+            np.ascontiguousarray(rows, np.float64),
+        )
+        return scored

@@ -1,0 +1,85 @@
+"""What is a product, by its title? "Laptop battery for Lenovo" is a battery."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.engines.text.text_folding import fold_text
+
+# What follows one of these says what a product goes with, not what it is.
+_LINKS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "en": "for with w/ w by from of in on without to featuring includes including",
+        "de": "f\u00fcr fur mit von aus in zum zur ohne inkl inklusive",
+        "nl": "voor met van uit in zonder incl",
+        "sv": "f\u00f6r for med av fr\u00e5n fran i till utan",
+        "da": "til med af fra i uden",
+        "no": "til med av fra i uten",
+    }
+)
+# A title may end with these, and is of something else all the same. In English, where a
+# colour stands before, leaving them out found no more.
+_COLOURS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "de": "schwarz wei\u00df rot blau gr\u00fcn grau braun rosa gelb orange lila beige "
+        "silber gold t\u00fcrkis bunt anthrazit marine",
+        "nl": "zwart wit rood blauw groen grijs bruin roze geel oranje paars beige zilver "
+        "goud antraciet",
+        "sv": "svart vit r\u00f6d bl\u00e5 gr\u00f6n gr\u00e5 brun rosa gul orange lila "
+        "beige silver guld",
+        "da": "sort hvid r\u00f8d bl\u00e5 gr\u00f8n gr\u00e5 brun lyser\u00f8d gul "
+        "orange lilla beige s\u00f8lv guld",
+        "no": "svart hvit r\u00f8d bl\u00e5 gr\u00f8nn gr\u00e5 brun rosa gul oransje "
+        "lilla beige s\u00f8lv gull",
+    }
+)
+_SEGMENT: Final = re.compile(r"\s-+\s|\s[\u2013\u2014]\s|[,;:|()\[\]*]|\s/\s")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_MOST: Final = 3
+
+
+def head_nouns(title: str, language: str) -> list[str]:
+    """Return the words that say what a product is: the last of each part of its title.
+
+    What stands behind a "for" or "with" is left out. Only languages whose compounds end
+    with what they are have them; elsewhere the list is empty.
+    """
+    links = _LINK_WORDS.get(language)
+    if links is None:
+        return []
+    heads: list[str] = []
+    colours = _COLOUR_WORDS.get(language, _NO_WORDS)
+    for segment in _SEGMENT.split(title):
+        head = _head(segment, links, colours)
+        if head is not None:
+            heads.append(head)
+        if len(heads) == _MOST:
+            break
+    return heads
+
+
+def colour_words(language: str) -> frozenset[str]:
+    """Return the words that say of which colour something is, in folded letters."""
+    return _PLAIN_COLOURS.get(language, _NO_WORDS)
+
+
+def _head(segment: str, links: frozenset[str], colours: frozenset[str]) -> str | None:
+    head = None
+    for part in segment.split():
+        if part.lower().strip(".") in links and head is not None:
+            return head
+        word = _WORD.fullmatch(part.strip("\"'.!?"))
+        if word is None or len(part) == 1:
+            continue
+        if head is None or word.group().lower() not in colours:
+            head = word.group()
+    return head
+
+
+_NO_WORDS: Final[frozenset[str]] = frozenset()
+_COLOUR_WORDS: Final = {code: frozenset(words.split()) for code, words in _COLOURS.items()}
+_LINK_WORDS: Final = {code: frozenset(words.split()) for code, words in _LINKS.items()}
+_PLAIN_COLOURS: Final = {
+    code: frozenset(map(fold_text, words)) for code, words in _COLOUR_WORDS.items()
+}

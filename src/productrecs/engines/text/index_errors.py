@@ -1,0 +1,30 @@
+"""How does the library fail? Its errors and panics, in our words."""
+
+import contextlib
+from collections.abc import Iterator
+
+from productrecs.core.errors import ProductRecsError
+
+
+class BrokenIndexError(ProductRecsError):
+    """An index's files are missing or damaged, or of another format; build it anew."""
+
+
+@contextlib.contextmanager
+def translate_index_errors(what: str) -> Iterator[None]:
+    """Turn what the library raises in the block into one error.
+
+    Raises:
+        BrokenIndexError: when the library refused, or panicked over what it read.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        message = f"{what}: {error}"
+        raise BrokenIndexError(message) from error
+    except BaseException as error:
+        # A panic in the library is no Exception, so that nobody hides it by accident.
+        if type(error).__name__ != "PanicException":
+            raise
+        message = f"{what}: the library gave up ({error})"
+        raise BrokenIndexError(message) from error

@@ -1,0 +1,114 @@
+"""What does the index hold of a product, and how does it look on disk?"""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+import tantivy
+
+from productrecs.engines.text.head_noun import head_nouns
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.term_profile import encode_profile
+from productrecs.engines.text.tokenizer import indexed_words
+
+FORMAT: Final = f"10 tantivy-{version('tantivy')}"
+"""Changes whenever an index written by an older version must not be read."""
+
+HEAD = "head"
+TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
+NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
+BACKWARDS, GIST = "backwards", "gist"
+FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
+
+MOST_DESCRIPTION: Final = 12_000
+"""Characters of a description that count; what stands further down sells nothing."""
+
+_LEAD: Final = 300
+"""Characters in which a description says what goes together; the rest dilutes it."""
+
+_PLAIN: Final = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductText:
+    """What can be searched of one product; `codes` are its id and sku."""
+
+    number: int
+    title: str
+    codes: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    description: str = ""
+
+
+def products_schema() -> tantivy.Schema:
+    """Return the fields of a product: stems of its texts, and its number."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field(NUMBER, indexed=True, fast=True)
+    builder.add_text_field(EXACT, tokenizer_name="raw", index_option="basic")
+    for name in (TITLE, CODES, CATEGORIES):
+        builder.add_text_field(name, tokenizer_name=_PLAIN, index_option="position")
+    builder.add_text_field(HEAD, tokenizer_name=_PLAIN, index_option="basic")
+    builder.add_text_field(DESCRIPTION, tokenizer_name=_PLAIN, index_option="freq")
+    builder.add_bytes_field(GIST, stored=True)
+    return builder.build()
+
+
+def words_schema() -> tantivy.Schema:
+    """Return the fields of the index of words: what may have been meant, how frequent."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(BACKWARDS, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(COUNT, fast=True)
+    return builder.build()
+
+
+def register_tokenizers(index: tantivy.Index) -> tantivy.Index:
+    """Return `index`, able to read what is written in plain words."""
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer(_PLAIN, words)
+    return index
+
+
+def exact_key(code: str) -> str:
+    """Return an id or sku as it is compared: letters and digits, nothing else."""
+    key = code.lower()
+    return key if key.isalnum() else "".join(filter(str.isalnum, key)) or code.strip()
+
+
+class IndexedDocument(NamedTuple):
+    """What an index keeps of a product."""
+
+    document: tantivy.Document
+    words: list[str]  # as its texts write them
+
+
+def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
+    """Return what the index keeps of a product."""
+    one = tantivy.Document()
+    one.add_integer(NUMBER, product.number)
+    title = indexed_words(product.title)
+    categories = indexed_words(" . ".join(product.categories))
+    description = indexed_words(product.description[:MOST_DESCRIPTION])
+    codes = indexed_words(" . ".join(product.codes))
+    heads = [
+        word
+        for head in head_nouns(product.title, language.code)
+        for word in indexed_words(head)
+    ]
+    for key in dict.fromkeys(exact_key(code) for code in product.codes if code):
+        one.add_text(EXACT, key)
+    stems = (
+        language.stems(title),
+        language.stems(categories),
+        language.stems(description),
+        codes,
+        language.stems(heads),
+    )
+    for name, words in zip(FIELDS, stems, strict=True):
+        if words:
+            one.add_text(name, " ".join(words))
+    lead = stems[2]
+    if len(product.description) > _LEAD:
+        lead = language.stems(indexed_words(product.description[:_LEAD]))
+    one.add_bytes(GIST, encode_profile(stems[0], lead))
+    return IndexedDocument(one, title + categories + description + codes)

@@ -1,0 +1,112 @@
+"""Which language are product texts in? Letters tell the most, small words the rest."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.engines.text.tokenizer import query_words
+
+# Words that tell a language within a few product texts, in folded letters.
+_TELLTALES: Final = {
+    "en": "and with for the from this your in that are it of is to",
+    "cs": "na pro s v se je ve ze jsou nebo pri jako",
+    "da": "og med til i for en af et den det er pa som fra ikke",
+    "de": "und mit fur aus der die das den von ist eine einem im zum auch nicht",
+    "es": "y con para en de el la los las una un del por que su",
+    "fi": "ja on joka seka myos ei tai kanssa",
+    "fr": "et avec pour en des les la le une un du est sur dans cette",
+    "hu": "es az egy hogy nem van vagy meg",
+    "it": "e con per in della il gli di una un del che la sono dal",
+    "nl": "en met voor in van het een de uit is niet ook zijn deze",
+    "no": "og med til i for en av et den det er pa som fra ikke",
+    "pl": "i w na z do dla ze jest oraz sie nie przez od",
+    "pt": "e com para em da do os as uma um de por que seu nao",
+    "ro": "si cu de pentru din pe un o este sau la in",
+    "sv": "och med for i av en ett den det ar till som pa fran inte",
+    "tr": "ve ile icin bir bu da olarak cok",
+}
+_SHARED: Final = Counter(word for words in _TELLTALES.values() for word in words.split())
+_WEIGHTS: Final = {
+    code: {word: 1.0 / _SHARED[word] for word in words.split()}
+    for code, words in _TELLTALES.items()
+}
+"""By language what each of its small words says; one of many languages says little."""
+
+# Letters, and the languages that are written in them, the commonest first.
+_SCRIPTS: Final = (
+    (re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), ("el",)),
+    (re.compile("[\u0400-\u04ff]"), ("ru", "uk", "bg", "sr", "mk", "be", "kk")),
+    (re.compile("[\u0590-\u05ff]"), ("he", "yi")),
+    (re.compile("[\u0600-\u06ff]"), ("ar", "fa", "ur")),
+    (re.compile("[\u0900-\u097f]"), ("hi", "mr", "ne")),
+    (re.compile("[\u0b80-\u0bff]"), ("ta",)),
+    (re.compile("[\u0e00-\u0e7f]"), ("th",)),
+    (re.compile("[\u3040-\u30ff]"), ("ja",)),
+    (re.compile("[\u4e00-\u9fff]"), ("zh", "ja")),
+    (re.compile("[\uac00-\ud7af\u1100-\u11ff]"), ("ko",)),
+)
+# Letters that one language of several has: a stemmer of another would do harm.
+_OWN_LETTERS: Final = MappingProxyType(
+    {
+        "ru": (
+            ("uk", "\u0456\u0457\u0454\u0491"),
+            ("sr", "\u0458\u0459\u045a\u0452\u045b"),
+        ),
+        "ar": (("fa", "\u067e\u0686\u06a9\u06cc"),),
+        "zh": (("ja", "\u306e\u306b\u3067\u3059"),),
+    }
+)
+_OWN: Final = 0.01  # of the letters of a text in that language, and more
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_ENOUGH_LETTERS: Final = 200
+_MOSTLY: Final = 0.5
+_ENOUGH_WORDS: Final = 100
+_LEAST_SHARE: Final = 0.02  # of all words
+_CLEARLY: Final = 2.0
+
+
+def detect_language(texts: Iterable[str], told: str) -> str:
+    """Return the language that product texts are in: `told`, unless they say otherwise.
+
+    Another one is taken where most letters are of its script and not of the told one's, or
+    where its small words are found at least twice as often.
+    """
+    known = list(texts)
+    code = told.split("-", 1)[0].lower()
+    written = _by_letters("".join(known).lower())
+    if written:
+        return told if code in written else written[0]
+    words = Counter(word for text in known for word in query_words(text))
+    total = words.total()
+    said = {
+        one: sum(weight * words[word] for word, weight in weights.items())
+        for one, weights in _WEIGHTS.items()
+    }
+    best = max(said, key=lambda one: said[one])
+    if total < _ENOUGH_WORDS or _found(best, words) < _LEAST_SHARE * total:
+        return told
+    if code not in said:
+        return told  # of a language whose small words are not known here
+    return best if said[best] >= _CLEARLY * said[code] else told
+
+
+def _found(code: str, words: Counter[str]) -> int:
+    return sum(words[word] for word in _WEIGHTS[code])
+
+
+def _by_letters(text: str) -> Sequence[str]:
+    """Return the languages that are written in most of the letters; none: in Latin ones."""
+    letters = len(_LETTER.findall(text))
+    if letters < _ENOUGH_LETTERS:
+        return ()
+    for script, codes in _SCRIPTS:
+        found = len(script.findall(text))
+        if found < _MOSTLY * letters:
+            continue
+        for one, own in _OWN_LETTERS.get(codes[0], ()):
+            if sum(map(text.count, own)) >= _OWN * found:
+                return (one,)
+        return codes
+    return ()

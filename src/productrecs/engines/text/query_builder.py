@@ -1,0 +1,206 @@
+"""Which products hold the words of a query? Readings in, the library's queries out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import tantivy
+from tantivy import Occur, Query
+
+from productrecs.engines.text.head_noun import colour_words
+from productrecs.engines.text.index_schema import (
+    CATEGORIES,
+    CODES,
+    DESCRIPTION,
+    EXACT,
+    HEAD,
+    TITLE,
+)
+from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
+from productrecs.engines.text.search_options import WEIGHTS
+from productrecs.engines.text.word_interpreter import WordReading
+
+_FIELDS: Final = (
+    (TITLE, WEIGHTS.title),
+    (CATEGORIES, WEIGHTS.categories),
+    (DESCRIPTION, WEIGHTS.description),
+)  # as in Holding
+_SHOWN: Final = _FIELDS[:2]
+Fields = Sequence[tuple[str, float]]
+_SLOP: Final = 1
+
+
+def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> Query:
+    """Return the query for products that hold every word; there is at least one slot."""
+    build = _Builder(interpreter)
+    parts = [build.slot(slot) for slot in slots]
+    heads = build.heads(slots, 1.0)
+    if len(slots) == 1:
+        return _liking(parts[0], heads)
+    every = [(Occur.Must, query) for query in _each(parts, build.wholes(slots))]
+    liked = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
+    return _liking(Query.boolean_query(every), liked)
+
+
+def some_words_queries(
+    interpreter: QueryInterpreter, slots: Sequence[QueryTerm]
+) -> Iterator[Query]:
+    """Give the queries for products that hold some of several words, strict ones first.
+
+    Where titles, categories or codes hold one; then any text. Descriptions are most of what
+    there is to look through, and next to nothing in a score.
+    """
+    if len(slots) == 1:
+        return
+    build = _Builder(interpreter)
+    wholes = [one for one in build.wholes(slots) if one is not None]
+    liked = build.heads(slots, WEIGHTS.head_of_some)
+    if len(slots) > 2:  # noqa: PLR2004 - what holds two of two was found before
+        liked += build.side_by_side(slots)
+    for fields in (_SHOWN, _FIELDS):
+        parts = [build.slot(slot, fields) for slot in slots]
+        some = [(Occur.Should, query) for query in (*parts, *wholes)]
+        yield _liking(Query.boolean_query(some), liked)
+
+
+def exact_query(schema: tantivy.Schema, key: str) -> Query:
+    """Return the query for the products whose id or sku is `key`."""
+    return Query.term_query(schema, EXACT, key, index_option="basic")
+
+
+def stem_query(schema: tantivy.Schema, stem: str) -> Query:
+    """Return the query for the products that hold a stem in any of their texts."""
+    fields = [(Occur.Should, _term(schema, name, stem)) for name, _ in _FIELDS]
+    return Query.boolean_query(fields)
+
+
+def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]:
+    """Return what each word, or two that are one elsewhere, must match."""
+    needed: list[Query] = []
+    index = 0
+    while index < len(parts):
+        whole = wholes[index] if index < len(wholes) else None
+        if whole is None:
+            needed.append(parts[index])
+            index += 1
+            continue
+        both = [(Occur.Must, part) for part in parts[index : index + 2]]
+        needed.append(Query.disjunction_max_query([Query.boolean_query(both), whole]))
+        index += 2
+    return needed
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Puts queries together against one state of an index."""
+
+    interpreter: QueryInterpreter
+
+    def slot(self, slot: QueryTerm, fields: Fields = _FIELDS) -> Query:
+        """Return the query that any reading of a word satisfies, the best one counting."""
+        return _best([self.reading(one, fields) for one in slot.readings])
+
+    def wholes(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
+        """Return for each two neighbours the query for what they mean together, if any."""
+        joins = [self.interpreter.together(*pair) for pair in pairwise(slots)]
+        return [
+            _best([self.reading(one) for one in some]) if some else None for some in joins
+        ]
+
+    def reading(self, reading: WordReading, fields: Fields = _FIELDS) -> Query:
+        """Return the query for one reading in `fields` and codes, their shares summed up.
+
+        What none of them holds is found by none.
+        """
+        schema, weight = self.interpreter.schema, reading.weight
+        if len(reading.stems) > 1:
+            phrase = Query.phrase_query(schema, TITLE, list(reading.stems))
+            return Query.boost_query(phrase, WEIGHTS.title * weight)
+        (word,), (stem,) = reading.words, reading.stems
+        held = self.interpreter.terms.holding(stem)
+        terms = [
+            (name, stem, share)
+            for (name, share), count in zip(fields, held, strict=False)
+            if count
+        ]
+        if self.interpreter.terms.codes(word):
+            terms.append((CODES, word, WEIGHTS.codes))
+        parts = [
+            (Occur.Should, Query.boost_query(_term(schema, name, term), share * weight))
+            for name, term, share in terms
+        ]
+        return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
+
+    def all_in_title(self, slots: Sequence[QueryTerm]) -> Query:
+        """Return what counts where a title holds all words."""
+        in_title = [(Occur.Must, self._in_title(slot)) for slot in slots]
+        return Query.boolean_query(in_title)
+
+    def side_by_side(self, slots: Sequence[QueryTerm]) -> list[Query]:
+        """Return what counts where neighbours stand side by side in a title."""
+        found = []
+        for one, other in pairwise(slots):
+            stems = [*one.readings[0].stems, *other.readings[0].stems]
+            phrase = Query.phrase_query(
+                self.interpreter.schema, TITLE, [*stems], slop=_SLOP
+            )
+            found.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
+        return found
+
+    def heads(self, slots: Sequence[QueryTerm], share: float) -> list[Query]:
+        """Return what counts where a word says what the product is, the last one most."""
+        last = _head_slot(self.interpreter, slots)
+        found = []
+        for index, slot in enumerate(slots):
+            weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
+            readings = [self._head(one, weight * share) for one in slot.readings]
+            known = [query for query in readings if query is not None]
+            if known:
+                found.append(_best(known))
+        return found
+
+    def _head(self, reading: WordReading, weight: float) -> Query | None:
+        stem = reading.stems[-1]
+        if not self.interpreter.terms.holding(stem).head:
+            return None
+        term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
+        return Query.boost_query(term, weight * reading.weight)
+
+    def _in_title(self, slot: QueryTerm) -> Query:
+        schema = self.interpreter.schema
+        share = WEIGHTS.title * WEIGHTS.all_in_title
+        readings = [
+            Query.boost_query(
+                _term(schema, TITLE, one.stems[0])
+                if len(one.stems) == 1
+                else Query.phrase_query(schema, TITLE, list(one.stems)),
+                share * one.weight,
+            )
+            for one in slot.readings
+        ]
+        return _best(readings)
+
+
+def _head_slot(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> int:
+    """Return which word names the kind of product: the last one that is no colour."""
+    colours = colour_words(interpreter.language.code)
+    candidates = [index for index, slot in enumerate(slots) if slot.typed not in colours]
+    return candidates[-1] if candidates else len(slots) - 1
+
+
+def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
+    return Query.term_query(schema, name, term, index_option="freq")
+
+
+def _liking(needed: Query, liked: Sequence[Query]) -> Query:
+    """Return a query that needs one and likes others."""
+    if not liked:
+        return needed
+    return Query.boolean_query(
+        [(Occur.Must, needed), *((Occur.Should, query) for query in liked)]
+    )
+
+
+def _best(queries: list[Query]) -> Query:
+    return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)

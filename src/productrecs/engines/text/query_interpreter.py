@@ -1,0 +1,188 @@
+"""What may the words of a query mean here, together and by the merchant's synonyms?"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import tantivy
+
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
+from productrecs.engines.text.document_frequency import DocumentFrequencies
+from productrecs.engines.text.search_options import LIMITS, WEIGHTS
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.vocabulary import Vocabulary, may_be_meant
+from productrecs.engines.text.word_interpreter import WordInterpreter, WordReading
+
+Words = tuple[str, ...]
+Synonyms = Mapping[Words, tuple[Words, ...]]
+"""What else a text means: the stems of its words, and the words of the other texts."""
+
+_TWO: Final = 2
+
+NO_SYNONYMS: Final[Synonyms] = MappingProxyType({})
+
+
+class QueryTerm(NamedTuple):
+    """One word of a query, and its readings, the plainest first; none: it means nothing."""
+
+    typed: str
+    readings: tuple[WordReading, ...]
+    is_known: bool  # the catalog has the word itself, or what is made of it
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a last word may be no mistake but unfinished."""
+        return any(one.words[0].startswith(self.typed) for one in self.readings)
+
+
+def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
+    """Return whether a word was read as another; with `is_typing` the last may be begun."""
+    finished = slots[:-1] if is_typing and slots and slots[-1].is_begun else slots
+    return any(slot.readings and not slot.is_known for slot in finished)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInterpreter:
+    """Reads queries against one state of an index."""
+
+    reader: WordInterpreter
+    synonyms: Synonyms
+    _together: dict[tuple[str, str], tuple[WordReading, ...]] = field(default_factory=dict)
+
+    @property
+    def searcher(self) -> tantivy.Searcher:
+        """What finds products."""
+        return self.reader.searcher
+
+    @property
+    def schema(self) -> tantivy.Schema:
+        """The fields of a product."""
+        return self.reader.schema
+
+    @property
+    def terms(self) -> DocumentFrequencies:
+        """How many products hold which words."""
+        return self.reader.terms
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the catalog as they are written."""
+        return self.reader.vocabulary
+
+    @property
+    def language(self) -> LanguageAnalyzer:
+        """The language that words are stemmed in."""
+        return self.reader.language
+
+    def slots(self, query: AnalysedQuery) -> list[QueryTerm]:
+        """Return the keywords of a query with their readings, in order, each once."""
+        is_typing = query.is_typing
+        words: Sequence[str] = query.in_language(self.language).keywords
+        if self.language.code in COMPOUNDING:
+            words = [part for word in words for part in self.reader.parts(word)]
+        words = list(dict.fromkeys(words))[: LIMITS.words]
+        last = len(words) - 1
+        slots = [
+            slot
+            for index, word in enumerate(words)
+            for slot in self._slots(word, is_typing=is_typing and index == last)
+        ]
+        return list(self._merged(slots, is_typing=is_typing))
+
+    def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
+        """Return a word as one slot, or as two where only so it means anything."""
+        slot = self._slot(word, is_typing=is_typing)
+        if slot.readings:
+            return [slot]
+        apart = self.reader.apart(word)
+        if not apart:
+            return [slot._replace(readings=self.reader.kin(word))]
+        halves = [self._slot(one, is_typing=False) for one in apart]
+        return [half._replace(is_known=False) for half in halves]
+
+    def _merged(
+        self, slots: Sequence[QueryTerm], *, is_typing: bool
+    ) -> Iterator[QueryTerm]:
+        """Give the slots, two as one where only together they are a word of the catalog."""
+        index = 0
+        while index < len(slots):
+            one, two = slots[index], slots[index : index + 2]
+            wholes = self.together(*two) if len(two) > 1 else ()
+            if len(two) > 1 and not wholes and not two[1].readings:
+                is_begun = is_typing and index + 2 == len(slots)
+                wholes = self._nearly_said(*two, is_typing=is_begun)
+            if not wholes or all(slot.is_known for slot in two):
+                yield one
+                index += 1
+            else:
+                typed = "".join(slot.typed for slot in two)
+                readings = tuple(whole._replace(weight=1.0) for whole in wholes)
+                yield QueryTerm(typed, readings, is_known=True)
+                index += 2
+
+    def together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
+        """Return what two neighbouring words mean together: one word, or their synonyms."""
+        kept = self._together.get((one.typed, other.typed))
+        if kept is None:
+            kept = self._meant_together(one, other)
+            self._together[one.typed, other.typed] = kept
+        return kept
+
+    def _meant_together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
+        word = one.typed + other.typed
+        readings = []
+        if len(word) >= LIMITS.apart_from - 1 and self.vocabulary.has(word):
+            readings.append(self.reader.reading((word,), WEIGHTS.together))
+        if self.language.code in COMPOUNDING:
+            readings += self.reader.compounds(one.typed, other.typed)
+        if self.synonyms:
+            stems = (self.reader.stem(one.typed), self.reader.stem(other.typed))
+            readings += self._synonyms_of(stems, WEIGHTS.together)
+        return tuple(readings)
+
+    def _nearly_said(
+        self, one: QueryTerm, other: QueryTerm, *, is_typing: bool
+    ) -> tuple[WordReading, ...]:
+        """Return the synonyms of two words whose second is begun or mistyped."""
+        first, second = self.language.stems([one.typed, other.typed])
+        return tuple(
+            reading
+            for key in self.synonyms
+            if len(key) == _TWO
+            if first == key[0] or may_be_meant(first, key[0], is_typing=False)
+            if may_be_meant(other.typed, key[1], is_typing=is_typing)
+            or may_be_meant(second, key[1], is_typing=False)
+            for reading in self._synonyms_of(key, WEIGHTS.one_edit)
+        )
+
+    def _slot(self, word: str, *, is_typing: bool) -> QueryTerm:
+        meant = self.reader.meaning(word, is_typing=is_typing)
+        is_known = meant.known > 0 or meant.is_part
+        if not self.synonyms:
+            return QueryTerm(word, meant.counted, is_known)
+        said = self._synonyms(word, meant.stem, meant.readings, is_typing=is_typing)
+        found = self.reader.counted([*meant.readings, *said], meant.known)
+        return QueryTerm(word, found, is_known or bool(said))
+
+    def _synonyms(
+        self, word: str, stem: str, readings: Sequence[WordReading], *, is_typing: bool
+    ) -> list[WordReading]:
+        """Return what the merchant said that a word, or a reading of it, means too."""
+        if not self.synonyms:
+            return []
+        found = self._synonyms_of((stem,), 1.0)
+        for reading in readings:
+            found += self._synonyms_of(reading.stems, reading.weight)
+        if found or readings:
+            return found
+        # The catalog has no such word, but the merchant's words may: begun or mistyped.
+        for key in self.synonyms:
+            if len(key) == 1 and may_be_meant(word, key[0], is_typing=is_typing):
+                found += self._synonyms_of(key, WEIGHTS.one_edit)
+        return found
+
+    def _synonyms_of(self, stems: Words, weight: float) -> list[WordReading]:
+        words = self.synonyms.get(stems, ())
+        return [self.reader.reading(one, weight * WEIGHTS.synonym) for one in words]

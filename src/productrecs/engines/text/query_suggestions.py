@@ -1,0 +1,142 @@
+"""What may a query become, or was it meant to be? Words that surely find something."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.index_schema import NUMBER
+from productrecs.engines.text.query_builder import all_words_query
+from productrecs.engines.text.query_interpreter import (
+    QueryInterpreter,
+    QueryTerm,
+    has_correction,
+)
+from productrecs.engines.text.word_interpreter import WordReading
+
+Mask = npt.NDArray[np.bool_]
+
+_LOOKED_AT: Final = 30  # hits of which one must be visible
+_TIMES: Final = 3  # as many are tried as are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Words as the index has them, and a visible product that holds them all."""
+
+    words: tuple[str, ...]
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySuggestions:
+    """What may be typed next, the likeliest first, and what was meant by a mistake."""
+
+    next: list[Suggestion]
+    meant: Suggestion | None
+
+
+def suggest(
+    interpreter: QueryInterpreter, query: AnalysedQuery, limit: int, visible: Mask
+) -> QuerySuggestions:
+    """Return up to `limit` suggestions and, where a word was mistyped, the right spelling.
+
+    Each has at least one product that holds all its words and is `visible` (by item
+    number). Words that mean nothing here are left out of both.
+    """
+    is_typing = query.is_typing
+    typed = interpreter.slots(query)
+    search = _Suggesting(interpreter, visible, query.words)
+    found: dict[tuple[str, ...], Suggestion] = {}
+    known = [slot for slot in typed if slot.readings]
+    for option in search.options(known, limit, is_typing=is_typing) if known else ():
+        if len(found) == limit:
+            break
+        one = search.one_of(option)
+        if one is not None:
+            stems = interpreter.language.stems(one.words)
+            found.setdefault(tuple(stems), one)
+    slots = [slot for slot in map(search.guessed, typed) if slot.readings]
+    if not slots:
+        return QuerySuggestions([], None)
+    meant = None
+    if has_correction(slots, is_typing=is_typing):
+        meant = search.one_of([_first(slot) for slot in slots])
+    return QuerySuggestions(list(found.values()), meant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suggesting:
+    """Looks for suggestions in one state of an index."""
+
+    interpreter: QueryInterpreter
+    visible: Mask
+    typed: Sequence[str]
+
+    def options(
+        self, slots: Sequence[QueryTerm], limit: int, *, is_typing: bool
+    ) -> Iterator[list[QueryTerm]]:
+        """Give the query with its last word as it is, corrected, and finished."""
+        head = [_first(slot) for slot in slots[:-1]]
+        last = slots[-1]
+        for reading in self._readings(last, limit, is_typing=is_typing):
+            if not self._is_shown(reading):
+                continue
+            yield [*head, last._replace(readings=(reading,))]
+
+    def one_of(self, slots: Sequence[QueryTerm]) -> Suggestion | None:
+        """Return these words, each read in its first way; None where nothing has all."""
+        searcher = self.interpreter.searcher
+        read = [slot._replace(typed="".join(slot.readings[0].words)) for slot in slots]
+        query = all_words_query(self.interpreter, read)
+        hits = searcher.search(query, _LOOKED_AT, count=False).hits
+        if not hits:
+            return None
+        addresses = [address for _, address in hits]
+        for number in searcher.fast_field_values(NUMBER, addresses):
+            item = int(number or 0)
+            if item < len(self.visible) and self.visible[item]:
+                return Suggestion(tuple(dict.fromkeys(self._said(slots))), item)
+        return None
+
+    def _said(self, slots: Sequence[QueryTerm]) -> list[str]:
+        """Return the words of slots where they stand in the query, with its fillers."""
+        said = {slot.typed: slot.readings[0].words for slot in slots}
+        if not said.keys() <= set(self.typed):  # joined, or taken apart
+            return [word for words in said.values() for word in words]
+        places = [n for n, word in enumerate(self.typed) if word in said]
+        telling = set(self.interpreter.language.without_fillers(self.typed))
+        return [
+            one
+            for word in self.typed[places[0] : places[-1] + 1]
+            for one in said.get(word, () if word in telling else (word,))
+        ]
+
+    def guessed(self, slot: QueryTerm) -> QueryTerm:
+        """Return a slot; one that means nothing with the likeliest guess, if any."""
+        if slot.readings:
+            return slot
+        guess = self.interpreter.reader.swapped(slot.typed)
+        return slot if guess is None else slot._replace(readings=(guess,))
+
+    def _readings(
+        self, last: QueryTerm, limit: int, *, is_typing: bool
+    ) -> Iterator[WordReading]:
+        reader = self.interpreter.reader
+        if is_typing:
+            for word in reader.vocabulary.beginning(last.typed, _TIMES * limit):
+                yield reader.as_sold(word)
+        for one in last.readings:
+            yield reader.as_sold(one.words[0]) if len(one.words) == 1 else one
+
+    def _is_shown(self, reading: WordReading) -> bool:
+        """Return whether a title or a category has the words: codes suggest nothing."""
+        held = map(self.interpreter.terms.holding, reading.stems)
+        return all(one.title or one.categories for one in held)
+
+
+def _first(slot: QueryTerm) -> QueryTerm:
+    return slot._replace(readings=slot.readings[:1])

@@ -1,0 +1,85 @@
+"""Which of what was found is like the best of it? That decides far down, where words tie.
+
+Of two hundred lamps that all say "lamp", those come first that share the other words of
+what stands at the top. The catalog's own texts say what goes together; nothing is learned.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from productrecs.engines.text.document_frequency import DocumentFrequencies
+from productrecs.engines.text.term_profile import TermProfile
+
+FEEDBACK_DEPTH: Final = 36
+"""So many of the first stay where they are: what the first page is chosen from, mostly."""
+
+RERANK_DEPTH: Final = 200
+"""No more are looked at: further down nobody turns the pages."""
+
+_BEST: Final = 20  # of the first; the first of all counts most
+_SHARE: Final = 0.25  # of the best score, at most about so much is added
+_LEAD: Final = 0.5  # what a description's beginning counts beside the title
+_LEAST_HOLDING: Final = 2  # of the best: what one alone says is its own
+_MOST_STEMS: Final = 60
+_TOO_COMMON: Final = 0.1  # of all products
+_SHORT_LEAD: Final = 5
+
+
+def rerank_by_feedback(
+    gists: Sequence[TermProfile],
+    scores: Sequence[float],
+    terms: DocumentFrequencies,
+    products: int,
+) -> list[float]:
+    """Return for each of what was found, best first, its score with its likeness.
+
+    Scores are shares of the first one's; of all `products` the rare stems count most.
+    """
+
+    def rarity(held: int) -> float:
+        return math.log1p(products / (held + 0.5))
+
+    def of_title(stem: str) -> float:
+        return rarity(terms.holding(stem).title)
+
+    def of_lead(stem: str) -> float:
+        held = terms.holding(stem).description
+        return rarity(held) if held < _TOO_COMMON * products else 0.0
+
+    best = gists[:_BEST]
+    title = _profile([one.title for one in best], of_title)
+    lead = _profile([one.lead for one in best], of_lead)
+    top = scores[0] or 1.0
+    return [
+        score / top
+        + _SHARE
+        * (_share(one.title, title, 1) + _LEAD * _share(one.lead, lead, _SHORT_LEAD))
+        for score, one in zip(scores, gists, strict=True)
+    ]
+
+
+def _profile(
+    best: Sequence[frozenset[str]], rarity: Callable[[str], float]
+) -> Mapping[str, float]:
+    """Return what the best have in common: stems with shares whose squares sum to 1."""
+    weights = [1.0 / math.log2(place + 2) for place in range(len(best))]
+    counts = Counter(stem for stems in best for stem in stems)
+    sums: dict[str, float] = {}
+    for weight, stems in zip(weights, best, strict=True):
+        for stem in stems:
+            if counts[stem] >= _LEAST_HOLDING:
+                sums[stem] = sums.get(stem, 0.0) + weight
+    frequent = sorted(sums, key=lambda stem: (-sums[stem], stem))[:_MOST_STEMS]
+    profile = {stem: sums[stem] * rarity(stem) for stem in frequent}
+    length = math.sqrt(sum(value * value for value in profile.values())) or 1.0
+    return {stem: value / length for stem, value in profile.items()}
+
+
+def _share(stems: frozenset[str], profile: Mapping[str, float], least: int) -> float:
+    """Return how much a text has in common with the best, whatever its length."""
+    known = stems & profile.keys()
+    # In order, so that the same texts give the same sum whatever the hash seed.
+    total = math.fsum(profile[stem] for stem in known)
+    return total / math.sqrt(max(len(stems), least, 1))

@@ -1,0 +1,66 @@
+"""How is a word of the index written? As the title that holds it writes it."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from productrecs.engines.text.text_folding import fold_text
+from productrecs.engines.text.tokenizer import is_cjk
+
+_RUN: Final = re.compile(r"[^\W_]+(?:['\u2019./-][^\W_]+)*")
+_BREAK: Final = re.compile(r"[^\w]|_")
+
+
+def spelled_as_title(words: Sequence[str], title: str) -> str:
+    """Return folded words as `title` spells them, in small letters, blanks between.
+
+    What the index joined ("tshirt") is linked again ("t-shirt"), as is what it took apart,
+    and neighbours of a text without blanks are one run.
+    """
+    seen: dict[str, str] = {}
+    linked: dict[tuple[str, ...], str] = {}
+    runs = _RUN.findall(title)
+    for run in runs:
+        seen.setdefault(fold_text(run), run.lower())
+        parts = _BREAK.split(run)
+        for part in parts:
+            seen.setdefault(fold_text(part), part.lower())
+        plain = tuple(map(fold_text, parts))
+        seen.setdefault("".join(plain), run.lower())
+        linked.setdefault(plain, run.lower())
+    for one, two in pairwise(runs):
+        seen.setdefault(fold_text(one + two), f"{one} {two}".lower())
+    texts: list[str] = []
+    left = _joined(words)
+    while left:
+        taken = 2 if tuple(left[:2]) in linked else 1
+        one = linked.get(tuple(left[:taken])) or seen.get(left[0])
+        texts.append(one or _within(left[0], title) or left[0])
+        left = left[taken:]
+    return " ".join(texts)
+
+
+def _within(word: str, title: str) -> str | None:
+    """Return the part of a title that a run of a text without blanks is."""
+    if not is_cjk(word):
+        return None
+    plain = [fold_text(one) for one in title]
+    start = "".join(plain).find(word)
+    if start < 0:
+        return None
+    # Of each character of the folded title, where it comes from.
+    origin = [at for at, one in enumerate(plain) for _ in one]
+    return title[origin[start] : origin[start + len(word) - 1] + 1]
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return words in which neighbours of a text without blanks are one run again."""
+    joined: list[str] = []
+    for word in words:
+        last = joined[-1] if joined else ""
+        if is_cjk(word) and is_cjk(last) and last[-1] == word[0]:
+            joined[-1] = last + word[1:]
+        else:
+            joined.append(word)
+    return joined

@@ -1,0 +1,327 @@
+"""What may one word mean here? Itself, its forms, what it was meant to be.
+
+Worked out once for each word and state of an index, since people type the same words.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import tantivy
+from tantivy import Occur
+
+from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
+from productrecs.engines.text.compounds import (
+    compounds_ending_with,
+    joined_compounds,
+    split_compound,
+)
+from productrecs.engines.text.document_frequency import DocumentFrequencies
+from productrecs.engines.text.index_schema import CATEGORIES, TITLE
+from productrecs.engines.text.search_options import LIMITS, WEIGHTS
+from productrecs.engines.text.semantic_expansion import MIN_LETTERS
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.tokenizer import is_code
+from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
+
+Related = Callable[[str], Sequence[str]]
+"""The catalog's words that are kin to one that it lacks."""
+
+_MOST_KEPT: Final = 8_000
+_LEAST_HALF: Final = 3  # letters of a word that is taken apart
+_MEANING_BYTES: Final = 1_200
+_KIN_BYTES: Final = 500
+_COMPOUNDS_BYTES: Final = 400
+
+
+class WordReading(NamedTuple):
+    """One thing that a word may mean: stems that stand side by side, usually one."""
+
+    words: tuple[str, ...]  # as the catalog writes them
+    stems: tuple[str, ...]
+    weight: float
+
+
+class WordMeaning(NamedTuple):
+    """What a word means without the merchant's synonyms, the plainest reading first."""
+
+    stem: str
+    known: int  # about so many products hold the word itself
+    readings: tuple[WordReading, ...]
+    counted: tuple[
+        WordReading, ...
+    ]  # the same, each once, none for more than the word itself
+    is_part: bool = False  # of compounds that products hold
+
+
+class WordInterpreter:
+    """Reads single words against one state of an index; any number of threads may."""
+
+    def __init__(
+        self,
+        searcher: tantivy.Searcher,
+        schema: tantivy.Schema,
+        vocabulary: Vocabulary,
+        language: LanguageAnalyzer,
+        related: Related | None = None,
+    ) -> None:
+        """Remember nothing yet; `related` is asked for words that mean nothing else."""
+        self.searcher = searcher
+        self.schema = schema
+        self.vocabulary = vocabulary
+        self.language = language
+        self.terms = DocumentFrequencies(searcher)
+        self.products: int = searcher.num_docs
+        self._related = related
+        self._kept: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
+            _MOST_KEPT, _MEANING_BYTES
+        )
+        self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
+            _MOST_KEPT, _COMPOUNDS_BYTES
+        )
+        self._kin: BoundedCache[str, tuple[WordReading, ...]] = BoundedCache(
+            _MOST_KEPT, _KIN_BYTES
+        )
+
+    def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
+        """Return what a word may mean; with `is_typing` it may be unfinished."""
+        kept = self._kept.get((word, is_typing))
+        if kept is None:
+            meaning = self._meaning(word, is_typing=is_typing)
+            kept = self._kept.put((word, is_typing), meaning)
+        return kept
+
+    def stem(self, word: str) -> str:
+        """Return the stem of one word."""
+        return self.language.stems([word])[0]
+
+    def parts(self, word: str) -> tuple[str, ...]:
+        """Return the words that a compound which the catalog lacks is made of."""
+        if len(word) < LIMITS.apart_from or not word.isalpha():
+            return (word,)
+        if self.vocabulary.has(word) or self.terms.frequency(word, self.stem(word)):
+            return (word,)
+        return split_compound(word, self.vocabulary) or (word,)
+
+    def compounds(self, one: str, other: str) -> list[WordReading]:
+        """Return the catalog's compounds of two words, in any form and either order.
+
+        "Schuhe Damen" are Damenschuhe.
+        """
+        kept = self._compounds.get((one, other))
+        if kept is None:
+            found = {
+                reading.stems[0]: reading
+                for word in joined_compounds(one, other)
+                for reading in (self.reading((word,), WEIGHTS.joined),)
+                if self._shown(word)
+            }
+            kept = self._compounds.put((one, other), list(found.values()))
+        return kept
+
+    def apart(self, word: str) -> tuple[str, ...]:
+        """Return the two frequent words that one which means nothing may be, or none.
+
+        "tanktop" is a tank top where products are both, though no title says so.
+        """
+        cuts = [
+            (min(self._shown(one), self._shown(other)), one, other)
+            for one, other in _halves(word)
+        ]
+        least, *halves = max(cuts, default=(0, word))
+        if least < LIMITS.rare:
+            return ()
+        both = [(Occur.Must, self._in_title_or_categories(half)) for half in halves]
+        asked = tantivy.Query.boolean_query(both)
+        found = self.searcher.search(asked, 1, count=False).hits
+        return tuple(halves) if found else ()
+
+    def as_sold(self, word: str) -> WordReading:
+        """Return a word as most titles write it: itself, or two that stand together.
+
+        Titles with a "sleeping-bag" hold all three: the two are what people type.
+        """
+        whole = self.reading((word,), 1.0)
+        joined = max(self.terms.holding(whole.stems[0]).title, 1)
+        for two in self._apart(word):
+            phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(two.stems))
+            apart = self.searcher.search(phrase, joined, count=False).hits
+            if len(apart) >= joined:
+                return two
+        return whole
+
+    def swapped(self, word: str) -> WordReading | None:
+        """Return the word that one of four letters is, but for two neighbours; or None.
+
+        It is too short to be searched for as anything but what was typed.
+        """
+        if len(word) != LIMITS.swapped or not word.isalpha():
+            return None
+        others = {
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+            for at in range(len(word) - 1)
+        } - {word}
+        shown, best = max((self._shown(one), one) for one in sorted(others) or [word])
+        return self.reading((best,), WEIGHTS.one_edit) if shown else None
+
+    def kin(self, word: str) -> tuple[WordReading, ...]:
+        """Return what a word that the catalog lacks is kin to, where a model tells."""
+        if self._related is None or len(word) < MIN_LETTERS or is_code(word):
+            return ()
+        kept = self._kin.get(word)
+        if kept is None:
+            found = [self.reading((one,), WEIGHTS.kin) for one in self._related(word)]
+            kept = self._kin.put(word, tuple(one for one in found if self._is_held(one)))
+        return kept
+
+    def memory_bytes(self) -> int:
+        """Return about how much is remembered."""
+        words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
+        own = (self._kept, self._kin, self._compounds)
+        return words + sum(memory.memory_bytes() for memory in own)
+
+    def _is_held(self, reading: WordReading) -> bool:
+        return self.terms.frequency(reading.words[0], reading.stems[0]) > 0
+
+    def _shown(self, word: str) -> int:
+        """Return how many titles, or categories of products, have a word."""
+        held = self.terms.holding(self.stem(word))
+        return max(held.title, held.categories)
+
+    def _in_title_or_categories(self, word: str) -> tantivy.Query:
+        stem, schema = self.stem(word), self.schema
+        return tantivy.Query.boolean_query(
+            [
+                (Occur.Should, tantivy.Query.term_query(schema, name, stem))
+                for name in (TITLE, CATEGORIES)
+            ]
+        )
+
+    def reading(self, words: tuple[str, ...], weight: float) -> WordReading:
+        """Return the reading of words that stand side by side."""
+        # The words of a phrase count each: together no more than one word does.
+        share = weight / len(words) if len(words) > 1 else weight
+        return WordReading(words, tuple(self.language.stems(words)), share)
+
+    def _meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
+        stem = self.stem(word)
+        known = self.terms.frequency(word, stem)
+        readings = [WordReading((word,), (stem,), 1.0)] if known else []
+        readings += self._corrected(word, stem, known)
+        if is_typing and known < LIMITS.rare:
+            readings += self._completed(word, is_understood=bool(readings))
+        readings += self._apart(word)
+        is_part = False
+        if self.language.code in COMPOUNDING:
+            compounds = compounds_ending_with(
+                word, self.vocabulary, LIMITS.readings, is_known=known > 0
+            )
+            readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
+            is_part = bool(compounds)
+        counted = self.counted(readings, known)
+        return WordMeaning(stem, known, tuple(readings), counted, is_part)
+
+    def counted(
+        self, readings: Sequence[WordReading], known: int
+    ) -> tuple[WordReading, ...]:
+        """Return readings, each once; of a word that is `known` none counts for more."""
+        if len(readings) < 2:  # noqa: PLR2004 - most words mean one thing
+            return tuple(readings)
+        best: dict[tuple[str, ...], WordReading] = {}
+        for one in readings:
+            best.setdefault(one.stems, one)
+        found = list(best.values())
+        if known:
+            most = self._rarity(found[0])
+            found[1:] = [self._no_rarer(one, most) for one in found[1:]]
+        return tuple(found)
+
+    def _no_rarer(self, reading: WordReading, most: float) -> WordReading:
+        """Return a reading that counts for no more than the word itself, however rare."""
+        share = most / self._rarity(reading)
+        return reading if share >= 1.0 else reading._replace(weight=reading.weight * share)
+
+    def _rarity(self, reading: WordReading) -> float:
+        pairs = zip(reading.words, reading.stems, strict=True)
+        least = min([self.terms.frequency(word, stem) for word, stem in pairs])
+        return math.log1p((self.products - least + 0.5) / (least + 0.5))
+
+    def _corrected(self, word: str, stem: str, known: int) -> list[WordReading]:
+        """Return what a word may be a misspelling of, the likeliest first."""
+        is_rare = known < LIMITS.rare
+        if not is_rare and known * LIMITS.far_commoner > self.products:
+            return []  # no word can be so much commoner
+        ranked = self._near(word, stem, known, 1)
+        if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
+            ranked += self._near(word, stem, known, 2)
+        ranked.sort(key=lambda one: (-one[0], -one[1], one[2].words))
+        return [reading for _, _, reading in ranked[: LIMITS.readings]]
+
+    def _near(
+        self, word: str, stem: str, known: int, distance: int
+    ) -> list[tuple[float, int, WordReading]]:
+        """Return words so many edits away, with their weights and how many hold them."""
+        found: list[tuple[float, int, WordReading]] = []
+        those = self.vocabulary.near(word, distance)
+        if not those:
+            return found
+        stems = self.language.stems([near.word for near in those])
+        for near, meant in zip(those, stems, strict=True):
+            count = self.terms.frequency(near.word, meant)
+            if meant == stem or count == 0 or not _is_likely(near, known, count):
+                continue
+            weight = WEIGHTS.one_edit if near.distance == 1 else WEIGHTS.two_edits
+            if not near.same_start:
+                weight *= WEIGHTS.other_start
+            found.append((weight, count, WordReading((near.word,), (meant,), weight)))
+        return found
+
+    def _completed(self, start: str, *, is_understood: bool) -> list[WordReading]:
+        """Return the words that an unfinished one may become."""
+        words = self.vocabulary.beginning(start, LIMITS.readings)
+        weight = WEIGHTS.unfinished
+        if (
+            not words
+            and not is_understood
+            and len(start) >= LIMITS.unfinished_mistyped_from
+        ):
+            words = self.vocabulary.nearly_beginning(start, LIMITS.readings)
+            weight = WEIGHTS.unfinished_mistyped
+        stems = self.language.stems(words)
+        return [
+            WordReading((word,), (stem,), weight)
+            for word, stem in zip(words, stems, strict=True)
+        ]
+
+    def _apart(self, word: str) -> list[WordReading]:
+        """Return a word read as two that stand side by side in some title."""
+        if len(word) < LIMITS.apart_from or not word.isalpha():
+            return []
+        cuts = range(_LEAST_HALF, len(word) - _LEAST_HALF + 1)
+        return [
+            WordReading((one, other), stems, WEIGHTS.apart)
+            for one, other in self.vocabulary.cut(word, cuts)
+            if self._stand_together(stems := (self.stem(one), self.stem(other)))
+        ]
+
+    def _stand_together(self, stems: tuple[str, str]) -> bool:
+        if not all(self.terms.holding(stem).title for stem in stems):
+            return False
+        phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))
+        return bool(self.searcher.search(phrase, 1, count=False).hits)
+
+
+def _is_likely(near: FuzzyMatch, known: int, count: int) -> bool:
+    """Return whether a word that the catalog has is read in another way all the same."""
+    if known < LIMITS.rare:
+        return True
+    if near.distance > 1 or not near.same_start:
+        return False
+    return count >= LIMITS.far_commoner * known
+
+
+def _halves(word: str) -> Iterator[tuple[str, str]]:
+    if len(word) >= LIMITS.apart_from and word.isalpha():
+        for cut in range(_LEAST_HALF, len(word) - _LEAST_HALF + 1):
+            yield word[:cut], word[cut:]

@@ -1,0 +1,55 @@
+"""Which colours does a picture have, and how much of each? Histograms, softly counted."""
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.visual.array_types import Floats, Plane
+
+BINS: Final = (12, 13, 13)  # of lightness, of red against green, of yellow against blue
+LENGTH: Final = BINS[0] * BINS[1] * BINS[2]
+
+_FINE: Final = 4.0
+"""Below about this much colour bins are narrow: most of what is worn is nearly grey."""
+
+_REACH: Final = float(np.arcsinh(70 / _FINE))
+
+
+def histogram_axes(lab: Floats) -> Floats:
+    """Return where each colour of [..., 3] Lab lies on the histogram's axes, in bins."""
+    axes = np.empty_like(lab)
+    axes[..., 0] = lab[..., 0] * ((BINS[0] - 1) / 100)
+    stretched = np.arcsinh(lab[..., 1:] / _FINE)
+    axes[..., 1:] = (stretched + _REACH) * ((BINS[1] - 1) / (2 * _REACH))
+    return np.clip(axes, 0.0, np.array(BINS, dtype=np.float32) - 1.001)
+
+
+def colour_histogram(axes: Floats, weights: Plane) -> Floats:
+    """Return the square roots of the colours' shares, [LENGTH], from `histogram_axes` colours.
+
+    Each pixel counts by its weight, in the eight bins around its colour by nearness.
+    """
+    flat = axes.reshape(-1, 3)
+    low = flat.astype(np.intp)
+    part = (flat - low).T
+    first = (low[:, 0] * BINS[1] + low[:, 1]) * BINS[2] + low[:, 2]
+    counts = np.zeros(LENGTH, dtype=np.float64)
+    sides = np.stack([1.0 - part, part])  # [2, 3, n]
+    weighed = weights.ravel()
+    for corner, step in enumerate(_corners().tolist()):
+        share = weighed * sides[corner >> 2, 0]
+        share *= sides[(corner >> 1) & 1, 1]
+        share *= sides[corner & 1, 2]
+        counts += np.bincount(first + step, share, minlength=LENGTH)
+    return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def _corners() -> npt.NDArray[np.intp]:
+    """Return how far each corner of a cell of bins lies from its first, [8]."""
+    corners = [
+        (a * BINS[1] + b) * BINS[2] + c for a in (0, 1) for b in (0, 1) for c in (0, 1)
+    ]
+    return np.array(corners, dtype=np.intp)

@@ -1,0 +1,88 @@
+"""Which way do edges run, and what is the surface like? The same for a mirrored picture."""
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.visual.array_types import Floats, Plane
+
+DIRECTIONS: Final = 9
+SIDE: Final = 96  # of the square that edges are read off
+_MOST: Final = 0.35  # of one direction in a cell: one seam is not everything
+_DIFFERENT: Final = 1.0  # of 255: less is noise
+
+
+def edge_directions(grey: Plane) -> Floats:
+    """Return [DIRECTIONS, SIDE, SIDE]: strength of edges by direction."""
+    down, across = np.zeros_like(grey), np.zeros_like(grey)
+    down[1:-1] = grey[2:] - grey[:-2]
+    across[:, 1:-1] = grey[:, 2:] - grey[:, :-2]
+    turn = np.mod(np.arctan2(down, across), np.pi) * (DIRECTIONS / np.pi)
+    low = turn.astype(np.intp) % DIRECTIONS
+    part = turn - np.floor(turn)
+    strength = np.hypot(across, down)
+    planes = np.zeros((DIRECTIONS, grey.size), dtype=np.float32)
+    pixels = np.arange(grey.size)
+    planes[low.ravel(), pixels] = (strength * (1.0 - part)).ravel()
+    planes[(low.ravel() + 1) % DIRECTIONS, pixels] += (strength * part).ravel()
+    return planes.reshape(DIRECTIONS, *grey.shape)
+
+
+def edge_histograms(planes: Floats, cells: int) -> Floats:
+    """Return [cells * cells / 2 * DIRECTIONS]: by cell, against the edges around it."""
+    size = SIDE // cells
+    shape = (DIRECTIONS, cells, size, cells, size)
+    sums = np.moveaxis(planes.reshape(shape).sum(axis=(2, 4)), 0, 2)
+    energy = np.pad((sums**2).sum(axis=2), 1, mode="edge")
+    around = sum(
+        energy[row : row + cells, column : column + cells]
+        for row in range(3)
+        for column in range(3)
+    )
+    floor = 1e-3 * float(np.mean(around)) + 1e-6
+    normal = np.minimum(sums / np.sqrt(around + floor)[..., None], _MOST)
+    turned = normal[:, ::-1][:, :, -np.arange(DIRECTIONS) % DIRECTIONS]
+    both = (normal + turned) / 2
+    told: Floats = both[:, : cells // 2].ravel()
+    return told
+
+
+def texture_histogram(grey: Plane, weights: Plane) -> Floats:
+    """Return the square roots of the shares of local patterns, [TEXTURES].
+
+    Which of a pixel's eight neighbours are brighter than it: smooth runs of them one by
+    one, all others together; a pattern and its mirror image are one.
+    """
+    middle = grey[1:-1, 1:-1] + _DIFFERENT
+    rows, columns = middle.shape
+    codes = np.zeros(middle.shape, dtype=np.intp)
+    for bit, (row, column) in enumerate(_AROUND):
+        brighter = grey[row : row + rows, column : column + columns] >= middle
+        codes |= brighter.astype(np.intp) << bit
+    kinds = _kinds()[codes.ravel()]
+    counts = np.bincount(kinds, weights[1:-1, 1:-1].ravel(), minlength=TEXTURES)
+    return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
+
+
+_AROUND: Final = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
+_MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
+_SMOOTH: Final = 2  # changes around the ring, at most
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> npt.NDArray[np.intp]:
+    """Return the kind of each of the 256 patterns."""
+    names: dict[int, int] = {}
+    kinds = []
+    for code in range(256):
+        bits = [code >> bit & 1 for bit in range(8)]
+        changes = sum(bits[bit] != bits[bit - 1] for bit in range(8))
+        mirrored = sum(bits[bit] << _MIRRORED[bit] for bit in range(8))
+        name = min(code, mirrored) if changes <= _SMOOTH else -1
+        kinds.append(names.setdefault(name, len(names)))
+    return np.array(kinds, dtype=np.intp)
+
+
+TEXTURES: Final = int(_kinds().max()) + 1

@@ -1,0 +1,278 @@
+"""Which differences between pictures count in this store? Learned on its own pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.image_descriptor import DESCRIPTOR_BLOCKS, LENGTH
+
+COLOUR, SHAPE, KIND = 64, 48, 32
+DIMENSIONS: Final = COLOUR + SHAPE + KIND
+
+MIN_PICTURES: Final = 32
+"""Below so many pictures the axes are drawn by lot, the same ones everywhere."""
+
+_BASIS: Final = 96  # axes of each half that kinds are told apart by
+_SAMPLE: Final = 3_000
+_CHUNK: Final = 1_000
+_ROUNDS: Final = 5
+_GROUP: Final = 5  # pictures a category needs to teach anything
+_SOFTENED: Final = 0.5  # how much of the spread of an axis is taken out
+_RIDGE: Final = 0.3  # of the mean spread within a kind, added to every axis
+_SHARE: Final = (1.0, 0.6, 0.65)  # of colour, shape and kind in a vector
+_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "colours": 1.0,
+        "colours_in_front": 0.5,
+        "layout": 0.5,
+        "edges": 0.5,
+        "rough_edges": 1.0,
+        "texture": 0.4,
+        "tones": 0.4,
+        "outline": 0.4,
+        "proportions": 0.2,
+    }
+)
+
+Descriptors = npt.NDArray[np.uint8]
+"""[n, LENGTH]."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """Linear maps from descriptors to vectors; plain arrays, to be kept and mapped."""
+
+    mean: Floats  # [LENGTH]
+    weights: Floats  # [LENGTH]; 0 where no picture differs from another
+    colour: Floats  # [LENGTH of colour, _BASIS]
+    shape: Floats  # [LENGTH of the rest, _BASIS]
+    kind_mean: Floats  # [2 * _BASIS]
+    kind: Floats  # [2 * _BASIS, KIND], zeros where nothing told kinds apart
+
+    def vectors(self, descriptors: Descriptors) -> Floats:
+        """Return the pictures' unit vectors, [n, DIMENSIONS]: cosines are likenesses."""
+        found = np.zeros((len(descriptors), DIMENSIONS), dtype=np.float32)
+        for start in range(0, len(descriptors), _CHUNK):
+            chunk = descriptors[start : start + _CHUNK]
+            found[start : start + _CHUNK] = self._some(chunk)
+        return found
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what `from_arrays` takes."""
+        return {
+            "space_mean": self.mean,
+            "space_weights": self.weights,
+            "space_colour": self.colour,
+            "space_shape": self.shape,
+            "space_kind_mean": self.kind_mean,
+            "space_kind": self.kind,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "EmbeddingSpace":
+        """Return a space that was kept.
+
+        Raises:
+            KeyError: when an array is missing.
+            ValueError: when one is of another format.
+        """
+        space = cls(
+            arrays["space_mean"],
+            arrays["space_weights"],
+            arrays["space_colour"],
+            arrays["space_shape"],
+            arrays["space_kind_mean"],
+            arrays["space_kind"],
+        )
+        if len(space.mean) != LENGTH or space.kind.shape[1] != KIND:
+            message = "the space is of another format"
+            raise ValueError(message)
+        return space
+
+    def told(self, descriptors: Descriptors) -> Floats:
+        """Return what kinds are told apart by, [n, 2 * _BASIS]: colour, then shape."""
+        found = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
+        for start in range(0, len(descriptors), _CHUNK):
+            halves = self._halves(descriptors[start : start + _CHUNK])
+            found[start : start + _CHUNK] = _both(*halves)
+        return found
+
+    def _halves(self, descriptors: Descriptors) -> tuple[Floats, Floats]:
+        centred = (descriptors.astype(np.float32) - self.mean) * self.weights
+        return centred[:, _IS_COLOUR] @ self.colour, centred[:, ~_IS_COLOUR] @ self.shape
+
+    def _some(self, descriptors: Descriptors) -> Floats:
+        colour, shape = self._halves(descriptors)
+        both = _both(colour, shape)
+        kind = (both - self.kind_mean) @ self.kind
+        parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
+        told = [_unit(part) * share for part, share in zip(parts, _SHARE, strict=True)]
+        return _unit(np.concatenate(told, axis=1))
+
+
+def fit_embedding_space(
+    descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]
+) -> EmbeddingSpace:
+    """Return the space of a store's pictures.
+
+    `groups` are rows of pictures that are of one kind: categories. They may overlap, and
+    leave pictures out; without them nothing is learned of kinds. Deterministic: the same
+    pictures in the same order give the same space.
+    """
+    rows = _sampled(len(descriptors))
+    sample = descriptors[rows].astype(np.float32)
+    if len(rows) < MIN_PICTURES:
+        return _by_lot(sample)
+    mean = sample.mean(axis=0)
+    weights = _block_weights(sample)
+    centred = (sample - mean) * weights
+    colour = _axes(centred[:, _IS_COLOUR])
+    shape = _axes(centred[:, ~_IS_COLOUR])
+    both = _both(centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape)
+    places = np.full(len(descriptors), -1, dtype=np.intp)
+    places[rows] = np.arange(len(rows))
+    kept = [found[found >= 0] for found in (places[group] for group in groups)]
+    spreads = scatter_matrices(both, [group for group in kept if len(group) >= _GROUP])
+    kind = discriminant_axes(spreads)
+    return EmbeddingSpace(mean, weights, colour, shape, both.mean(axis=0), kind)
+
+
+def _sampled(count: int) -> npt.NDArray[np.intp]:
+    """Return the rows to learn from: all, or as many evenly spread."""
+    if count <= _SAMPLE:
+        return np.arange(count)
+    return np.linspace(0, count - 1, _SAMPLE).astype(np.intp)
+
+
+def _block_weights(sample: Floats) -> Floats:
+    """Return a factor for each number, so that each block counts by its weight."""
+    weights = np.empty(LENGTH, dtype=np.float32)
+    start = 0
+    for block in DESCRIPTOR_BLOCKS:
+        part = sample[:, start : start + block.length]
+        spread = float(np.sqrt(part.var(axis=0).sum()))
+        weights[start : start + block.length] = _WEIGHTS[block.name] / max(spread, 1e-3)
+        start += block.length
+    return weights
+
+
+def _axes(centred: Floats) -> Floats:
+    """Return the axes along which pictures differ most, softly whitened, [d, _BASIS].
+
+    By subspace iteration from a start that is always the same.
+    """
+    length = centred.shape[1]
+    span = min(_BASIS, len(centred) - 1)
+    basis = _lot(length, span)
+    for _ in range(_ROUNDS):
+        basis, _ = np.linalg.qr(centred.T @ (centred @ basis))
+    told = centred @ basis
+    spread, turn = np.linalg.eigh(told.T @ told / len(centred))
+    order = np.argsort(-spread)
+    spread, turn = np.maximum(spread[order], 0.0), turn[:, order]
+    softened = (spread + 0.1 * spread.mean() + 1e-12) ** (_SOFTENED / 2)
+    axes = np.zeros((length, _BASIS), dtype=np.float32)
+    axes[:, :span] = basis @ turn / softened
+    return axes
+
+
+class ScatterMatrices(NamedTuple):
+    """How pictures differ that belong together, and how those do that do not, [d, d]."""
+
+    within: Floats
+    between: Floats
+    axes: int  # that may be learned from it, at most
+
+
+def scatter_matrices(
+    told: Floats, groups: Sequence[npt.NDArray[np.intp]]
+) -> ScatterMatrices | None:
+    """Return how groups of rows of `told` spread; None for fewer than two groups."""
+    size = told.shape[1]
+    if len(groups) < 2:  # noqa: PLR2004 - one tells nothing from another
+        return None
+    mean = told.mean(axis=0)
+    within, between = np.zeros((size, size)), np.zeros((size, size))
+    for group in groups:
+        members = told[group]
+        middle = members.mean(axis=0)
+        within += (members - middle).T @ (members - middle)
+        between += len(group) * np.outer(middle - mean, middle - mean)
+    count = sum(len(group) for group in groups)
+    return ScatterMatrices(within / count, between / count, min(KIND, len(groups) - 1))
+
+
+def discriminant_axes(spreads: ScatterMatrices | None) -> Floats:
+    """Return the axes that tell apart best, [d, KIND] (Fisher's discriminant)."""
+    axes = np.zeros((2 * _BASIS, KIND), dtype=np.float32)
+    if spreads is None:
+        return axes
+    within, between, count = spreads
+    size = len(within)
+    # Much is added to the spread within: a few hundred pictures say little of each axis.
+    within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
+    from scipy import linalg  # noqa: PLC0415 - a quarter second that only who learns needs
+
+    found, turn = linalg.eigh(between, within)
+    best = np.argsort(-found)[:count]
+    strength = np.maximum(found[best], 0.0)
+    axes[:, : len(best)] = turn[:, best] * np.sqrt(strength / (1.0 + strength))
+    return axes
+
+
+def _by_lot(sample: Floats) -> EmbeddingSpace:
+    """Return a space for too few pictures to learn from: nothing counts more or less."""
+    weights = np.empty(LENGTH, dtype=np.float32)
+    start = 0
+    for block in DESCRIPTOR_BLOCKS:
+        weights[start : start + block.length] = _WEIGHTS[block.name] * _TYPICAL[block.name]
+        start += block.length
+    mean = sample.mean(axis=0) * 0.5 if len(sample) else np.zeros(LENGTH, np.float32)
+    return EmbeddingSpace(
+        mean,
+        weights,
+        _lot(int(_IS_COLOUR.sum()), _BASIS),
+        _lot(int((~_IS_COLOUR).sum()), _BASIS),
+        np.zeros(2 * _BASIS, dtype=np.float32),
+        np.zeros((2 * _BASIS, KIND), dtype=np.float32),
+    )
+
+
+def _lot(length: int, count: int) -> Floats:
+    """Return axes drawn by lot, always the same, [length, count]."""
+    drawn = np.random.Generator(np.random.PCG64(20_261_121))
+    axes: Floats = drawn.standard_normal((length, count), dtype=np.float32)
+    return axes / np.float32(length**0.5)
+
+
+def _both(colour: Floats, shape: Floats) -> Floats:
+    return np.concatenate([_unit(colour), _unit(shape)], axis=1)
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    return vectors / np.maximum(lengths, 1e-9)
+
+
+_IS_COLOUR: Final = np.concatenate(
+    [np.full(block.length, block.is_colour) for block in DESCRIPTOR_BLOCKS]
+)
+_TYPICAL: Final[Mapping[str, float]] = MappingProxyType(
+    # One over the spread of each block in the photos of a clothes shop.
+    {
+        "colours": 1 / 160,
+        "colours_in_front": 1 / 160,
+        "layout": 1 / 200,
+        "edges": 1 / 800,
+        "rough_edges": 1 / 350,
+        "texture": 1 / 60,
+        "tones": 1 / 200,
+        "outline": 1 / 450,
+        "proportions": 1 / 60,
+    }
+)

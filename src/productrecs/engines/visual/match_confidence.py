@@ -1,0 +1,111 @@
+"""How sure may one be of what is alike? Asked of the store's own pictures.
+
+A picture of the store, asked as if it were a photo, has neighbours that agree or not, and a
+kind that is known: so how often what looks so alike is right can be counted.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.model import VisualModel
+
+VOTERS: Final = 5
+"""Neighbours that are asked what kind of thing it is."""
+
+_ASKED: Final = 300
+_AMONG: Final = 20_000
+_FEWEST: Final = 40  # asked pictures whose kind is known: fewer tell nothing
+_LIKENESS, _AGREEMENT = 0.6, 0.4
+_LEAST_SPAN: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class MatchConfidence:
+    """What of a likeness and of its neighbours' agreement follows in one store."""
+
+    floor: float  # two pictures that are no more alike than this are not alike
+    usual: float  # how alike a picture and its nearest usually are
+    evidence: Floats  # [k] rising; empty where kinds are not known
+    chance: Floats  # [k] rising: how often such evidence was right
+
+    def evidence_of(self, likeness: float, agreement: float) -> float:
+        """Return how much speaks for a thing, 0 to 1.
+
+        `likeness` is that of its nearest picture, `agreement` the share of its voters that
+        are of one kind.
+        """
+        told = _evidence(self, np.array([likeness]), np.array([agreement]))
+        return float(told[0])
+
+    def chance_of(self, evidence: float) -> float:
+        """Return how likely it is what its neighbours are, 0 to 1."""
+        if not len(self.evidence):
+            return evidence
+        return float(np.interp(evidence, self.evidence, self.chance))
+
+
+def fit_match_confidence(model: VisualModel) -> MatchConfidence:
+    """Return what a store's pictures say of likenesses; deterministic."""
+    nobody = np.zeros(0)
+    vectors, kinds = model.pictured.vectors, model.pictured.kinds
+    if len(model) < 2:  # noqa: PLR2004 - nothing is like one alone
+        return MatchConfidence(model.floor, 1.0, nobody, nobody)
+    among = _spread(len(model), _AMONG)
+    asked = _spread(len(among), _ASKED)
+    likes = np.asarray(vectors[among[asked]]) @ np.asarray(vectors[among]).T
+    likes[np.arange(len(asked)), asked] = -1.0
+    near = np.argpartition(-likes, min(VOTERS, len(among)) - 1, axis=1)[:, :VOTERS]
+    nearest = likes.max(axis=1)
+    plain = MatchConfidence(model.floor, float(np.median(nearest)), nobody, nobody)
+    own, voted = kinds[among[asked]], kinds[among[near]]
+    known = own >= 0
+    if known.sum() < _FEWEST:
+        return plain
+    kind, agreement = _majority(voted[known])
+    evidence = _evidence(plain, nearest[known], agreement)
+    return MatchConfidence(plain.floor, plain.usual, *_rising(evidence, kind == own[known]))
+
+
+def _evidence(sureness: MatchConfidence, likeness: Floats, agreement: Floats) -> Floats:
+    span = max(sureness.usual - sureness.floor, _LEAST_SPAN)
+    alike = np.clip((likeness - sureness.floor) / span, 0.0, 1.0)
+    told: Floats = alike * (_LIKENESS + _AGREEMENT * agreement)
+    return told
+
+
+def _spread(count: int, most: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, most)).astype(np.intp)
+
+
+def _majority(voted: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
+    """Return the kind that most of each row is of, and its share; unknown ones are none."""
+    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2) * (voted >= 0)
+    place = votes.argmax(axis=1)
+    rows = np.arange(len(voted))
+    return voted[rows, place], votes[rows, place] / voted.shape[1]
+
+
+def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return chances that rise with the evidence, by pooling neighbours that do not.
+
+    Source: Ayer et al., An Empirical Distribution Function for Sampling with Incomplete
+    Information, 1955. Each pool counts one hit and one miss more than it saw.
+    """
+    pools: list[tuple[float, float, float]] = []  # hits, tries, evidence in all
+    order = np.argsort(evidence, kind="stable")
+    for seen, right in zip(evidence[order].tolist(), is_right[order].tolist(), strict=True):
+        hits, tries, total = float(right), 1.0, float(seen)
+        while pools and pools[-1][0] * tries >= hits * pools[-1][1]:
+            before = pools.pop()
+            hits, tries, total = hits + before[0], tries + before[1], total + before[2]
+        pools.append((hits, tries, total))
+    middles = np.array([total / tries for _, tries, total in pools])
+    chances = np.array([(hits + 1.0) / (tries + 2.0) for hits, tries, _ in pools])
+    return (
+        np.concatenate([[0.0], middles]),
+        np.maximum.accumulate(np.concatenate([[0.0], chances])),
+    )

@@ -1,0 +1,44 @@
+"""What stands where in a photo? The likeliest places in it, each looked at alone."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.engines.visual.array_types import Descriptor, Floats, Pixels
+from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.image_descriptor import LEAST_SIDE, parts_in, views_in
+from productrecs.engines.visual.image_transforms import to_lab
+from productrecs.engines.visual.region_proposals import propose_regions_in
+from productrecs.engines.visual.salient_objects import white_balanced
+
+MAX_REGIONS: Final = 4
+"""Beside the front, which is looked at anyway. More find a little more, and take long."""
+
+
+def describe_regions(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]]:
+    """Return descriptors of an upright photo, to be averaged, and of places in it.
+
+    The photo's own are those of `views_in`, as if a pale wall were white. The likeliest
+    places beside its front, the first first, are looked at alone: a product that stands
+    small among other things is like one of them, hardly like it all.
+
+    Raises:
+        ValueError: when the photo has no `LEAST_SIDE` pixels a side.
+    """
+    lab = to_lab(white_balanced(pixels))
+    front = find_foreground(lab)
+    boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
+    views = views_in(lab, front)
+    return views, parts_in(lab, [box_window(lab, box) for box in boxes])
+
+
+def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:
+    """Return the rows and columns of a box; of a speck with some of what is around it."""
+    height, width = pixels.shape[:2]
+    x, y, across, down = box
+    left, top = int(x * width), int(y * height)
+    right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
+    bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
+    return (
+        slice(max(0, bottom - max(bottom - top, LEAST_SIDE)), bottom),
+        slice(max(0, right - max(right - left, LEAST_SIDE)), right),
+    )

@@ -1,0 +1,147 @@
+"""Where in a photo could products be? Boxes to look at, the likeliest first."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.visual.array_types import Floats, Pixels, Plane
+from productrecs.engines.visual.foreground import Foreground, find_foreground
+from productrecs.engines.visual.image_transforms import resized, to_lab
+
+MAX_PROPOSALS: Final = 20
+
+_SIDE: Final = 64
+_COLOURS: Final = 6
+_ROUNDS: Final = 6
+_LEAST, _LARGEST = 0.025, 0.85  # of the picture's area
+_LEAST_SIDE: Final = 0.11
+_SAME: Final = 0.75  # boxes that overlap more are one
+_WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
+_STEPS: Final = 4
+_EVEN: Final = 1.5  # the most that Lab differs: below, nobody sees anything
+
+Boxes = npt.NDArray[np.float32]
+"""[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
+
+
+def propose_regions(pixels: Pixels) -> Boxes:
+    """Return up to `MOST` boxes: parts of the front, patches of a colour, then windows.
+
+    The first is what stands in front as a whole; none where all is of one colour, as with a
+    hand before the camera. Deterministic.
+    """
+    return propose_regions_in(to_lab(pixels))
+
+
+def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
+    """Return what `propose_regions` does, of a picture's Lab and, where it is known, its front."""
+    small = resized(lab, _SIDE, _SIDE)
+    if float(np.ptp(small, axis=(0, 1)).max()) < _EVEN:
+        return np.zeros((0, 4), np.float32)
+    front = front or find_foreground(lab)
+    height, width = lab.shape[:2]
+    top, bottom, left, right = front.box
+    whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
+    weights = resized(front.weights, _SIDE, _SIDE)
+    masks = [weights > bar for bar in (0.25, 0.5, 0.75)]
+    masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - hardly the background
+    found = [box for mask in masks for box in _parts(mask)]
+    found += _windows()
+    scores = _stands_out(weights, np.array(found))
+    kept = [whole]
+    for place in np.argsort(-scores, kind="stable").tolist():
+        if len(kept) == MAX_PROPOSALS or scores[place] <= 0:
+            break
+        if all(intersection_over_union(found[place], one) < _SAME for one in kept):
+            kept.append(found[place])
+    return np.array(kept, dtype=np.float32)
+
+
+def intersection_over_union(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> float:
+    """Return how much two boxes share of the area that they cover together."""
+    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    if across <= 0 or down <= 0:
+        return 0.0
+    both = across * down
+    return both / (one[2] * one[3] + other[2] * other[3] - both)
+
+
+def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
+    """Return where each of the front's main colours is."""
+    points = lab[is_front]
+    if len(points) < 4 * _COLOURS:
+        return []
+    order = np.argsort(points[:, 0], kind="stable")
+    spread = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
+    centres = points[order[spread]].copy()
+    for _ in range(_ROUNDS):
+        # Squares of distances but for what all of a point's have alike.
+        near = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
+        counts = np.bincount(near, minlength=_COLOURS)
+        sums = [np.bincount(near, axis, minlength=_COLOURS) for axis in points.T]
+        is_used = counts > 0
+        centres[is_used] = (np.stack(sums, axis=1)[is_used]) / counts[is_used, None]
+    labels = np.full(is_front.shape, -1)
+    labels[is_front] = near
+    return [labels == colour for colour in range(_COLOURS)]
+
+
+def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
+    """Return boxes around the connected parts of a mask, those of a likely size."""
+    from scipy import ndimage  # noqa: PLC0415 - only who looks at pictures needs it
+
+    labels, _ = ndimage.label(_closed(mask))
+    boxes = []
+    for rows, columns in ndimage.find_objects(labels):
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        share = height * width / _SIDE**2
+        if _LEAST < share < _LARGEST and min(height, width) >= _LEAST_SIDE * _SIDE:
+            corner = (columns.start / _SIDE, rows.start / _SIDE)
+            boxes.append((*corner, width / _SIDE, height / _SIDE))
+    return boxes
+
+
+def _closed(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return a mask with its gaps of a pixel filled; beyond the picture is nothing."""
+    for join in (np.logical_or, np.logical_and):
+        wide = np.pad(mask, 1)
+        sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:])
+        mask = join.reduce((mask, *sides))
+    return mask
+
+
+def _windows() -> list[tuple[float, float, float, float]]:
+    places = np.linspace(0.0, 1.0, _STEPS)
+    return [
+        (float(x) * (1 - width), float(y) * (1 - height), width, height)
+        for width, height in _WINDOWS
+        for y in places
+        for x in places
+    ]
+
+
+def _stands_out(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
+    """Return how much more is in front inside each of `boxes`, [n, 4], than around it."""
+    sums = np.pad(weights.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    left, top, width, height = np.rint(boxes * _SIDE).astype(np.intp).T
+    inner = np.array([top, top + height, left, left + width]).clip(0, _SIDE)
+    rim = max(2, _SIDE // 16) * np.array([[-1], [1], [-1], [1]])
+    outer = (inner + rim).clip(0, _SIDE)
+    inside, cells = _sum_of(sums, inner)
+    around, all_cells = _sum_of(sums, outer)
+    beside = (around - inside) / np.maximum(all_cells - cells, 1)
+    told: Floats = inside / np.maximum(cells, 1) - beside
+    return told
+
+
+def _sum_of(
+    sums: Floats, edges: npt.NDArray[np.intp]
+) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Return what rectangles hold, by running sums of a plane, and how many cells."""
+    top, bottom, left, right = edges
+    held = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    return held, (bottom - top) * (right - left)

@@ -1,0 +1,263 @@
+"""Why would this shopper see this list here? The reply of a call, with its reasons."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypedDict, Unpack
+
+import click
+import msgspec
+
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.http.caches.store_cache import load_store
+from productrecs.entrypoints.services import Services
+from productrecs.features.recommendations.explain import (
+    AppliedRule,
+    EngineVote,
+    ExplainedProduct,
+    Explanation,
+    GoesWith,
+    HiddenProduct,
+    explain_recommendations,
+    explain_trending,
+)
+from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.repository import read_known_identity
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+
+_TRENDING = "trending"
+
+NameOf = Callable[[str], str]
+
+
+class _ExplainOptions(TypedDict):
+    """What the call that is to be explained says."""
+
+    item: str | None
+    cart: tuple[str, ...]
+    shopper: str | None
+    customer: str | None
+    source: str
+    num: int | None
+
+
+class _ExplainedList(NamedTuple):
+    """A list with its reasons, and what they are told in."""
+
+    explanation: Explanation
+    arm: Arm | None
+    titles: dict[str, str]  # of every product that is named
+    unknown_items: list[str]  # that the call names and the catalog does not hold
+    unknown_shoppers: list[str]  # of whom nothing was told
+
+    def named(self, item_id: str) -> str:
+        """Return an id with its title, where that says more."""
+        title = self.titles.get(item_id, "")
+        return f"{item_id} ({title})" if title and title != item_id else item_id
+
+
+@click.command()
+@click.argument("domain")
+@click.option("--item", help="The product page's item: item_id of the call.")
+@click.option("--cart", multiple=True, help="An item in the cart; may be repeated.")
+@click.option("--shopper", help="Whose call it is: its user_id.")
+@click.option("--customer", help="Its customer_id.")
+@click.option(
+    "--source",
+    type=click.Choice([*(source.value for source in Source), _TRENDING]),
+    default=Source.MIX.value,
+    show_default=True,
+    help="What is asked for.",
+)
+@click.option(
+    "--num",
+    type=click.IntRange(1, 20),
+    help="How many products; the store's setting when not given.",
+)
+@json_option
+@data_option
+def explain(
+    domain: str, *, as_json: bool, data: Path | None, **call: Unpack[_ExplainOptions]
+) -> None:
+    """Explain a list: who supplied each product, with which evidence, and what was struck.
+
+    It is the list that the service answers such a call with right now.
+
+    Example: productrecs explain shop.example.com --item tent --shopper s_anna
+    """
+    if call["source"] == Source.SIMILAR and call["item"] is None:
+        message = "similar needs --item: the product that the others should look like"
+        raise click.UsageError(message)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        told = _explained(services, store, call)
+    if as_json:
+        print_json(
+            {
+                **msgspec.to_builtins(told.explanation),
+                "holdout": None if told.arm is None else told.arm.value,
+                "titles": told.titles,
+                "unknown_items": told.unknown_items,
+                "unknown_shoppers": told.unknown_shoppers,
+            }
+        )
+        return
+    for line in _lines(told):
+        click.echo(line)
+
+
+def _explained(services: Services, store: Store, call: _ExplainOptions) -> _ExplainedList:
+    """Return the list and its reasons, and in which arm of a test the shopper stands."""
+    shop_in_memory, now_ms = load_store(services, store), services.clock()
+    shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
+    named = tuple(name for name in (call["customer"], call["shopper"]) if name)
+    identities = tuple(dict.fromkeys(named))
+    reader = services.database.raw_reader()
+    try:
+        histories = [shop_in_memory.histories.of(name, reader) for name in identities]
+        arm = None
+        if identities and store.settings.holdout_percent:
+            unit = (
+                read_known_identity(reader, store.store_id, identities).name
+                or identities[-1]
+            )
+            test = HoldoutTest(store.settings.holdout_test, store.settings.holdout_percent)
+            arm = arm_of(store.store_id, test, unit)
+    finally:
+        reader.close()
+    asked = RecommendationRequest(
+        Source.MIX if call["source"] == _TRENDING else Source(call["source"]),
+        num,
+        call["item"] or None,
+        call["cart"],
+        identities,
+    )
+    if call["source"] == _TRENDING:
+        explanation = explain_trending(shop, num, now_ms)
+    else:
+        explanation = explain_recommendations(shop, asked, histories, now_ms)
+    items = dict.fromkeys([*filter(None, [asked.item_id]), *asked.basket])
+    with services.database.reading() as connection:
+        catalog = CatalogRepository(connection, store.store_id)
+        stored = catalog.find([*items, *_ids_in(explanation)])
+    strangers = [
+        name
+        for name, one in zip(identities, histories, strict=True)
+        if not (one.recent or one.bought or one.signs)
+    ]
+    return _ExplainedList(
+        explanation,
+        arm,
+        {item_id: one.item.title for item_id, one in stored.items()},
+        [one for one in items if one not in stored or not stored[one].present],
+        strangers,
+    )
+
+
+def _ids_in(explanation: Explanation) -> Iterator[str]:
+    """Give the ids of all products that the reasons name."""
+    yield from (*explanation.anchors, *explanation.recent)
+    yield from (one.item_id for one in explanation.struck if one.item_id is not None)
+    for product in explanation.products:
+        yield product.item_id
+        for one in (*product.bought_with, *product.completes):
+            yield one.item_id
+
+
+def _lines(told: _ExplainedList) -> Iterator[str]:
+    explanation, named = told.explanation, told.named
+    for item_id in told.unknown_items:
+        yield f"UNKNOWN: the catalog does not hold {item_id}; such an id is passed over"
+    for shopper in told.unknown_shoppers:
+        yield f"UNKNOWN: no event and no order named the shopper {shopper}"
+    yield from _beginning(explanation, named)
+    if told.arm is Arm.HELD_OUT:
+        yield "HELD OUT: this shopper is answered with an empty list; otherwise with"
+    if not explanation.products:
+        yield "the list is empty"
+    for place, product in enumerate(explanation.products, 1):
+        reasons = "; ".join(_reasons(product, named)) or "newest"
+        yield f"{place:>3}. {named(product.item_id)}  {product.source}: {reasons}"
+    if explanation.below:
+        yield f"     {explanation.below} more could be shown and stand below"
+    for one in explanation.struck:
+        reasons = "; ".join([_why(one), *map(_voice, one.voices)])
+        yield f"  -  {named(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
+
+
+def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
+    about = ", ".join(map(named, explanation.anchors)) or "no product"
+    yield f"{explanation.source}, placement {explanation.placement}, about {about}"
+    if explanation.recent:
+        yield f"the shopper's newest: {', '.join(map(named, explanation.recent[:9]))}"
+    for engine, count in explanation.proposals.items():
+        weight = explanation.weights[engine]
+        yield f"{engine} proposed {count} products (weight {weight:g})"
+    if explanation.is_learned:
+        yield "ordered by what the store's shoppers click (the learned order)"
+
+
+def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
+    if product.pinned_by is not None:
+        yield f"pinned by rule {product.pinned_by}"
+    yield from map(_voice, product.voices)
+    yield from _evidence(product, named)
+    if product.tried is not None:
+        yield f"new: tried here by {product.tried:.2%} of such lists"
+    if product.tired is not None:
+        yield f"x{product.tired:.2f}, shown again and again and never taken up"
+    if product.rests is not None:
+        yield f"x{product.rests:.2f}, of a category of which they have just bought"
+    yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
+
+
+def _evidence(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
+    for one in product.bought_with[:3]:
+        yield f"in {one.baskets} baskets with {named(one.item_id)}"
+    for one in product.completes[:3]:
+        together = f"in {one.baskets} baskets or carts with it"
+        yield f"completes {named(one.item_id)}: {together}"
+    if product.goes_with is not None:
+        yield _kinds(product.goes_with)
+    yield from _seen(product)
+    if product.category is not None:
+        yield f"of the category {product.category}"
+    if product.trending_rank is not None:
+        yield f"no. {product.trending_rank} of what trends"
+
+
+def _seen(product: ExplainedProduct) -> Iterator[str]:
+    if product.seen_by is None:
+        return
+    if product.seen_by.visits:
+        yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
+    elif not product.bought_with:
+        yield "comes next after what such visits see next"
+
+
+def _kinds(met: GoesWith) -> str:
+    together = f"{met.baskets} times together, {met.lift:.1f} x chance"
+    return f"{met.category} go with {met.beside}: {together}"
+
+
+def _voice(voice: EngineVote) -> str:
+    return f"no. {voice.rank} of {voice.engine}"
+
+
+def _why(struck: HiddenProduct) -> str:
+    words = struck.why.value.replace("_", " ")
+    rules = [rule for rule in struck.rules if rule.action == "exclude"]
+    if struck.why != "excluded" or not rules:
+        return words
+    return f"{words} by rule {rules[0].rule_id} ({rules[0].title})"
+
+
+def _rule(rule: AppliedRule) -> str:
+    return f"x{rule.factor:.3g} by rule {rule.rule_id} ({rule.title})"

@@ -1,0 +1,157 @@
+"""What do the numbers of a store say? A report as a table, CSV or JSON."""
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+import click
+
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.report import (
+    Definition,
+    Report,
+    ReportValue,
+    report_query,
+)
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.reports import (
+    REPORT_TYPES,
+    make_report,
+    refresh_report_counts,
+    report_to_dict,
+)
+from productrecs.tenancy.accounts.store_management import find_store
+
+_SUBJECTS: Final = "\n".join(
+    f"  {name:<16} {subject.tells}" for name, subject in REPORT_TYPES.items()
+)
+
+
+class _ReportOptions(TypedDict):
+    """The options, as click gives them."""
+
+    first_day: str | None
+    last_day: str | None
+    by: str | None
+    limit: int | None
+    test: str | None
+
+
+@click.command(epilog=f"\b\nReports:\n{_SUBJECTS}")
+@click.argument("domain")
+@click.argument("name", metavar="NAME")
+@click.option("--from", "first_day", help="The first day, such as 2026-03-01.")
+@click.option("--until", "last_day", help="The last day; today when not given.")
+@click.option("--by", help="The columns to sum by, such as day or widget,source.")
+@click.option("--limit", type=int, help="At most so many rows; 100 when not given.")
+@click.option("--test", help="Which holdout test; the store's present one when not given.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
+@json_option
+@data_option
+def report(
+    domain: str,
+    name: str,
+    *,
+    as_csv: bool,
+    as_json: bool,
+    data: Path | None,
+    **said: Unpack[_ReportOptions],
+) -> None:
+    """Report a store's numbers of the last 30 days, each with its definition.
+
+    Example: productrecs report shop.example.com attribution --by day
+    """
+    if domain in REPORT_TYPES and name not in REPORT_TYPES:
+        domain, name = name, domain
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        wanted = report_query(services.clock(), store.settings.zone, **said)
+        refresh_report_counts(services, store, name, wanted)
+        made = make_report(services, store, name, wanted)
+    if as_json:
+        print_json(report_to_dict(made))
+    elif as_csv:
+        click.echo(as_table_file(made), nl=False)
+    else:
+        for line in _lines(made):
+            click.echo(line)
+
+
+def as_table_file(made: Report) -> str:
+    """Return the report's table as CSV; its figures where it has no table."""
+    text = io.StringIO()
+    if made.columns:
+        writer = CsvWriter(text, [column.name for column in made.columns])
+        for row in made.rows:
+            writer.write(row)
+    else:
+        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
+        for figure in made.figures:
+            told = figure.definition
+            writer.write((told.name, figure.value, told.unit, told.meaning))
+    return text.getvalue()
+
+
+def _lines(made: Report) -> Iterator[str]:
+    yield made.title
+    yield ""
+    if made.figures:
+        width = max(len(figure.definition.name) for figure in made.figures)
+        values = [_shown(one.value, one.definition.unit) for one in made.figures]
+        room = max(map(len, values))
+        for figure, value in zip(made.figures, values, strict=True):
+            told = figure.definition
+            yield f"{told.name:<{width}}  {value:>{room}}  {told.meaning}"
+        yield ""
+    if made.columns:
+        yield from _table(made)
+        yield ""
+    yield from made.notes
+
+
+def _table(made: Report) -> Iterator[str]:
+    head = [column.name for column in made.columns]
+    cells = [
+        [
+            _shown(value, column.unit)
+            for value, column in zip(row, made.columns, strict=True)
+        ]
+        for row in made.rows
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    yield _aligned(head, widths, made.columns)
+    for row in cells:
+        yield _aligned(row, widths, made.columns)
+    if not cells:
+        yield "(nothing)"
+    yield ""
+    for column in made.columns:
+        yield f"  {column.name}: {column.meaning}"
+
+
+def _aligned(
+    row: Sequence[str], widths: Sequence[int], columns: Sequence[Definition]
+) -> str:
+    cells = [
+        f"{cell:<{width}}" if column.unit in {"text", "day", "time"} else f"{cell:>{width}}"
+        for cell, width, column in zip(row, widths, columns, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _shown(value: ReportValue, unit: str) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool | str):
+        return " ".join(str(value).split())
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    if unit == "money":
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

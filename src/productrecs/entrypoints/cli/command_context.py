@@ -1,0 +1,103 @@
+"""With what does a command work? The services of its data folder, the schema made ready."""
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings, from_environment
+from productrecs.storage.migrations import migrate
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class DataFolderError(ProductRecsError):
+    """The data folder cannot be made or written to."""
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`, which every verb has; its value is None when it was not given."""
+    option = click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="PRODUCTRECS_DATA",
+        help="The folder of the embedded database and the models (default ./data).",
+    )
+    return option(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add `--json`."""
+    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return option(command)
+
+
+def settings_for(data: Path | None) -> Settings:
+    """Return how the environment and `--data` set this command up.
+
+    Raises:
+        SettingsError: when the environment holds an impossible value.
+    """
+    return from_environment(os.environ, data)
+
+
+@contextlib.contextmanager
+def open_services(data: Path | None) -> Iterator[Services]:
+    """Give the services, their folder made and their schema migrated where need be.
+
+    Raises:
+        SettingsError: when the environment holds an impossible value.
+        DataFolderError: when the folder cannot be made.
+        UnsafeStorageError: when the database must not be opened.
+    """
+    settings = settings_for(data)
+    try:
+        services = build_services(settings)
+    except OSError as error:
+        message = (
+            f"the data folder {settings.data} cannot be made ({error.strerror}); "
+            "name another with --data"
+        )
+        raise DataFolderError(message) from error
+    try:
+        migrate(services.database)
+        yield services
+    finally:
+        services.close()
+
+
+@contextlib.contextmanager
+def open_existing_services(data: Path | None) -> Iterator[Services]:
+    """Give the services of data that are there, as they are: nothing is made or migrated.
+
+    Raises:
+        SettingsError: when the environment holds an impossible value.
+        DataFolderError: when there is no database.
+        UnsafeStorageError: when it must not be opened.
+    """
+    settings = settings_for(data)
+    if settings.database_url is None and not settings.database_file.exists():
+        message = f"there is no database in {settings.data}; name its folder with --data"
+        raise DataFolderError(message)
+    services = build_services(settings)
+    try:
+        yield services
+    finally:
+        services.close()
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value to standard output, on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def is_watched() -> bool:
+    """Return whether a person watches the progress: it is drawn on a terminal only."""
+    return sys.stderr.isatty()

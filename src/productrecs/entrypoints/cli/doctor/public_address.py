@@ -1,0 +1,113 @@
+"""Do shops and browsers reach the service where they are told to, and as they are?"""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from productrecs.entrypoints.cli.doctor.check_result import (
+    CheckResult,
+    notice,
+    ok,
+    problem,
+)
+from productrecs.settings import Settings
+
+_PATH: Final = "/health/live?seen=true"
+_SECONDS: Final = 5.0
+_VARIABLE: Final = "PRODUCTRECS_BASE_URL"
+
+# What no proxy would say of us: an address of nobody, and no scheme of the web.
+_CLAIMED: Final = {"X-Forwarded-For": "192.0.2.99", "X-Forwarded-Proto": "claimed"}
+_LONGEST: Final = 10_000
+
+
+class ObservedRequest(NamedTuple):
+    """How a request of ours came to the service, by its own words."""
+
+    scheme: str | None
+    host: str | None
+    client: str | None
+
+
+class _ProbeResponse(NamedTuple):
+    """What came back; `seen` is None where it was not this program."""
+
+    status: int
+    seen: ObservedRequest | None
+
+
+def check_address(settings: Settings) -> Iterator[CheckResult]:
+    """Yield whether the service answers at its base URL; nothing where there is none."""
+    base = settings.base_url
+    if base is None:
+        return
+    try:
+        answer = _asked(base)
+    except ssl.SSLError as error:
+        reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
+        remedy = "renew the proxy's certificate, or let it speak TLS at that address"
+        yield problem("address", f"{base} cannot be trusted: {reason}", remedy)
+    except (OSError, http.client.HTTPException) as error:
+        remedy = f"start the service and its proxy, or correct {_VARIABLE}"
+        message = f"nobody answers at {base} ({error})"
+        yield notice("address", message, remedy)
+    else:
+        if answer.status != HTTPStatus.OK or answer.seen is None:
+            remedy = f"let the proxy pass {base} to the service, or correct {_VARIABLE}"
+            message = f"{base} is answered {answer.status}, and not by this program"
+            yield problem("address", message, remedy)
+            return
+        yield ok("address", f"{base} leads to the service")
+        yield from check_proxy(base, answer.seen)
+
+
+def check_proxy(base: str, seen: ObservedRequest) -> Iterator[CheckResult]:
+    """Yield what a proxy says wrongly of those who ask; the service has no TLS itself."""
+    parts = urlsplit(base)
+    if seen.host is not None and seen.host.lower() != parts.netloc.lower():
+        message = f"requests to {base} come to the service as for {seen.host!r}"
+        remedy = "let the proxy pass Host on (nginx: proxy_set_header Host $host)"
+        yield notice("proxy", message, remedy)
+    if parts.scheme != "https":
+        return
+    if seen.scheme != "https":
+        message = f"the proxy speaks https and tells the service {seen.scheme or 'nothing'}"
+        remedy = "let it say so (nginx: proxy_set_header X-Forwarded-Proto $scheme)"
+        yield notice("proxy", message, remedy)
+    remedy = "let it write the header anew (nginx: proxy_set_header X-Forwarded-For "
+    remedy += "$remote_addr)"
+    if seen.client is None:
+        message = "the proxy does not say whose requests it passes on"
+        yield notice("proxy", message, remedy)
+    elif seen.client == _CLAIMED["X-Forwarded-For"]:
+        message = "the proxy passes X-Forwarded-For on as clients write it: anybody may "
+        message += "pretend to be somebody else"
+        yield problem("proxy", message, remedy)
+
+
+def _asked(base: str) -> _ProbeResponse:
+    parts = urlsplit(base)
+    kind = (
+        http.client.HTTPSConnection
+        if parts.scheme == "https"
+        else http.client.HTTPConnection
+    )
+    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
+        reply = connection.getresponse()
+        return _ProbeResponse(reply.status, _seen(reply.read(_LONGEST)))
+    finally:
+        connection.close()
+
+
+def _seen(body: bytes) -> ObservedRequest | None:
+    try:
+        told = json.loads(body)["seen"]
+        return ObservedRequest(told["scheme"], told["host"], told["client"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,183 @@
+"""Does each store get what it needs to recommend: items, events, orders, identities?"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
+from productrecs.entrypoints.cli.doctor.check_result import (
+    CheckResult,
+    notice,
+    ok,
+    problem,
+)
+from productrecs.entrypoints.cli.doctor.key_usage import check_key_usage
+from productrecs.entrypoints.cli.doctor.repository import (
+    EventSample,
+    ItemGaps,
+    PurchaseSample,
+    StoreSampleRepository,
+)
+from productrecs.entrypoints.cli.doctor.store_forecast import check_forecast
+from productrecs.entrypoints.cli.doctor.store_plan import check_plan
+from productrecs.entrypoints.services import Services
+from productrecs.features.insights.diagnosis.data_issues import DataIssue, find_data_issues
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.trained_models import models_folder
+
+MIN_SAMPLE: Final = 20  # fewer records say nothing about a share
+UNKNOWN_SHARE: Final = 0.2
+WITHOUT_ORDER_SHARE: Final = 0.5
+STRANGER_SHARE: Final = 0.9
+STALE_MS: Final = HOUR_MS
+AHEAD_MS: Final = 5 * MINUTE_MS
+
+
+def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield what is wrong with a store; one line that all is well otherwise."""
+    found = list(_look(services, store))
+    words, said = "has what it needs", store.subscription
+    if said.ends_at is not None:
+        words += f"; its plan {said.plan} ends at {iso(said.ends_at)}"
+    yield from found or [ok(store.domain, words)]
+
+
+def _look(services: Services, store: Store) -> Iterator[CheckResult]:
+    yield from _settings(store)
+    with services.database.reading() as connection:
+        size = CatalogRepository(connection, store.store_id).size()
+        checks = StoreSampleRepository(connection, store.store_id)
+        newest, sample = checks.newest_live_event(), checks.events()
+        purchases, model_id = checks.purchases(), checks.model_id()
+        gaps = checks.gaps()
+    if size == 0:
+        remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
+        yield problem(store.domain, "the catalog is empty", remedy)
+    yield from _gaps(store, gaps)
+    yield from check_plan(services, store, size)
+    yield from check_key_usage(services, store)
+    yield from _flow(store, newest, services.clock)
+    yield from _named(store, sample, services)
+    symptoms = find_data_issues(services.database, store, services.clock())
+    yield from map(partial(_symptom, store), symptoms)
+    told = any(symptom.code == "identities_differ" for symptom in symptoms)
+    yield from _identities(store, purchases, has_told_of_ids=told)
+    yield from _model(services, store, model_id, sample)
+    yield from _freshness(services, store)
+    yield from check_forecast(services, store)
+
+
+def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
+    """Yield what cards lack: a name is always wrong, the rest may be meant so."""
+    remedy = (
+        "import the products again with these columns: productrecs import-items "
+        f"{store.domain} FILE --dry-run shows what a file holds"
+    )
+    if gaps.untitled:
+        message = f"{gaps.untitled:,} of its {gaps.items:,} items have no title"
+        yield problem(store.domain, f"{message}: shoppers see cards without a name", remedy)
+    lacking = (
+        (gaps.unlinked, "no product_url, so that a click leads nowhere"),
+        (gaps.without_picture, "no image_url, so that their cards have no picture"),
+    )
+    for count, what in lacking:
+        if count:
+            message = f"{count:,} of its {gaps.items:,} items have {what}"
+            yield notice(store.domain, message, remedy)
+
+
+def _settings(store: Store) -> Iterator[CheckResult]:
+    try:
+        ZoneInfo(store.settings.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        remedy = f"productrecs settings {store.domain} timezone=Europe/Berlin"
+        yield problem(
+            store.domain, f"there is no time zone {store.settings.timezone!r}", remedy
+        )
+    own = {f"https://{store.domain}", f"https://www.{store.domain}"}
+    if store.origins and not store.origins & own:
+        remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
+        yield notice(store.domain, "its own pages are not on its origin allowlist", remedy)
+
+
+def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResult]:
+    if newest is None:
+        remedy = "embed the widget, or send POST /v1/events from the storefront"
+        yield notice(store.domain, "no event has come from its pages yet", remedy)
+    elif newest < clock() - DAY_MS:
+        remedy = "see whether the widget still stands in the pages, with the right key"
+        yield problem(store.domain, f"no event has come since {iso(newest)}", remedy)
+
+
+def _named(store: Store, sample: EventSample, services: Services) -> Iterator[CheckResult]:
+    if sample.named >= MIN_SAMPLE and sample.unknown > UNKNOWN_SHARE * sample.named:
+        share = round(100 * sample.unknown / sample.named)
+        message = (
+            f"{share} % of its events name products that are not in the catalog, such as "
+            f"{(sample.example or '')[:60]!r}"
+        )
+        remedy = "push those items, or send the catalog's own ids with the events"
+        yield problem(store.domain, message, remedy)
+    now_ms = services.clock()
+    if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
+        message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
+        remedy = "set this machine's clock right (or unset PRODUCTRECS_NOW)"
+        yield problem(store.domain, message, remedy)
+
+
+def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
+    say = problem if symptom.is_serious else notice
+    return say(store.domain, symptom.message, symptom.remedy)
+
+
+def _identities(
+    store: Store, sample: PurchaseSample, *, has_told_of_ids: bool
+) -> Iterator[CheckResult]:
+    if (
+        sample.buys >= MIN_SAMPLE
+        and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys
+    ):
+        share = round(100 * sample.without_order / sample.buys)
+        message = f"{share} % of its buy events carry no order_id"
+        remedy = "send order_id with each buy, or else nothing is bought together"
+        yield problem(store.domain, message, remedy)
+    strange = sample.strangers > STRANGER_SHARE * sample.shoppers
+    if sample.shoppers >= MIN_SAMPLE and strange and not has_told_of_ids:
+        message = "the shoppers of its orders are never seen in its pages"
+        remedy = "give data-customer-id (or data-user-id) the customer id that orders carry"
+        yield problem(store.domain, message, remedy)
+
+
+def _model(
+    services: Services, store: Store, model_id: str | None, sample: EventSample
+) -> Iterator[CheckResult]:
+    remedy = f"productrecs train {store.domain}"
+    if model_id is None:
+        if sample.named:
+            message = "nothing was learned yet"
+            yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
+        return
+    try:
+        open_arrays(models_folder(services.models, store.store_id) / model_id)
+    except BrokenModelError as error:
+        yield problem(store.domain, str(error), remedy)
+
+
+def _freshness(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield whether learning keeps up: it does within a minute where a worker runs."""
+    with services.database.reading() as connection:
+        repository = TrainingRepository(connection, store.store_id)
+        head, model = repository.head(), repository.serving()
+    if head is None or model is None or model.applied_seq >= head.seq:
+        return
+    if model.trained_at < services.clock() - STALE_MS:
+        message = (
+            f"{head.seq - model.applied_seq:,} records since {iso(model.trained_at)} "
+            "were not learned from"
+        )
+        remedy = "start productrecs serve or productrecs worker, and look at its log"
+        yield problem(store.domain, message, remedy)

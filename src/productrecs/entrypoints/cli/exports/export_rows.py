@@ -1,0 +1,172 @@
+"""What does a store hold, row by row? As the imports take it, in bounded memory.
+
+Each page of rows is read for itself: a long export keeps nobody from tidying up, and what
+comes in meanwhile may or may not be in it.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from productrecs.core.clock import iso
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.events.event import EVENT_SUBJECTS, EventKind, EventSubject
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.line_merger import merge_lines
+from productrecs.records.orders.repository import (
+    FIRST_PAGE_KEY,
+    PurchaseLine,
+    PurchaseRepository,
+)
+from productrecs.storage.database import Database
+
+PAGE: Final = 2_000
+
+Fields: TypeAlias = dict[str, object]
+Rows: TypeAlias = Callable[[Database, StoreId], Iterator[Fields]]
+
+
+def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
+    """Yield the items of the catalog; fields that have their default are left out."""
+    after = -1
+    while True:
+        with database.reading() as connection:
+            page = CatalogRepository(connection, store_id).page(after, PAGE)
+        for one in page:
+            fields = {name: getattr(one.item, name) for name in FIELD_DEFAULTS}
+            yield {"id": one.item.item_id} | {
+                name: value
+                for name, value in fields.items()
+                if value != FIELD_DEFAULTS[name]
+            }
+        if len(page) < PAGE:
+            return
+        after = page[-1].number
+
+
+def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
+    """Yield a row for each order and item, whichever way the purchase came.
+
+    Several lines of one item are one row, their units and revenue summed. An order id that
+    was taken again after seven days has a row for each time.
+    """
+    standing = _standing(database, store_id)
+    for _, lines in itertools.groupby(
+        standing, lambda told: (told[1].order_id, told[1].receipt, told[1].item)
+    ):
+        same = list(lines)
+        item_id, line = same[0][0], merge_lines([line for _, line in same])
+        yield {
+            "order_id": line.order_id,
+            "item_id": item_id,
+            "customer_id": line.person if line.person != line.session else None,
+            "timestamp": iso(line.ts),
+            "quantity": line.quantity,
+            "price": line.price,
+        }
+
+
+def _standing(database: Database, store_id: StoreId) -> Iterator[tuple[str, PurchaseLine]]:
+    after = FIRST_PAGE_KEY
+    while True:
+        with database.reading() as connection:
+            page = PurchaseRepository(connection, store_id).page(after, PAGE)
+            names = CatalogRepository(connection, store_id).ids_of(
+                line.item for line in page
+            )
+        for line in page:
+            yield names[line.item], line
+        if len(page) < PAGE:
+            return
+        last = page[-1]
+        after = (last.order_id or "", last.receipt, last.item, last.line)
+
+
+def event_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
+    """Yield the log, then the purchases that only a `buy` event tells of."""
+    yield from _paged(database, store_id, _logged)
+    yield from _paged(database, store_id, _bought)
+
+
+_Page: TypeAlias = tuple[list[Fields], int | None]
+"""Rows, and behind which `seq` the next ones lie; None at the end."""
+
+
+def _paged(
+    database: Database, store_id: StoreId, read: Callable[[Database, StoreId, int], _Page]
+) -> Iterator[Fields]:
+    after: int | None = -1
+    while after is not None:
+        rows, after = read(database, store_id, after)
+        yield from rows
+
+
+def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
+    with database.reading() as connection:
+        page = EventRepository(connection, store_id).page(after, PAGE)
+        names = CatalogRepository(connection, store_id).ids_of(
+            row["item"] for row in page if row["item"] is not None
+        )
+    rows = [event_fields(row, names) for row in page]
+    return rows, page[-1]["seq"] if len(page) == PAGE else None
+
+
+def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
+    """Return a row of the log as the import takes it; `names` tells the item ids."""
+    kind = EventKind(row["kind"])
+    item = names.get(row["item"])
+    told: Fields = {
+        "event": kind.wire_name,
+        **identity_fields(row["shopper"], row["session"]),
+    }
+    if EVENT_SUBJECTS[kind] is EventSubject.INDICATOR:
+        told["item_id"] = row["term"]
+    elif kind is EventKind.REC_IMPRESSION:
+        told["item_ids"] = [item]
+        told["sources"], told["positions"] = [row["source"]], [row["position"]]
+    else:
+        told |= {"item_id": item, "search_query": row["term"]}
+        told |= {"source": row["source"], "position": row["position"]}
+    for name in ("value", "currency", "quantity", "widget"):
+        told[name] = row[name]
+    return without_empty_fields(told | {"timestamp": iso(row["ts"])})
+
+
+def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
+    with database.reading() as connection:
+        page = PurchaseRepository(connection, store_id).lines_from_buy_events(after, PAGE)
+        names = CatalogRepository(connection, store_id).ids_of(line.item for line in page)
+    rows = [
+        without_empty_fields(
+            {
+                "event": EventKind.BUY.wire_name,
+                **identity_fields(line.shopper or "", line.session),
+                "item_id": names[line.item],
+                "order_id": line.order_id,
+                "value": line.total,
+                "currency": line.currency,
+                "quantity": line.quantity,
+                "timestamp": iso(line.ts),
+            }
+        )
+        for line in page
+    ]
+    return rows, page[-1].seq if len(page) == PAGE else None
+
+
+def identity_fields(shopper: str, session: str | None) -> Fields:
+    """Return whose a fact is, as it was sent."""
+    return {"user_id": None if shopper == session else shopper, "session_id": session}
+
+
+def without_empty_fields(told: Fields) -> Fields:
+    """Return the fields that say something."""
+    return {name: value for name, value in told.items() if value is not None}
+
+
+ROW_READERS: Final[Mapping[str, Rows]] = MappingProxyType(
+    {"items": item_rows, "orders": order_rows, "events": event_rows}
+)

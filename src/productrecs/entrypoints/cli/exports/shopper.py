@@ -1,0 +1,192 @@
+"""What does a store know of one shopper? Written out for them, or forgotten."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.cli.exports.export_rows import (
+    Fields,
+    event_fields,
+    identity_fields,
+    without_empty_fields,
+)
+from productrecs.entrypoints.cli.imports.import_result import counted
+from productrecs.entrypoints.worker.shopper_eraser import build_eraser
+from productrecs.features.privacy.repository import Erasure
+from productrecs.features.privacy.shopper_records import (
+    ShopperRecord,
+    shopper_names,
+    shopper_records,
+)
+from productrecs.tenancy.accounts.store_management import find_store
+
+_user_option: Final = click.option(
+    "--user",
+    required=True,
+    help="Any id of the shopper: user_id or customer_id, or a session_id of theirs.",
+)
+
+
+@click.group()
+def shopper() -> None:
+    """Write out all that a store keeps of one shopper, or forget it."""
+
+
+@shopper.command()
+@click.argument("domain")
+@click.argument("file", default="-")
+@_user_option
+@data_option
+def export(domain: str, file: str, user: str, data: Path | None) -> None:
+    """Write all that is kept of a shopper to FILE as JSON lines (- for standard output).
+
+    Their names, events, purchases, arms of tests, and what lists tried with them.
+
+    Example: productrecs shopper export shop.example.com anna.jsonl --user c-1042
+    """
+    count = 0
+    with (
+        open_services(data) as services,
+        click.open_file(file, "w", encoding="utf-8") as out,
+    ):
+        store = find_store(services.database, domain)
+        names = shopper_names(services.database, store.store_id, user)
+        for record in shopper_records(services.database, store.store_id, names):
+            told = {"record": record.kind} | without_empty_fields(
+                _WRITTEN[record.kind](record)
+            )
+            out.write(json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
+            count += 1
+    click.echo(f"{counted(count, 'record')} written.", err=True)
+
+
+@shopper.command()
+@click.argument("domain")
+@_user_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@data_option
+def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None) -> None:
+    """Forget a shopper: delete what they did, take their name off what they bought.
+
+    A running server then learns anew without them and deletes the last traces; `shopper
+    erasures` tells when. What is said twice is done once, and what breaks off goes on.
+
+    Example: productrecs shopper erase shop.example.com --user c-1042
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        if not yes and sys.stdin.isatty():
+            click.confirm(f"Forget this shopper of {store.domain} for good?", abort=True)
+        eraser = build_eraser(services)
+        asked = eraser.ask(store.store_id, user)
+        eraser.go_on(store.store_id)
+        done = next(
+            one for one in eraser.all(store.store_id) if one.erasure_id == asked.erasure_id
+        )
+    if as_json:
+        print_json({"names": len(asked.names)} | _facts(done))
+        return
+    click.echo(
+        f"Erased {counted(done.events, 'event')} of {counted(len(asked.names), 'name')}; "
+        f"{counted(done.lines, 'order line')} lost the customer."
+    )
+    click.echo("A running server now learns without them, within a minute.")
+
+
+@shopper.command()
+@click.argument("domain")
+@json_option
+@data_option
+def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List when shoppers were forgotten, and whether that is done; nobody is named.
+
+    Example: productrecs shopper erasures shop.example.com
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        rows = [_facts(one) for one in build_eraser(services).all(store.store_id)]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo("No shopper of this store was erased.")
+    for row in rows:
+        click.echo(
+            f"{row['erasure']}  asked {row['asked_at']}  {row['events']} events  "
+            f"{row['lines']} order lines  {row['state']} {row['done_at'] or ''}".rstrip()
+        )
+
+
+def _facts(one: Erasure) -> dict[str, object]:
+    state = "under way" if one.cleared_seq is None else "learning anew"
+    return {
+        "erasure": one.erasure_id,
+        "asked_at": iso(one.asked_at),
+        "events": one.events,
+        "lines": one.lines,
+        "state": state if one.done_at is None else "done",
+        "done_at": None if one.done_at is None else iso(one.done_at),
+    }
+
+
+def _event(record: ShopperRecord) -> Fields:
+    return event_fields(record.row, record.products)
+
+
+def _purchase(record: ShopperRecord) -> Fields:
+    row = record.row
+    return {
+        "order_id": row["order_id"],
+        **identity_fields(row["shopper"] or "", row["session"]),
+        "item_id": record.products.get(row["item"]),
+        "quantity": row["quantity"],
+        "price": row["price"],
+        "total": row["total"],
+        "currency": row["currency"],
+        "timestamp": iso(row["ts"]),
+    }
+
+
+def _test(record: ShopperRecord) -> Fields:
+    row = record.row
+    return {
+        "name": row["identity"],
+        "test": row["test"],
+        "arm": row["arm"],
+        "timestamp": iso(row["first_at"]),
+    }
+
+
+def _try(record: ShopperRecord) -> Fields:
+    row = record.row
+    return {
+        "name": row["shopper"],
+        "item_id": record.products.get(row["item"]),
+        "beside": record.products.get(row["about"]),
+        "timestamp": iso(row["first_at"]),
+    }
+
+
+def _name(record: ShopperRecord) -> Fields:
+    return {"session_id": record.row["session"], "user_id": record.row["customer"]}
+
+
+_WRITTEN: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
+    "name": _name,
+    "event": _event,
+    "purchase": _purchase,
+    "test": _test,
+    "try": _try,
+}

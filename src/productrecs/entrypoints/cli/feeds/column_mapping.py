@@ -1,0 +1,172 @@
+"""Which columns of a stranger's table are ours? Told by a file that its owner writes.
+
+A mapping file is TOML, with a table for each kind of import:
+
+    [items]
+    id = "Article no."
+    title = ["Name", "Short name"]      # of these the first that the file has
+
+    [items.values.availability]
+    "sold out" = "out_of_stock"
+
+    [orders]
+    order_id = "Order"
+    item_id = "Article no."
+    timestamp = "Date"
+    timestamp_format = "%d.%m.%Y %H:%M"
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    CsvLayout,
+    column_names,
+    read_header,
+)
+
+ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "brand": ("brand", "vendor", "manufacturer"),
+        "color": ("color", "colour", "colors", "colours"),
+        "size": ("size", "sizes"),
+        "material": ("material",),
+    }
+)
+"""What no field of an item takes, and a file of our own may tell all the same."""
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"items": ("id", *FIELD_DEFAULTS, *ATTRIBUTES), "orders": tuple(HISTORY_LAYOUT.columns)}
+)
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"items": ("id",), "orders": HISTORY_LAYOUT.required}
+)
+_VALUES: Final = "values"
+_MOMENT: Final = "timestamp_format"
+
+
+class MappingError(ProductRecsError):
+    """The mapping file cannot be read, or does not fit the file to import."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """The names that our columns have in somebody's table, and what their words mean."""
+
+    name: str  # of the mapping file
+    layout: CsvLayout
+    values: Mapping[str, Mapping[str, str]]
+    moment: str | None = None  # how times are written, where not in ISO
+
+    def translated(self, cells: dict[str, str]) -> dict[str, str]:
+        """Return cells by our columns, with our words for theirs."""
+        for column, words in self.values.items():
+            if column in cells:
+                cells[column] = words.get(cells[column].strip().casefold(), cells[column])
+        return cells
+
+    def check(self, file: BinaryIO) -> None:
+        """See that the table has every column that is mapped.
+
+        Raises:
+            MappingError: with the columns that it has, where one is missing.
+            MissingColumnsError: when it lacks a required one.
+        """
+        file.seek(0)
+        head = file.read(HEAD_BYTES)
+        found = read_header(head, self.layout).columns
+        for column, names in self.layout.columns.items():
+            if column not in found:
+                message = (
+                    f"{self.name} takes {column} from {' or '.join(map(repr, names))}, and "
+                    f"the table has no such column; it has {', '.join(column_names(head))}"
+                )
+                raise MappingError(message)
+
+
+def read_mapping(path: Path, kind: str) -> ColumnMapping:
+    """Return what a mapping file says of `kind`, which is `items` or `orders`.
+
+    Raises:
+        MappingError: when it cannot be read, or says what cannot be meant.
+    """
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        message = f"{path} cannot be read as a mapping (TOML): {error}"
+        raise MappingError(message) from error
+    table = told.get(kind)
+    if not isinstance(table, dict):
+        example = ", ".join(f'{name} = "..."' for name in _REQUIRED[kind])
+        message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
+        raise MappingError(message)
+    columns = {
+        name: _names(path, kind, name, value)
+        for name, value in table.items()
+        if name not in {_VALUES, _MOMENT}
+    }
+    missing = [name for name in _REQUIRED[kind] if name not in columns]
+    if missing:
+        message = f"{path} does not say which column is {' and which is '.join(missing)}"
+        raise MappingError(message)
+    shown = ",".join(names[0] for names in columns.values())
+    return ColumnMapping(
+        name=str(path),
+        layout=CsvLayout(
+            columns=MappingProxyType(columns),
+            required=_REQUIRED[kind],
+            example=shown,
+            prose=True,
+        ),
+        values=_values(path, kind, table.get(_VALUES, {})),
+        moment=_moment(path, columns, table.get(_MOMENT)),
+    )
+
+
+def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
+    _check_column(path, kind, name)
+    names: Sequence[object] = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(one, str) and one.strip() for one in names):
+        message = f"{path}: {name} takes the name of a column, or a list of names"
+        raise MappingError(message)
+    return tuple(str(one) for one in names)
+
+
+def _moment(path: Path, columns: Mapping[str, tuple[str, ...]], form: object) -> str | None:
+    if form is None:
+        return None
+    if isinstance(form, str) and "%" in form and "timestamp" in columns:
+        return form
+    message = (
+        f"{path}: {_MOMENT} takes how the column timestamp is written, such as "
+        "%d.%m.%Y %H:%M"
+    )
+    raise MappingError(message)
+
+
+def _values(path: Path, kind: str, told: object) -> Mapping[str, Mapping[str, str]]:
+    tables = told if isinstance(told, dict) else {"values": told}
+    found: dict[str, Mapping[str, str]] = {}
+    for name, words in tables.items():
+        _check_column(path, kind, name)
+        if not isinstance(words, dict) or not all(
+            isinstance(word, str) for word in words.values()
+        ):
+            message = f'{path}: [{kind}.values.{name}] takes words: "theirs" = "ours"'
+            raise MappingError(message)
+        found[name] = {theirs.casefold(): ours for theirs, ours in words.items()}
+    return MappingProxyType(found)
+
+
+def _check_column(path: Path, kind: str, name: str) -> None:
+    if name not in FIELDS[kind]:
+        message = f"{path}: {name} is none of our columns: {', '.join(FIELDS[kind])}"
+        raise MappingError(message)

@@ -1,0 +1,164 @@
+"""Which program wrote this file of items? Told by how it begins, whatever its name is."""
+
+import codecs
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.feeds import (
+    google_merchant,
+    magento_products,
+    shopify_products,
+    woocommerce_products,
+)
+from productrecs.entrypoints.cli.feeds.column_mapping import ATTRIBUTES
+from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError
+from productrecs.entrypoints.http.transport.request_body import parse_json
+from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    CsvLayout,
+    MissingColumnsError,
+    decode_head,
+    read_header,
+)
+
+CATALOG: Final = CsvLayout(
+    columns=MappingProxyType(
+        {**{name: (name,) for name in ("id", *FIELD_DEFAULTS)}, **ATTRIBUTES}
+    ),
+    required=("id",),
+    example="id,title,price,categories,... (the item's fields; | between categories)",
+    prose=True,
+)
+
+
+class ItemFileFormat(StrEnum):
+    """The kinds of files that items come in."""
+
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+    WOOCOMMERCE = "woocommerce"
+    SHOPIFY = "shopify"
+    MAGENTO = "magento"
+    GOOGLE = "google"
+
+
+FORMAT_TITLES: Final[Mapping[ItemFileFormat, str]] = MappingProxyType(
+    {
+        ItemFileFormat.WOOCOMMERCE: "a WooCommerce export",
+        ItemFileFormat.SHOPIFY: "a Shopify export",
+        ItemFileFormat.MAGENTO: "a Magento export",
+        ItemFileFormat.GOOGLE: "a Google Merchant feed",
+    }
+)
+
+
+class UnknownItemFormatError(ProductRecsError):
+    """Nothing in the file tells what it is."""
+
+
+_ENDINGS: Final = MappingProxyType(
+    {".json": ItemFileFormat.JSON, ".jsonl": ItemFileFormat.JSONL}
+)
+# A file of the kind has one of these.
+_SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = MappingProxyType(
+    {
+        ItemFileFormat.CSV: (CATALOG, frozenset({"id"})),
+        ItemFileFormat.SHOPIFY: (
+            shopify_products.LAYOUT,
+            frozenset(shopify_products.LAYOUT.columns)
+            - {*shopify_products.LAYOUT.required},
+        ),
+        ItemFileFormat.MAGENTO: (
+            magento_products.LAYOUT,
+            frozenset({"set", "type", "view", "path", "image", "variations", "online"}),
+        ),
+        ItemFileFormat.GOOGLE: (
+            google_merchant.LAYOUT,
+            frozenset({"link", "image", "group", "type", "category", "sale_dates"}),
+        ),
+        ItemFileFormat.WOOCOMMERCE: (
+            LAYOUT,
+            frozenset(LAYOUT.columns)
+            - {*("id", "sku", "name", "description", "stock", "categories", "cost")},
+        ),
+    }
+)
+_PLAIN: Final = 3  # columns of an export, all of them known, that need no sign
+
+
+def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
+    """Return the kind of a file: of JSON by its `ending`, of all else by its content.
+
+    Raises:
+        UnknownFileKindError: when nothing tells it.
+    """
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    start = _start(head)
+    if start in ("[", "{"):
+        return ItemFileFormat.JSONL if _is_lines(head) else ItemFileFormat.JSON
+    return ItemFileFormat.GOOGLE if start == "<" else _table(head)
+
+
+def is_xml(file: BinaryIO) -> bool:
+    """Return whether the file begins as XML does."""
+    file.seek(0)
+    return _start(file.read(HEAD_BYTES)) == "<"
+
+
+def _start(head: bytes) -> str:
+    """Return the first character that is no blank."""
+    return decode_head(head).lstrip()[:1]
+
+
+def _is_lines(head: bytes) -> bool:
+    first = head.lstrip(codecs.BOM_UTF8 + b" \t\r\n").split(b"\n", 1)[0]
+    try:
+        value = parse_json(first)
+    except BodyError:
+        return False  # it goes on over the next lines
+    return isinstance(value, dict) and "id" in value
+
+
+def _table(head: bytes) -> ItemFileFormat:
+    """Return the kind that knows the most columns of a table, of equals the first."""
+    if woocommerce_products.columns_by_place(head) is not None:
+        return ItemFileFormat.WOOCOMMERCE
+    found = {kind: _known(head, kind) for kind in _SIGNS}
+    best = max(found, key=lambda kind: found[kind])
+    if found[best]:
+        return best
+    try:
+        read_header(head, CATALOG)
+    except MissingColumnsError as error:
+        message = (
+            f"{error}; exports of WooCommerce, Shopify and Magento and Google Merchant "
+            "feeds are known by their columns, or named with --format; for any other table "
+            "--mapping says which column is what"
+        )
+        raise UnknownItemFormatError(message) from None
+    return ItemFileFormat.CSV
+
+
+def _known(head: bytes, kind: ItemFileFormat) -> int:
+    """Return how many columns of a table a kind knows; 0 where it is not of that kind."""
+    layout, signs = _SIGNS[kind]
+    try:
+        header = read_header(head, layout)
+    except MissingColumnsError:
+        return 0
+    found = header.columns
+    if kind is ItemFileFormat.WOOCOMMERCE:
+        if not woocommerce_products.names_products(found):
+            return 0
+        if len(found) == header.width >= _PLAIN:
+            return len(found)
+    return len(found) if found.keys() & signs else 0

@@ -1,0 +1,162 @@
+"""What does a Google Merchant feed say? A product or variant a row, in XML or a table."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_end_ms,
+    window_start_ms,
+)
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.value_parsing import (
+    InvalidOfferError,
+    Price,
+    category_levels,
+    collect_attributes,
+    html_to_text,
+    html_to_title,
+    parse_price,
+    parse_stock,
+)
+from productrecs.records.catalog.availability import (
+    Availability,
+    UnknownAvailabilityError,
+    parse_availability,
+)
+from productrecs.records.orders.csv_format import CsvLayout
+
+
+def _named(*names: str) -> tuple[str, ...]:
+    """Return the names of a column: with Google's prefix, and without."""
+    return tuple(found for name in names for found in (f"g:{name}", name))
+
+
+LAYOUT: Final = CsvLayout(
+    columns=MappingProxyType(
+        {
+            "id": _named("id"),
+            "group": _named("item_group_id"),
+            "title": _named("title"),
+            "description": _named("description", "summary", "content"),
+            "link": _named("link"),
+            "image": _named("image_link"),
+            "price": _named("price"),
+            "sale_price": _named("sale_price"),
+            "sale_dates": _named("sale_price_effective_date"),
+            "availability": _named("availability"),
+            "stock": _named("quantity", "sell_on_google_quantity", "inventory"),
+            "cost": _named("cost_of_goods_sold"),
+            "mpn": _named("mpn"),
+            "type": _named("product_type"),
+            "category": _named("google_product_category"),
+            "expires": _named("expiration_date"),
+            "brand": _named("brand"),
+            "color": _named("color", "colour"),
+            "size": _named("size"),
+            "material": _named("material"),
+            "pattern": _named("pattern"),
+            "gender": _named("gender"),
+        }
+    ),
+    required=("id",),
+    example="id, title, description, link, image_link, price, availability, ...",
+    prose=True,
+)
+"""Attributes by the names Google gives them; blanks and `_` in them do not matter."""
+
+
+_ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
+
+
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+    """Return what one row of a table, or one item of a feed, says.
+
+    Raises:
+        UnreadableOfferError: when it has no id, or something in it is not what it must be.
+    """
+    own_id, group = cells.get("id", "").strip(), cells.get("group", "").strip()
+    if not own_id:
+        message = "it has no id"
+        raise InvalidOfferError(message)
+    item_id = own_id if reading.each_variant or not group else group
+    return Offer(
+        row=row,
+        product=item_id,
+        item_id=item_id,
+        fields=_fields(cells),
+        part=_variant(cells, reading),
+        attributes=collect_attributes(
+            ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
+        ),
+    )
+
+
+def _fields(cells: Mapping[str, str]) -> dict[str, Value]:
+    category = cells.get("category", "").strip()
+    path = cells.get("type", "").strip() or ("" if category.isdigit() else category)
+    return {
+        "sku": cells.get("mpn", "").strip(),
+        "title": html_to_title(cells.get("title", "")),
+        "description": html_to_text(cells.get("description", "")),
+        "product_url": cells.get("link", "").strip(),
+        "image_url": cells.get("image", "").strip(),
+        "categories": category_levels(path),
+        "category_ids": [category] if category.isdigit() else [],
+        "available_until": _expiry(cells.get("expires", "")),
+    }
+
+
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+    price = _price(cells, reading)
+    cost = parse_price(cells.get("cost", ""), reading.separator)
+    return Variant(
+        price=None if price is None else price.amount,
+        cost=None if cost is None else cost.amount,
+        stock=parse_stock(cells.get("stock", "")),
+        availability=_availability(cells.get("availability", "").strip()),
+    )
+
+
+def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
+    price = parse_price(cells.get("price", ""), reading.separator)
+    sale = parse_price(cells.get("sale_price", ""), reading.separator)
+    if price is not None:
+        reading.saw(price.currency)
+    on_sale = sale is not None and _is_on_sale(cells.get("sale_dates", ""), reading)
+    return sale if on_sale else price
+
+
+def _is_on_sale(dates: str, reading: FeedReading) -> bool:
+    """Return whether now lies within `from/until`; without dates a sale price counts."""
+    if not dates.strip():
+        return True
+    begins, _, ends = dates.partition("/")
+    try:
+        has_begun = (
+            window_start_ms(normalise_timestamp(begins), reading.zone) <= reading.now_ms
+        )
+        return has_begun and reading.now_ms <= window_end_ms(
+            normalise_timestamp(ends), reading.zone
+        )
+    except InvalidDateError:
+        reading.saw_odd_date(dates)
+        return False
+
+
+def _availability(text: str) -> Availability | None:
+    try:
+        return parse_availability(text) if text else None
+    except UnknownAvailabilityError as error:
+        raise InvalidOfferError(str(error)) from None
+
+
+def _expiry(text: str) -> str | None:
+    try:
+        return normalise_timestamp(text) if text.strip() else None
+    except InvalidDateError:
+        message = f"expiration_date {text.strip()[:40]!r} is no ISO date"
+        raise InvalidOfferError(message) from None

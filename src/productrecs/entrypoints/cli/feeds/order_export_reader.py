@@ -1,0 +1,205 @@
+"""Order exports: matches their products to items, and selects what was bought."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.records.orders.csv_format import CsvFormat
+from productrecs.records.orders.history_line import (
+    HistoryLine,
+    HistoryLineReader,
+    NotAPurchaseError,
+    TimeFormat,
+    UnreadableRowError,
+)
+
+_COLUMNS: Final = MappingProxyType(
+    {
+        "order_id": 0,
+        "item_id": 1,
+        "customer_id": 2,
+        "timestamp": 3,
+        "quantity": 4,
+        "price": 5,
+    }
+)
+_VARIANT: Final = " - "
+_BOTH: Final = 2
+
+
+class ItemMatcher:
+    """Which product of the catalog does a line of an order mean, by id, SKU or title?"""
+
+    def __init__(self, known: Iterable[tuple[str, str | None, str]]) -> None:
+        """Take the catalog's products: id, sku, title. What two have tells neither."""
+        self._ids: set[str] = set()
+        self._by_sku: dict[str, str | None] = {}
+        self._by_title: dict[str, str | None] = {}
+        for item_id, sku, title in known:
+            self._ids.add(item_id)
+            _enter(self._by_sku, item_id, item_id)
+            if sku:
+                _enter(self._by_sku, sku, item_id)
+            if title:
+                _enter(self._by_title, _plain(title), item_id)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no product at all."""
+        return not self._ids
+
+    def item_of(self, sku: str, title: str, item_id: str = "") -> str | None:
+        """Return the id of the product; None where the catalog tells none.
+
+        An order names a variant as `Trail shirt - M`, by the product and what sets it
+        apart, so that what stands behind the last dashes is left out until a title fits.
+        """
+        if item_id in self._ids:
+            return item_id
+        if sku and (found := self._by_sku.get(sku)) is not None:
+            return found
+        name = title
+        while name:
+            if (found := self._by_title.get(_plain(name))) is not None:
+                return found
+            name = name.rpartition(_VARIANT)[0]
+        return None
+
+
+@dataclass(slots=True)
+class ExportedOrder:
+    """What all lines of an order have in common."""
+
+    order_id: str = ""
+    created: str = ""
+    customer: str = ""
+    not_bought: str = ""  # why it is none, such as refunded
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedLine:
+    """One line of an order, as it is written; what is not known is empty."""
+
+    item_id: str = ""
+    sku: str = ""
+    title: str = ""
+    quantity: str = ""
+    price: str = ""
+
+
+class OrderExportReader:
+    """Reads the rows of one file, in their order; a platform says what its columns mean."""
+
+    sums = True
+
+    def __init__(
+        self,
+        written: CsvFormat,
+        zone: tzinfo,
+        names: ItemMatcher,
+        times: TimeFormat | None = None,
+    ) -> None:
+        """Read a file that is `written` so; times without an offset are in `zone`."""
+        self._places = written.columns
+        self._names = names
+        self._reader = HistoryLineReader(_COLUMNS, written.separator, zone, times)
+        self._order = ExportedOrder()
+        self._lines: dict[str, HistoryLine] = {}  # of this order
+        self.strange = 0  # lines whose product the catalog does not tell
+        self.statuses = Counter[str]()  # of orders that were taken as bought
+
+    def order_of(self, cells: list[str]) -> ExportedOrder:
+        """Return the order of a row; one without an id goes on with the order before."""
+        raise NotImplementedError
+
+    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
+        """Return the lines that a row tells."""
+        raise NotImplementedError
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return what a row says.
+
+        Raises:
+            UnreadableRowError: when it cannot be taken for lines of an order.
+            NotBoughtError: when its order was taken back, or never paid.
+        """
+        self._turn_to(self.order_of(cells))
+        if self._order.not_bought:
+            raise NotAPurchaseError(self._order.not_bought)
+        told = [self._line(one) for one in self.sold(cells)]
+        if not told:
+            message = "it names no product"
+            raise UnreadableRowError(message)
+        return told
+
+    def notes(self) -> list[str]:
+        """Return what a person should know of how the file was read."""
+        found = []
+        if self.strange:
+            lines = f"{self.strange:,} line{'' if self.strange == 1 else 's'}"
+            found.append(
+                f"{lines} of products that the catalog does not hold: they go by their "
+                "id, else their SKU."
+            )
+        if self.statuses:
+            named = ", ".join(sorted(self.statuses))
+            found.append(f"Taken as bought were orders of the status {named}.")
+        return found
+
+    def cell(self, cells: list[str], name: str) -> str:
+        """Return what stands in a column; nothing where there is none."""
+        place = self._places.get(name)
+        return "" if place is None or place >= len(cells) else cells[place].strip()
+
+    def _turn_to(self, order: ExportedOrder) -> None:
+        if not order.order_id or order.order_id == self._order.order_id:
+            return
+        self._order, self._lines = order, {}
+        if order.status and not order.not_bought:
+            self.statuses[order.status] += 1
+
+    def _line(self, sold: ExportedLine) -> HistoryLine:
+        item_id = self._names.item_of(sold.sku, sold.title, sold.item_id)
+        if item_id is None:
+            item_id = sold.item_id or sold.sku or sold.title
+            self.strange += 1
+        order = self._order
+        row = [
+            order.order_id,
+            item_id,
+            order.customer,
+            order.created,
+            sold.quantity,
+            sold.price,
+        ]
+        return self._together(self._reader.read(row))
+
+    def _together(self, line: HistoryLine) -> HistoryLine:
+        """Return a line with what other variants of its product in the order add to it.
+
+        Of the rows of one order and item the last counts, so that one has to tell of all.
+        """
+        before = self._lines.get(line.item_id)
+        if before is not None and before.quantity and line.quantity:
+            units = before.quantity + line.quantity
+            paid = [
+                one.price * one.quantity
+                for one in (before, line)
+                if one.price is not None and one.quantity
+            ]
+            price = round(sum(paid) / units, 6) if len(paid) == _BOTH and units else None
+            line = line._replace(quantity=units or None, price=price)
+        self._lines[line.item_id] = line
+        return line
+
+
+def _enter(table: dict[str, str | None], name: str, item_id: str) -> None:
+    table[name] = item_id if table.get(name, item_id) == item_id else None
+
+
+def _plain(title: str) -> str:
+    return " ".join(title.casefold().split())

@@ -1,0 +1,241 @@
+"""Which products does a file of a shop platform, or a feed, hold? Row by row, as offers."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.entrypoints.cli.feeds import (
+    google_merchant,
+    magento_products,
+    shopify_products,
+    woocommerce_columns,
+    woocommerce_products,
+)
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.format_detection import (
+    FORMAT_TITLES,
+    ItemFileFormat,
+    is_xml,
+)
+from productrecs.entrypoints.cli.feeds.offer import FeedProduct, Offer, RejectedRow
+from productrecs.entrypoints.cli.feeds.value_parsing import InvalidOfferError
+from productrecs.entrypoints.cli.feeds.variant_grouping import group_by_product
+from productrecs.entrypoints.cli.feeds.xml_feed import MAX_ITEM_BYTES, read_feed
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+)
+from productrecs.records.orders.csv_reader import BrokenRow, read_rows
+
+Cells: TypeAlias = Mapping[str, str]
+OnBytes: TypeAlias = Callable[[int], None]
+_Row: TypeAlias = tuple[int, Cells | RejectedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformFormat:
+    """How the files of one program are read.
+
+    `carries` names the fields of an item that a file is the whole truth of, and the
+    columns that then are in it: what is empty there, the product does not have. `survey`
+    looks through all rows first, more than once where it must. `title` is the column that
+    names a product.
+    """
+
+    layout: CsvLayout
+    offer: Callable[[int, Cells, FeedReading], Offer]
+    carries: Mapping[str, tuple[str, ...]]
+    title: str
+    survey: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
+
+
+PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
+    {
+        ItemFileFormat.WOOCOMMERCE: PlatformFormat(
+            woocommerce_columns.LAYOUT,
+            woocommerce_products.read_offer,
+            woocommerce_products.PROVIDED_FIELDS,
+            "name",
+            woocommerce_products.collect_file_facts,
+        ),
+        ItemFileFormat.SHOPIFY: PlatformFormat(
+            shopify_products.LAYOUT,
+            shopify_products.read_offer,
+            shopify_products.PROVIDED_FIELDS,
+            "title",
+        ),
+        ItemFileFormat.MAGENTO: PlatformFormat(
+            magento_products.LAYOUT,
+            magento_products.read_offer,
+            magento_products.PROVIDED_FIELDS,
+            "name",
+            magento_products.collect_parents,
+        ),
+        ItemFileFormat.GOOGLE: PlatformFormat(
+            google_merchant.LAYOUT,
+            google_merchant.read_offer,
+            MappingProxyType({}),
+            "title",
+        ),
+    }
+)
+
+
+def read_products(
+    file: BinaryIO,
+    kind: ItemFileFormat,
+    reading: FeedReading,
+    folder: Path,
+    on_bytes: OnBytes,
+) -> tuple[frozenset[str], Iterator[FeedProduct | RejectedRow]]:
+    """Return the fields that the file is the whole truth of, and its products, one by one.
+
+    Large files are sorted out below `folder`.
+
+    Raises:
+        MissingColumnsError: when a table lacks a column of its kind.
+        BrokenFeedError: where XML ends being any; what came before stays.
+        NotAFeedError: when XML holds no item.
+    """
+    platform = PLATFORMS[kind]
+    reading.kind = FORMAT_TITLES[kind]
+    size = file.seek(0, 2)
+    if kind is ItemFileFormat.GOOGLE and is_xml(file):
+        rows = _xml_rows(file, reading, on_bytes)
+        carried = frozenset[str]()
+    else:
+        written = _format(file, kind, platform.layout)
+        _note_columns(file, written, kind, reading)
+        reading.separator = written.separator
+        if platform.survey is not None:
+            platform.survey(lambda: _readable_rows(file, written), reading)
+        rows = _table_rows(file, written, on_bytes)
+        carried = frozenset(
+            name
+            for name, columns in platform.carries.items()
+            if written.columns.keys() & set(columns)
+        )
+    return carried, group_by_product(_offers(rows, platform, reading), size, folder)
+
+
+def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvFormat:
+    written = inspect_csv(file, layout)
+    if kind is not ItemFileFormat.WOOCOMMERCE:
+        return written
+    if not written.columns.keys() >= {"name", "regular_price"}:
+        file.seek(0)
+        columns = woocommerce_products.columns_by_place(file.read(HEAD_BYTES))
+        if columns is not None:
+            return replace(
+                written, columns=MappingProxyType({**written.columns, **columns})
+            )
+    if not woocommerce_products.names_products(written.columns):
+        message = (
+            "the CSV has no column ID and no column SKU; its first line names them: "
+            f"{layout.example}"
+        )
+        raise MissingColumnsError(message)
+    return written
+
+
+def _note_columns(
+    file: BinaryIO, written: CsvFormat, kind: ItemFileFormat, reading: FeedReading
+) -> None:
+    """Note which columns are not used, and what the lack of some means."""
+    note_columns(file, written, reading)
+    reading.is_untitled = PLATFORMS[kind].title not in written.columns
+    if kind is not ItemFileFormat.WOOCOMMERCE:
+        return
+    if "id" not in written.columns:
+        reading.note(
+            "no id",
+            "The file has no column ID: products go by their SKU, which your pages must "
+            "send then, and have no address. Export the column ID too where you can.",
+        )
+    if "published" not in written.columns:
+        reading.note(
+            "published",
+            "The file has no column Published: drafts and hidden products cannot be told "
+            "from others. Export the columns Published and Visibility in catalog too.",
+        )
+
+
+def note_columns(file: BinaryIO, written: CsvFormat, reading: FeedReading) -> None:
+    """Note which columns of a table are not used."""
+    file.seek(0)
+    used = set(written.columns.values())
+    names = column_names(file.read(HEAD_BYTES), written.separator)
+    reading.ignores(name for place, name in enumerate(names) if place not in used)
+
+
+def _readable_rows(file: BinaryIO, written: CsvFormat) -> Iterator[Cells]:
+    for _, row in _table_rows(file, written, lambda _bytes: None):
+        if not isinstance(row, RejectedRow):
+            yield row
+
+
+def _offers(
+    rows: Iterator[_Row], platform: PlatformFormat, reading: FeedReading
+) -> Iterator[Offer | RejectedRow]:
+    for number, cells in rows:
+        if isinstance(cells, RejectedRow):
+            yield cells
+            continue
+        try:
+            yield platform.offer(number, cells, reading)
+        except InvalidOfferError as error:
+            yield RejectedRow(number, str(error))
+
+
+def _table_rows(file: BinaryIO, written: CsvFormat, on_bytes: OnBytes) -> Iterator[_Row]:
+    for number, cells in read_rows(file, written, on_bytes):
+        if isinstance(cells, BrokenRow):
+            yield number, RejectedRow(number, cells.message)
+        elif not _is_unicode(cells):
+            yield number, RejectedRow(number, "it holds characters that are no text")
+        else:
+            yield (
+                number,
+                {
+                    name: cells[place]
+                    for name, place in written.columns.items()
+                    if place < len(cells)
+                },
+            )
+
+
+def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[_Row]:
+    names = {
+        column: tuple(name.replace("_", "") for name in synonyms)
+        for column, synonyms in google_merchant.LAYOUT.columns.items()
+    }
+    known = {name for found in names.values() for name in found}
+    for number, item in read_feed(file, on_bytes):
+        if item is None:
+            message = f"it is over {MAX_ITEM_BYTES} characters"
+            yield number, RejectedRow(number, message)
+            continue
+        plain = {name.replace("_", "").lower(): value for name, value in item.items()}
+        reading.ignores(name for name in item if name.replace("_", "").lower() not in known)
+        yield (
+            number,
+            {
+                column: next(plain[name] for name in found if name in plain)
+                for column, found in names.items()
+                if any(name in plain for name in found)
+            },
+        )
+
+
+def _is_unicode(cells: list[str]) -> bool:
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

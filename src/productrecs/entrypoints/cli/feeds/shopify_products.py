@@ -1,0 +1,164 @@
+"""What does a product CSV of Shopify say? Rows of one handle are variants and pictures."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import quote
+
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.value_parsing import (
+    InvalidOfferError,
+    category_levels,
+    collect_attributes,
+    html_to_text,
+    html_to_title,
+    parse_price,
+    parse_stock,
+)
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.orders.csv_format import CsvLayout
+
+LAYOUT: Final = CsvLayout(
+    columns=MappingProxyType(
+        {  # as exports have them since 2025, and as they had them before
+            "handle": ("URL handle", "Handle"),
+            "title": ("Title",),
+            "description": ("Description", "Body (HTML)"),
+            "category": ("Product category",),
+            "type": ("Type",),
+            "published": ("Published on online store", "Published"),
+            "status": ("Status",),
+            "sku": ("SKU", "Variant SKU"),
+            "vendor": ("Vendor",),
+            "option": ("Option1 value",),
+            "option_name": ("Option1 name",),
+            "option2": ("Option2 value",),
+            "option2_name": ("Option2 name",),
+            "option3": ("Option3 value",),
+            "option3_name": ("Option3 name",),
+            "color": ("Color (product.metafields.shopify.color-pattern)",),
+            "price": ("Price", "Variant Price"),
+            "cost": ("Cost per item",),
+            "tracker": ("Inventory tracker", "Variant Inventory Tracker"),
+            "stock": ("Inventory quantity", "Variant Inventory Qty"),
+            "policy": ("Continue selling when out of stock", "Variant Inventory Policy"),
+            "image": ("Product image URL", "Image Src"),
+            "variant_image": ("Variant image URL", "Variant Image"),
+        }
+    ),
+    required=("handle", "title"),
+    example="Handle,Title,Variant Price,... or Title,URL handle,Price,...",
+    prose=True,
+)
+
+PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "sku": ("sku",),
+        "title": ("title",),
+        "description": ("description",),
+        "categories": ("category", "type"),
+        "image_url": ("image", "variant_image"),
+        "price": ("price",),
+        "cost": ("cost",),
+        "stock_qty": ("stock",),
+        "availability": ("stock", "status", "published"),
+    }
+)
+"""What an export says of an item, and in which columns."""
+
+
+_OPTIONS: Final = ("option", "option2", "option3")
+_NO_OPTION: Final = "Default Title"
+
+
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+    """Return what one row says.
+
+    Raises:
+        UnreadableOfferError: when it names no product, or its price is none.
+    """
+    handle = cells.get("handle", "").strip()
+    if not handle:
+        message = "the row has no handle"
+        raise InvalidOfferError(message)
+    title = html_to_title(cells.get("title", ""))
+    fields: dict[str, Value] = {
+        "sku": cells.get("sku", "").strip(),
+        "title": title,
+        "description": html_to_text(cells.get("description", "")),
+        "product_url": reading.page(f"/products/{quote(handle)}"),
+        "image_url": cells.get("image", "").strip()
+        or cells.get("variant_image", "").strip(),
+        "categories": _categories(cells),
+    }
+    return Offer(
+        row=row,
+        product=handle,
+        item_id=handle,
+        leads=bool(title),  # it stands in the first row of a handle only
+        is_hidden=_is_hidden(cells),
+        fields=fields,
+        part=_variant(cells, reading),
+        attributes=_attributes(cells, reading, leads=bool(title)),
+    )
+
+
+def _attributes(
+    cells: Mapping[str, str], reading: FeedReading, *, leads: bool
+) -> dict[str, list[str]]:
+    """Return the vendor, the colour, and by which options variants differ.
+
+    Only the first row of a handle names its options; the reading keeps the names.
+    """
+    if leads:
+        reading.option_names = {
+            option: cells.get(f"{option}_name", "") or option.capitalize()
+            for option in _OPTIONS
+        }
+    told = [("Brand", cells.get("vendor", "")), ("Color", cells.get("color", ""))]
+    for option in _OPTIONS:
+        value = cells.get(option, "").strip()
+        if value and value != _NO_OPTION:
+            told.append((reading.option_names.get(option, option), value))
+    return collect_attributes(told, ";")
+
+
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
+    """Return what a row sells; a row may be for a further picture only."""
+    if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
+        return None
+    price = parse_price(cells.get("price", ""), reading.separator)
+    cost = parse_price(cells.get("cost", ""), reading.separator)
+    stock = parse_stock(cells.get("stock", "")) if _is_tracked(cells) else None
+    return Variant(
+        price=None if price is None else price.amount,
+        cost=None if cost is None else cost.amount,
+        stock=stock,
+        availability=_availability(cells, stock),
+    )
+
+
+def _availability(cells: Mapping[str, str], stock: int | None) -> Availability:
+    if stock is None or stock > 0:
+        return Availability.IN_STOCK
+    goes_on = cells.get("policy", "").strip().lower() in {"continue", "true"}
+    return Availability.BACKORDER if goes_on else Availability.OUT_OF_STOCK
+
+
+def _is_tracked(cells: Mapping[str, str]) -> bool:
+    return "tracker" not in cells or bool(cells["tracker"].strip())
+
+
+def _is_hidden(cells: Mapping[str, str]) -> bool:
+    status = cells.get("status", "").strip().lower()
+    published = cells.get("published", "").strip().lower()
+    return status not in {"", "active"} or published == "false"
+
+
+def _categories(cells: Mapping[str, str]) -> list[str]:
+    path, own = (
+        category_levels(cells.get("category", "")),
+        html_to_title(cells.get("type", "")),
+    )
+    return path if not own or own in path else [*path, own]

@@ -1,0 +1,139 @@
+"""How do feeds write things? Descriptions in HTML, prices with a currency, paths."""
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.orders.history_line import normalise_number
+
+_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+_BREAKING: Final = frozenset(
+    {
+        *("address", "article", "aside", "blockquote", "br", "caption", "dd", "details"),
+        *("div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1"),
+        *("h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p"),
+        *("pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead"),
+        *("tr", "ul"),
+    }
+)
+_UNSEEN: Final = frozenset(("script", "style", "template", "noscript", "iframe", "object"))
+_BLANKS: Final = re.compile(r"[^\S\n]+")
+_BREAK: Final = "\x1e"  # stands for the break that a tag makes; no text holds it
+_MANY_LINES: Final = re.compile(r"\n{3,}")
+_LEVEL: Final = re.compile(r"\s*>\s*")
+_NUMBER: Final = re.compile(r"[-+\u2212]?[.,]?\d(?:.*\d)?[.,]?", re.DOTALL)
+_CURRENCY: Final = re.compile(r"(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])")
+_NUMERAL: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)", re.ASCII)
+
+
+class InvalidOfferError(ProductRecsError):
+    """A row of a feed cannot be taken for what a shop sells; the message says why."""
+
+
+class Price(NamedTuple):
+    """An amount, and its currency where one was written (three capitals)."""
+
+    amount: float
+    currency: str | None
+
+
+def html_to_text(markup: str) -> str:
+    """Return what a person would read of a description, whether it is HTML or not.
+
+    Tags go, blocks and line breaks become lines, scripts and styles go with what they
+    hold, entities become their characters. `5 < 6` stays.
+    """
+    if "<" not in markup and "&" not in markup:
+        return _tidied(markup)
+    parts: list[str] = []
+    at = 0
+    while (mark := markup.find("<", at)) >= 0:
+        parts.append(markup[at:mark])
+        words, at = _after_tag(markup, mark)
+        parts.append(words)
+    parts.append(markup[at:])
+    blocks = (block.strip() for block in html.unescape("".join(parts)).split(_BREAK))
+    return _tidied("\n".join(block for block in blocks if block))
+
+
+def html_to_title(markup: str) -> str:
+    """Return a title: the text of its markup, on one line."""
+    return " ".join(html_to_text(markup).split())
+
+
+def category_levels(path: str) -> list[str]:
+    """Return each level of a category path: `A > B` is in `A` and in `A > B`."""
+    names = [name for name in _LEVEL.split(html_to_title(path)) if name]
+    return [" > ".join(names[: depth + 1]) for depth in range(len(names))]
+
+
+def parse_price(text: str, separator: str) -> Price | None:
+    """Return a price such as `19.90 EUR`, `€ 1.299,00` or `19,90`; None for a blank.
+
+    `separator` is what stands between the cells of its file, since `1,234` means more
+    than a thousand where commas do.
+
+    Raises:
+        UnreadableOfferError: when it is none.
+    """
+    bare = text.strip()
+    if not bare:
+        return None
+    found = _NUMBER.search(bare)
+    numeral = normalise_number(found.group(), separator) if found else ""
+    if not _NUMERAL.fullmatch(numeral):
+        message = f"{bare[:40]!r} is no price"
+        raise InvalidOfferError(message)
+    currency = _CURRENCY.search(bare)
+    return Price(float(numeral), currency.group() if currency else None)
+
+
+def collect_attributes(
+    told: Iterable[tuple[str, str]], parts: str = ","
+) -> dict[str, list[str]]:
+    """Return attributes by their names; `parts` stands between the values of one."""
+    found: dict[str, list[str]] = {}
+    for name, text in told:
+        key = html_to_title(name).strip(" :;")
+        values = [html_to_title(value) for value in text.replace("\\,", "\0").split(parts)]
+        values = [value.replace("\0", ",").replace(";", ",") for value in values if value]
+        if key and values:
+            found.setdefault(key, []).extend(values)
+    return found
+
+
+def parse_stock(text: str) -> int | None:
+    """Return a count of stock such as `7` or `7.0`; None when the text is none."""
+    try:
+        return int(float(text.strip()))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _after_tag(markup: str, mark: int) -> tuple[str, int]:
+    """Return what the tag at `mark` stands for, and where the text goes on."""
+    if markup.startswith("<!--", mark):
+        return "", _past(markup, "-->", mark)
+    tag = _TAG.match(markup, mark)
+    if tag is None:
+        if markup[mark + 1 : mark + 2] in ("!", "?"):
+            return "", _past(markup, ">", mark)
+        return "<", mark + 1
+    name = tag.group(2).lower()
+    after = _past(markup, ">", mark)
+    if name in _UNSEEN and not tag.group(1):
+        end = markup.find(f"</{name}", after)  # an unclosed one takes the rest with it
+        return "", _past(markup, ">", end) if end >= 0 else len(markup)
+    return (_BREAK if name in _BREAKING else ""), after
+
+
+def _past(markup: str, end: str, start: int) -> int:
+    found = markup.find(end, start)
+    return len(markup) if found < 0 else found + len(end)
+
+
+def _tidied(text: str) -> str:
+    lines = [_BLANKS.sub(" ", line).strip() for line in text.split("\n")]
+    return _MANY_LINES.sub("\n\n", "\n".join(lines)).strip()

@@ -1,0 +1,61 @@
+"""Which rows are one product? Brought together in bounded memory, wherever they stand.
+
+A variation may stand far from its product. So a large file is first dealt out over many
+small ones, all rows of a product into the same, and these are read one after the other.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+from zlib import crc32
+
+import msgspec
+
+from productrecs.entrypoints.cli.feeds.offer import FeedProduct, Offer, RejectedRow
+
+PARTITION_BYTES: Final = 8 << 20
+"""Bytes of a file whose products are held at a time."""
+_MOST_PARTS: Final = 256
+
+
+def group_by_product(
+    offers: Iterable[Offer | RejectedRow], size: int, folder: Path
+) -> Iterator[FeedProduct | RejectedRow]:
+    """Yield the products that offers make, those of a small file in the order they came.
+
+    What was refused passes through at once. `size` is that of the file in bytes; parts of
+    a large one are kept below `folder`.
+    """
+    parts = min(size // PARTITION_BYTES + 1, _MOST_PARTS)
+    if parts == 1:
+        yield from _folded(offers)
+        return
+    with contextlib.ExitStack() as stack:
+        files: list[BinaryIO] = [
+            stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(parts)
+        ]
+        for offer in offers:
+            if isinstance(offer, RejectedRow):
+                yield offer
+                continue
+            part = crc32(offer.product.encode("utf-8", "surrogatepass")) % parts
+            files[part].write(msgspec.json.encode(offer) + b"\n")
+        for file in files:
+            file.seek(0)
+            yield from _folded(msgspec.json.decode(line, type=Offer) for line in file)
+            file.close()
+
+
+def _folded(offers: Iterable[Offer | RejectedRow]) -> Iterator[FeedProduct | RejectedRow]:
+    found: dict[str, FeedProduct] = {}
+    for offer in offers:
+        if isinstance(offer, RejectedRow):
+            yield offer
+            continue
+        product = found.get(offer.product)
+        if product is None:
+            product = found[offer.product] = FeedProduct(offer.product, offer.row)
+        product.add(offer)
+    yield from found.values()

@@ -1,0 +1,342 @@
+"""What does a product CSV of WooCommerce say? Variations belong to their parent."""
+
+import csv
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.sale_price import current_price
+from productrecs.entrypoints.cli.feeds.value_parsing import (
+    InvalidOfferError,
+    Price,
+    category_levels,
+    collect_attributes,
+    html_to_text,
+    html_to_title,
+    parse_price,
+    parse_stock,
+)
+from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT, MOST_ATTRIBUTES
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.orders.csv_format import (
+    MissingColumnsError,
+    decode_head,
+    read_header,
+)
+
+PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "sku": ("sku",),
+        "title": ("name",),
+        "description": ("description", "short"),
+        "categories": ("categories",),
+        "image_url": ("images",),
+        "price": ("regular_price",),
+        "cost": ("cost",),
+        "stock_qty": ("stock",),
+        "availability": ("status", "published", "visibility"),
+    }
+)
+"""What an export says of an item, and in which columns."""
+
+TYPES: Final = frozenset({"simple", "variable", "variation", "grouped", "external"})
+_VISIBILITY: Final = frozenset({"visible", "catalog", "search", "hidden"})
+_STATUS: Final = MappingProxyType(
+    {
+        "1": Availability.IN_STOCK,
+        "0": Availability.OUT_OF_STOCK,
+        "backorder": Availability.BACKORDER,
+    }
+)
+_COMMA: Final = re.compile(r"(?<!\\),")
+_WEIGHT: Final = re.compile(r"\((kg|g|lbs|oz)\)")
+_FORMULA: Final = re.compile(r"^'(?=[=+\-@])")  # put there against spreadsheets' formulas
+_FROM_VISIBILITY: Final = MappingProxyType(
+    {
+        "published": -2,
+        "name": -3,
+        "visibility": 0,
+        "short": 1,
+        "description": 2,
+        "sale_from": 3,
+        "sale_to": 4,
+        "status": 7,
+        "stock": 8,
+    }
+)
+_FROM_WEIGHT: Final = MappingProxyType(
+    {
+        "sale_price": 6,
+        "regular_price": 7,
+        "categories": 8,
+        "images": 11,
+        "parent": 14,
+        "grouped": 15,
+    }
+)
+_BY_ID: Final = "id:"
+_MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
+_THOUSAND: Final = 3  # digits behind a mark that may stand for thousands
+_POUND: Final = re.compile(r"[^\d.,+-]+")
+
+
+def collect_file_facts(
+    read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
+) -> None:
+    """Note what only the whole file tells: parents by SKU, decimal marks, group prices."""
+    wanted = set[str]()
+    for cells in read_rows():
+        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+        kind = _kind(cells)
+        if own_id and sku and kind.startswith("variable"):
+            reading.parents[sku] = _BY_ID + own_id
+        if kind == "grouped":
+            wanted.update(_listed(cells.get("grouped", "")))
+        for name in ("regular_price", "sale_price"):
+            mark = _decimal_mark(_bare(cells.get(name, "")))
+            if mark is not None:
+                reading.decimals.add(mark)
+    if wanted:
+        _survey_children(read_rows(), wanted, reading)
+
+
+def _survey_children(
+    rows: Iterable[Mapping[str, str]], wanted: set[str], reading: FeedReading
+) -> None:
+    """Note the lowest price of each child that a grouped product names."""
+    by_product = {reading.parents.get(name, name): name for name in wanted}
+    for cells in rows:
+        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+        parent = _plain(cells.get("parent", "")).strip()
+        names = {sku, _BY_ID + own_id}
+        if _is_variation(cells):
+            names = {parent, reading.parents.get(parent, parent)}
+        child = next(
+            (by_product.get(name, name) for name in names if name in by_product), None
+        )
+        if child is None or _is_hidden(cells):
+            continue
+        try:
+            price = current_price(cells, reading, read=price_as_written)
+        except InvalidOfferError:
+            continue  # its own row is refused
+        before = reading.lowest.get(child)
+        if price is not None and (before is None or price.amount < before):
+            reading.lowest[child] = price.amount
+
+
+def price_as_written(text: str, reading: FeedReading) -> Price | None:
+    """Return a price of a WooCommerce export, whose comma is a decimal comma.
+
+    WooCommerce writes no marks of thousands. Another program may: in a file whose other
+    prices prove the point to be the decimal mark, `1,299` is more than a thousand, and
+    where they prove the comma, so is `1.299`. The reading notes it.
+
+    Raises:
+        UnreadableOfferError: when it is none.
+    """
+    bare = _bare(text)
+    found = _MARKED.fullmatch(bare)
+    if found is None or _decimal_mark(bare) is not None:
+        return parse_price(text, ";")
+    mark = found.group(2)
+    if reading.decimals == ({".", ","} - {mark}):
+        amount = float(bare.replace(mark, ""))
+        reading.note(
+            f"thousand{mark}",
+            f"Prices such as {bare!r} were read as {amount:g}: other prices of the file "
+            f"have {'a point' if mark == ',' else 'a comma'} before the cents.",
+        )
+        return Price(amount, None)
+    amount = float(bare.replace(",", "."))
+    if mark == ",":
+        reading.note(
+            "decimal,",
+            f"Prices such as {bare!r} were read as {amount:g}, with a decimal comma, as "
+            "WooCommerce writes it.",
+        )
+    return Price(amount, None)
+
+
+def _bare(text: str) -> str:
+    return _POUND.sub("", text.strip())
+
+
+def _decimal_mark(bare: str) -> str | None:
+    """Return the decimal mark that a price proves; None if it may be of thousands."""
+    if "." in bare and "," in bare:
+        return max(".,", key=bare.rfind)
+    found = _MARKED.fullmatch(bare)
+    if found is None:
+        return None
+    whole, mark, rest = found.groups()
+    may_be_thousands = (
+        len(rest) == _THOUSAND and 0 < len(whole) <= _THOUSAND and whole[0] != "0"
+    )
+    return None if may_be_thousands else mark
+
+
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+    """Return what one row says.
+
+    Raises:
+        UnreadableOfferError: when it names no product, or its price is none.
+    """
+    own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+    is_variation = _is_variation(cells)
+    if not is_variation and not (own_id or sku):
+        message = "the row has no ID and no SKU" if "sku" in cells else "the row has no ID"
+        raise InvalidOfferError(message)
+    kind = _kind(cells)
+    is_hidden = _is_hidden(cells)
+    sold = _variant(cells, reading)
+    has_parts = kind.startswith("variable")
+    if kind == "grouped":
+        sold = _grouped(cells, sold, reading)
+    return Offer(
+        row=row,
+        product=_parent(cells, reading) if is_variation else _product(own_id, sku),
+        item_id=None if is_variation else own_id or sku,
+        leads=not is_variation,
+        is_hidden=is_hidden,
+        fields=_fields(cells, sku, own_id, reading),
+        part=None if has_parts or (is_variation and is_hidden) else sold,
+        whole=sold if has_parts else None,
+        attributes={} if is_variation and is_hidden else _attributes(cells),
+    )
+
+
+def _kind(cells: Mapping[str, str]) -> str:
+    """Return the type of a row, such as `simple`, whatever stands behind it."""
+    return cells.get("type", "simple").split(",")[0].strip().lower() or "simple"
+
+
+def _is_variation(cells: Mapping[str, str]) -> bool:
+    if "type" in cells:
+        return _kind(cells).endswith("variation")
+    return bool(cells.get("parent", "").strip())
+
+
+def _product(own_id: str, sku: str) -> str:
+    return _BY_ID + own_id if own_id else sku
+
+
+def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> Variant:
+    """Return what a grouped product sells: it costs what its cheapest part does."""
+    children = _listed(cells.get("grouped", ""))
+    prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
+    return Variant(
+        price=min(prices, default=sold.price),
+        cost=sold.cost,
+        stock=sold.stock,
+        availability=sold.availability,
+    )
+
+
+def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
+    told = [("Brand", cells.get("brands", ""))]
+    told += (
+        (cells[f"attribute{number}"], _plain(cells.get(f"value{number}", "")))
+        for number in range(1, MOST_ATTRIBUTES + 1)
+        if f"attribute{number}" in cells
+    )
+    return collect_attributes(told)
+
+
+def names_products(columns: Container[str]) -> bool:
+    """Return whether a table has a column that says which product a row is of."""
+    return "id" in columns or "sku" in columns
+
+
+def columns_by_place(head: bytes) -> Mapping[str, int] | None:
+    """Return where a full export in another language has its columns; None if it is none.
+
+    An export names its columns in the language of whoever made it, but in one order, and
+    some of its words and units are the same in all of them. `head` is the file's beginning.
+    """
+    names, first = _first_rows(head)
+    kind = first[1].split(",")[0].strip() if len(first) > 1 else ""
+    seen = [place for place, cell in enumerate(first) if cell in _VISIBILITY]
+    weights = [place for place, name in enumerate(names) if _WEIGHT.search(name)]
+    if kind not in TYPES or not seen or not weights:
+        return None
+    visible, weight = seen[0], weights[0]
+    # Newer exports have one column more between the two, the low stock.
+    if weight - visible not in {11, 12} or weight + _FROM_WEIGHT["parent"] >= len(names):
+        return None
+    return MappingProxyType(
+        {"id": 0, "type": 1, "sku": 2}
+        | {name: visible + step for name, step in _FROM_VISIBILITY.items()}
+        | {name: weight + step for name, step in _FROM_WEIGHT.items()}
+    )
+
+
+def _first_rows(head: bytes) -> tuple[list[str], list[str]]:
+    """Return the header and the row below it, empty where there is none."""
+    try:
+        header = read_header(head, LAYOUT)
+        lines = decode_head(head).splitlines(keepends=True)[header.lines - 1 :]
+        rows = csv.reader(lines, delimiter=header.separator)
+        return next(rows, []), next(rows, [])
+    except (MissingColumnsError, csv.Error):
+        return [], []
+
+
+def _fields(
+    cells: Mapping[str, str], sku: str, own_id: str, reading: FeedReading
+) -> dict[str, Value]:
+    long, short = cells.get("description", ""), cells.get("short", "")
+    text = _plain(long if long.strip() else short).replace("\\n", "\n")
+    images = _listed(cells.get("images", ""))
+    return {
+        "sku": sku,
+        "title": html_to_title(_plain(cells.get("name", ""))),
+        "description": html_to_text(text),
+        "product_url": reading.page(f"/?p={own_id}") if own_id else "",
+        "image_url": images[0] if images else "",
+        "categories": _categories(cells.get("categories", "")),
+    }
+
+
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+    price = current_price(cells, reading, read=price_as_written)
+    cost = parse_price(cells.get("cost", ""), ";")
+    return Variant(
+        price=None if price is None else price.amount,
+        cost=None if cost is None else cost.amount,
+        stock=parse_stock(cells.get("stock", "")),
+        availability=_STATUS.get(cells.get("status", "").strip().lower()),
+    )
+
+
+def _parent(cells: Mapping[str, str], reading: FeedReading) -> str:
+    """Return the product of a variation, which `Parent` names by its SKU or as `id:44`."""
+    parent = _plain(cells.get("parent", "")).strip()
+    if not parent:
+        message = "a variation that names no parent"
+        raise InvalidOfferError(message)
+    return reading.parents.get(parent, parent)
+
+
+def _is_hidden(cells: Mapping[str, str]) -> bool:
+    published = cells.get("published", "1").strip()
+    visibility = cells.get("visibility", "").strip().lower()
+    return published not in {"1", ""} or visibility == "hidden"
+
+
+def _categories(cell: str) -> list[str]:
+    return list(
+        dict.fromkeys(level for path in _listed(cell) for level in category_levels(path))
+    )
+
+
+def _listed(cell: str) -> list[str]:
+    parts = (part.replace("\\,", ",").strip() for part in _COMMA.split(_plain(cell)))
+    return [part for part in parts if part]
+
+
+def _plain(cell: str) -> str:
+    return _FORMULA.sub("", cell)

@@ -1,0 +1,137 @@
+"""Which items does an XML feed hold? RSS or Atom, one at a time: it may outgrow memory.
+
+A feed is a stranger's file. Entities that it declares itself are refused, whatever they
+are for: with them a few lines can mean gigabytes, or another file of this machine.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO, Final
+from xml.parsers import expat
+
+from productrecs.core.errors import ProductRecsError
+
+BLOCK: Final = 64 * 1024
+MAX_ITEM_BYTES: Final = 1 << 20
+"""Characters of one item's attributes."""
+_LONGEST_TAG: Final = 4 << 20  # bytes read without anything having ended
+_DEEPEST: Final = 64
+_ITEMS: Final = frozenset({"item", "entry"})
+_GOOGLE: Final = "http://base.google.com/ns/1.0"
+
+
+class BrokenFeedError(ProductRecsError):
+    """The file is not well-formed XML, or a trap; what came before its place stays."""
+
+
+class NotAFeedError(ProductRecsError):
+    """The XML has no items: it is no feed of products."""
+
+
+def read_feed(
+    file: BinaryIO, on_bytes: Callable[[int], None]
+) -> Iterator[tuple[int, Mapping[str, str] | None]]:
+    """Yield each item with its place (from 1): the first text under each of its names.
+
+    Names are as in `g:price`, or bare where they are not Google's. An item that is too
+    long is None.
+
+    Raises:
+        BrokenFeedError: where the XML ends being any.
+        NotAFeedError: at the end, when there was no item.
+    """
+    file.seek(0)
+    feed = _FeedParser()
+    count = 0
+    while not feed.is_over:
+        block = file.read(BLOCK)
+        broken = feed.take(block)
+        on_bytes(len(block))
+        while feed.found:
+            count += 1
+            yield count, feed.found.popleft()
+        if broken is not None:
+            raise broken
+    if count == 0:
+        message = "this XML holds no <item> and no <entry>: it is no feed of products"
+        raise NotAFeedError(message)
+
+
+class _FeedParser:
+    """The parser, and the item it stands in."""
+
+    def __init__(self) -> None:
+        self.found: deque[Mapping[str, str] | None] = deque()
+        self.is_over = False
+        self._fed = 0
+        self._path: list[str] = []
+        self._item: dict[str, str] | None = None
+        self._at = 0  # depth of the item's element
+        self._text: list[str] = []
+        self._length = 0
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._opens
+        self._parser.EndElementHandler = self._ends
+        self._parser.CharacterDataHandler = self._says
+        self._parser.EntityDeclHandler = self._declares
+        self._parser.ExternalEntityRefHandler = self._declares
+
+    def take(self, block: bytes) -> BrokenFeedError | None:
+        """Read on, no bytes being the end; return what is wrong: items may stand before."""
+        self._fed += len(block)
+        self.is_over = not block
+        try:
+            self._parser.Parse(block, self.is_over)
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            return BrokenFeedError(f"this is not well-formed XML: {error}")
+        except BrokenFeedError as error:
+            return error
+        if self._fed - self._parser.CurrentByteIndex > _LONGEST_TAG + BLOCK:
+            return BrokenFeedError("this XML has a tag, or a comment, of more than 4 MiB")
+        return None
+
+    def _declares(self, *_: object) -> int:
+        message = (
+            "this XML declares entities of its own, which no feed needs; it is refused"
+        )
+        raise BrokenFeedError(message)
+
+    def _opens(self, name: str, attributes: dict[str, str]) -> None:
+        if len(self._path) >= _DEEPEST:
+            message = f"this XML is nested deeper than {_DEEPEST} elements"
+            raise BrokenFeedError(message)
+        self._path.append(_short(name))
+        if self._item is None and self._path[-1] in _ITEMS:
+            self._item, self._at, self._length = {}, len(self._path), 0
+        elif self._is_attribute():
+            self._text = []
+            if "href" in attributes and attributes.get("rel", "alternate") == "alternate":
+                self._text = [attributes["href"]]  # the link of an Atom entry
+
+    def _says(self, text: str) -> None:
+        if self._item is not None and self._is_attribute():
+            self._length += len(text)
+            if self._length <= MAX_ITEM_BYTES:
+                self._text.append(text)
+
+    def _ends(self, _name: str) -> None:
+        if self._item is not None:
+            if len(self._path) == self._at:
+                too_long = self._length > MAX_ITEM_BYTES
+                self.found.append(None if too_long else self._item)
+                self._item = None
+            elif self._is_attribute():
+                value = "".join(self._text)
+                if value.strip():
+                    self._item.setdefault(self._path[-1], value)
+        self._path.pop()
+
+    def _is_attribute(self) -> bool:
+        # What lies deeper is part of something, such as the price of a way to ship it.
+        return self._item is not None and len(self._path) == self._at + 1
+
+
+def _short(name: str) -> str:
+    space, _, local = name.rpartition(" ")
+    return f"g:{local}" if space == _GOOGLE else local

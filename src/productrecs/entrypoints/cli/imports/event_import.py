@@ -1,0 +1,115 @@
+"""How does a file of past events become log? In chunks, each line once and for all.
+
+How far the file was read is stored with the events themselves, by the file's digest: an
+import that is repeated or was broken off doubles nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from productrecs.entrypoints.cli.imports.import_source import ImportSource
+from productrecs.entrypoints.http.schemas.events import parse_imported_event
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError
+from productrecs.entrypoints.http.transport.request_body import EVENT_LIMIT, parse_json
+from productrecs.entrypoints.services import Services
+from productrecs.records.events.event import NewEvent
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.row_report import RowReport
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store import Store
+
+CHUNK: Final = 2_000
+"""Lines of one transaction: it holds the write lock for some 50 ms."""
+
+_KIND: Final = "events"
+
+_Line = tuple[int, list[NewEvent]]  # a line's number, and what it said
+
+
+@dataclass(slots=True)
+class EventImportReport(RowReport):
+    """What became of a file of events; `rows_known` of its lines were imported before."""
+
+    events_stored: int = 0
+    rows_known: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _FilePosition:
+    """How far into which file: it identifies each of its lines."""
+
+    digest: str
+    line: int
+
+
+def import_events(
+    services: Services, store: Store, source: ImportSource, on_bytes: Callable[[int], None]
+) -> EventImportReport:
+    """Store every event of a file of JSON lines, each at its own time; return what became.
+
+    Raises:
+        StorageError: what was imported so far stays; the same file goes on from there.
+    """
+    digest = source.digest()
+    with services.database.reading() as connection:
+        done = EventRepository(connection, store.store_id).lines_done(_KIND, digest) or 0
+    report = EventImportReport(rows_known=done)
+    chunk: list[_Line] = []
+    number = 0
+    for number, line in enumerate(_lines(source.file, on_bytes), start=1):
+        if number <= done or not line.strip():
+            continue
+        report.rows += 1
+        events = _read(line, number, store, report)
+        if events is not None:
+            chunk.append((number, events))
+        if len(chunk) == CHUNK:
+            report.events_stored += _store(
+                services, store, chunk, _FilePosition(digest, number)
+            )
+            chunk = []
+    if number > done:
+        report.events_stored += _store(
+            services, store, chunk, _FilePosition(digest, number)
+        )
+    return report
+
+
+def _lines(file: BinaryIO, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield each line; of one that is too long only its beginning, which is no event."""
+    file.seek(0)
+    while line := file.readline(EVENT_LIMIT):
+        on_bytes(len(line))
+        yield line
+        while len(line) == EVENT_LIMIT and not line.endswith(b"\n"):
+            line = file.readline(EVENT_LIMIT)
+            on_bytes(len(line))
+
+
+def _read(
+    line: bytes, number: int, store: Store, report: EventImportReport
+) -> list[NewEvent] | None:
+    try:
+        return parse_imported_event(parse_json(line), store.settings.zone)
+    except BodyError as error:
+        report.skipped(number, str(error))
+        return None
+
+
+def _store(
+    services: Services, store: Store, chunk: Iterable[_Line], place: _FilePosition
+) -> int:
+    now_ms = services.clock()
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        log.take(0)  # whoever imports the same file at the same time waits here
+        repository = EventRepository(transaction, store.store_id)
+        done = repository.lines_done(_KIND, place.digest) or 0
+        fresh = [events for number, events in chunk if number > done]
+        stored = ingest_events(log, fresh, now_ms, imported=True)
+        far = max(done, place.line)
+        repository.set_lines_done(_KIND, place.digest, far, now_ms)
+    log.committed()
+    return stored

@@ -1,0 +1,50 @@
+"""How is a person, or a script, told what became of an import?"""
+
+from dataclasses import asdict
+from typing import Final
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.command_context import print_json
+from productrecs.records.orders.row_report import RowReport
+
+_MOST_SHOWN: Final = 10
+
+
+class NothingImportedError(ProductRecsError):
+    """Not one row of the file could be read."""
+
+
+class RowsLeftOutError(ProductRecsError):
+    """Some rows of the file could not be read; the others were imported."""
+
+
+def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> None:
+    """Print what became of a file, and on standard error what could not be read of it.
+
+    Raises:
+        NothingImportedError: when there were rows and none could be read.
+        RowsLeftOutError: when some of them could not be read.
+    """
+    if as_json:
+        print_json(asdict(report))
+    else:
+        click.echo(summary)
+    for error in report.errors[:_MOST_SHOWN]:
+        click.echo(f"row {error.row} skipped: {error.message}", err=True)
+    further = report.rows_skipped - _MOST_SHOWN
+    if further > 0:
+        click.echo(f"... and {further} more rows skipped", err=True)
+    if report.rows and report.rows_skipped == report.rows:
+        message = "nothing was imported: not one row could be taken; mend the rows above"
+        raise NothingImportedError(message)
+    if report.rows_skipped:
+        left_out = counted(report.rows_skipped, "row")
+        message = f"{left_out} left out; mend what is told above and import the file again"
+        raise RowsLeftOutError(message)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with thousands apart and its noun, such as `1,024 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,179 @@
+"""Where do the lines of an import come from? A file, standard input, compressed or not."""
+
+import contextlib
+import gzip
+import hashlib
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.command_context import is_watched
+from productrecs.records.orders.csv_format import HEAD_BYTES, unsupported_file_hint
+
+BLOCK: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+_WORKBOOKS: Final = {
+    "xl/": "is an Excel workbook (.xlsx); save it as CSV UTF-8 (File, Save as)",
+    "content.xml": "is an OpenDocument spreadsheet; save it as CSV (UTF-8)",
+}
+
+
+class UnreadableSourceError(ProductRecsError):
+    """The file to import cannot be opened or unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """What is imported: a file that can be read more than once.
+
+    `ending` is that of its name, lower case, such as `.csv`; empty for standard input.
+    """
+
+    file: BinaryIO
+    ending: str
+    size: int
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all of it, in hex."""
+        self.file.seek(0)
+        found = hashlib.sha256()
+        while block := self.file.read(BLOCK):
+            found.update(block)
+        return found.hexdigest()
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def table_format_options(
+    kinds: type[StrEnum], section: str
+) -> Callable[[Command], Command]:
+    """Add `--format`, one of `kinds`, and `--mapping`, a file that has a `section`."""
+    kind = click.option(
+        "--format",
+        "kind",
+        type=click.Choice([one.value for one in kinds]),
+        help="The kind of file, where its content does not tell it.",
+    )
+    mapping = click.option(
+        "--mapping",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=f"A TOML file whose [{section}] says which column of a table is what.",
+    )
+    return lambda command: kind(mapping(command))
+
+
+@contextlib.contextmanager
+def open_import_source(
+    name: str, folder: Path, *, may_be_empty: bool = False
+) -> Iterator[ImportSource]:
+    """Give the file `name`; `-` is standard input, kept below `folder` while it is read.
+
+    Compressed files (gzip, a zip archive of one file) are unpacked there first. Nothing is
+    left behind.
+
+    Raises:
+        UnreadableSourceError: when there is no such file, it cannot be unpacked, or it is
+            a workbook, a web page, a picture or empty.
+    """
+    path = Path(name)
+    with contextlib.ExitStack() as stack:
+        if name == "-":
+            file, ending = stack.enter_context(_spool(folder)), ""
+            shutil.copyfileobj(sys.stdin.buffer, file, BLOCK)
+        else:
+            file, ending = stack.enter_context(_open(path)), path.suffix.lower()
+        file.seek(0)
+        start = file.read(len(_ZIP))
+        if start.startswith(_GZIP):
+            unpacked = stack.enter_context(_spool(folder))
+            _unpack(file, unpacked, name)
+            file, ending = unpacked, Path(path.stem).suffix.lower()
+        elif start == _ZIP:
+            unpacked = stack.enter_context(_spool(folder))
+            ending = _unzip(file, unpacked, name)
+            file = unpacked
+        _refuse_foreign(file, name, may_be_empty=may_be_empty)
+        size = file.seek(0, 2)
+        file.seek(0)
+        yield ImportSource(file, ending, size)
+
+
+@contextlib.contextmanager
+def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """Draw a bar on a terminal's standard error; give what to call with each step."""
+    with click.progressbar(
+        length=max(length, 1), label=label, file=sys.stderr, hidden=not is_watched()
+    ) as bar:
+        yield bar.update
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+        raise UnreadableSourceError(message) from error
+
+
+@contextlib.contextmanager
+def _spool(folder: Path) -> Iterator[BinaryIO]:
+    # On the data's own disk, not in /tmp, which may be memory; gone however we end.
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
+
+
+def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
+    packed.seek(0)
+    try:
+        with gzip.GzipFile(fileobj=packed) as content:
+            shutil.copyfileobj(content, unpacked, BLOCK)
+    except (EOFError, gzip.BadGzipFile) as error:
+        message = f"{name} is not a whole gzip file: {error}"
+        raise UnreadableSourceError(message) from error
+
+
+def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
+    """Unpack the one file of an archive; return the ending of its name."""
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            for sign, words in _WORKBOOKS.items():
+                if any(one.startswith(sign) for one in names):
+                    message = f"{name} {words}"
+                    raise UnreadableSourceError(message)
+            held = [one for one in names if not one.startswith(("__MACOSX/", "."))]
+            if len(held) != 1:
+                message = (
+                    f"{name} is a zip archive of {len(held)} files "
+                    f"({', '.join(held[:5])}); unpack it and import them one by one"
+                )
+                raise UnreadableSourceError(message)
+            with archive.open(held[0]) as content:
+                shutil.copyfileobj(content, unpacked, BLOCK)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        message = f"{name} is not a zip archive that can be unpacked: {error}"
+        raise UnreadableSourceError(message) from error
+    return Path(held[0]).suffix.lower()
+
+
+def _refuse_foreign(file: BinaryIO, name: str, *, may_be_empty: bool) -> None:
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    words = unsupported_file_hint(head)
+    shown = "the file" if name == "-" else name
+    if words is None and not may_be_empty and not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        words = "is empty; export it again"
+    if words is not None:
+        message = f"{shown} {words}"
+        raise UnreadableSourceError(message)

@@ -1,0 +1,160 @@
+"""How does a merchant's past come in? Items and events from files.
+
+Each of these may be repeated or broken off: what came in stays, nothing comes in twice.
+"""
+
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+)
+from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
+from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.imports.event_import import import_events as store_events
+from productrecs.entrypoints.cli.imports.import_result import counted, print_import_result
+from productrecs.entrypoints.cli.imports.import_source import (
+    open_import_source,
+    progress,
+    table_format_options,
+)
+from productrecs.entrypoints.cli.imports.item_import import ItemImportOptions
+from productrecs.entrypoints.cli.imports.item_import import import_items as push_items
+from productrecs.entrypoints.cli.imports.item_import_report import (
+    DryRunSample,
+    ItemImportReport,
+)
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("file")
+@table_format_options(ItemFileFormat, "items")
+@click.option("--dry-run", is_flag=True, help="Tell what would change; change nothing.")
+@click.option(
+    "--base-url",
+    help="What addresses of products begin with, in exports that have none "
+    "(default: https:// and the store's domain).",
+)
+@click.option(
+    "--each-variant",
+    is_flag=True,
+    help="Keep every variant of a Google feed as an item of its own.",
+)
+@json_option
+@data_option
+def import_items(  # noqa: PLR0913 - one argument for each option
+    domain: str,
+    file: str,
+    *,
+    kind: str | None,
+    mapping: Path | None,
+    dry_run: bool,
+    base_url: str | None,
+    each_variant: bool,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Push the items of FILE (- for standard input), whatever wrote it.
+
+    CSV with the item's field names as headers and | between categories, JSON, JSON lines;
+    product exports of WooCommerce, Shopify and Magento; Google Merchant feeds (XML or a
+    table); any other table by a --mapping.
+
+    Example: productrecs import-items shop.example.com products.csv --dry-run
+    """
+    options = ItemImportOptions(
+        kind=ItemFileFormat(kind) if kind else None,
+        address=_address(base_url),
+        each_variant=each_variant,
+        mapping=read_mapping(mapping, "items") if mapping else None,
+        dry_run=dry_run,
+    )
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with open_import_source(file, services.settings.data) as source:
+            report = push_items(services, store, source, options, progress)
+    _tell_items(report, dry_run=dry_run, as_json=as_json)
+
+
+def _address(base_url: str | None) -> str | None:
+    """Return the beginning of addresses without its last slash, or None.
+
+    Raises:
+        click.BadParameter: when it is no web address.
+    """
+    if base_url is None:
+        return None
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        message = "a web address such as https://shop.example.com"
+        raise click.BadParameter(message, param_hint="--base-url")
+    return base_url.rstrip("/")
+
+
+def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> None:
+    would = "would be " if dry_run else ""
+    rows = "row" if report.folded else "item"
+    parts = [
+        f"{report.created:,} {would}created",
+        f"{report.updated:,} {would}updated",
+        f"{report.rows_skipped:,} skipped",
+    ]
+    if report.folded:
+        parts.append(f"{report.folded:,} joined to these as variants or pictures")
+    if report.hidden:
+        parts.append(f"{report.hidden:,} not published and left out")
+    holds = "would hold" if dry_run else "holds"
+    for note in report.notes:
+        click.echo(note, err=True)
+    if dry_run and not as_json:
+        for sample in report.would:
+            click.echo(f"row {sample.row} would {sample.change} {_line(sample)}")
+    summary = (
+        f"{counted(report.rows, rows)}: {', '.join(parts)}; "
+        f"the catalog {holds} {report.total:,}."
+    )
+    print_import_result(report, summary, as_json=as_json)
+
+
+def _line(sample: DryRunSample) -> str:
+    """Return an item on one line: its id and what can be said briefly of it."""
+    told = {
+        name: value
+        for name, value in sample.fields.items()
+        if value not in (None, "", ()) and name != "description"
+    }
+    return f"{sample.id}: {json.dumps(told, ensure_ascii=False)}"
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("file")
+@json_option
+@data_option
+def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -> None:
+    """Import past events from FILE (JSON lines, or - for standard input).
+
+    Each line is an event as POST /v1/events takes it, with its own ISO "timestamp".
+
+    Example: productrecs import-events shop.example.com events.jsonl
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with (
+            open_import_source(file, services.settings.data, may_be_empty=True) as source,
+            progress("events", source.size) as on_bytes,
+        ):
+            report = store_events(services, store, source, on_bytes)
+    summary = (
+        f"{counted(report.rows, 'line')}: {counted(report.events_stored, 'event')} stored, "
+        f"{report.rows_skipped:,} lines skipped"
+        + (f"; {report.rows_known:,} were imported before." if report.rows_known else ".")
+    )
+    print_import_result(report, summary, as_json=as_json)

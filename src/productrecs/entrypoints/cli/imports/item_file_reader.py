@@ -1,0 +1,221 @@
+"""Which items does a file hold? Our own kinds and other shops', read in bounded memory."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.entrypoints.cli.feeds.column_mapping import ATTRIBUTES, ColumnMapping
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.format_detection import (
+    CATALOG,
+    ItemFileFormat,
+    detect_format,
+)
+from productrecs.entrypoints.cli.feeds.offer import FeedProduct, RejectedRow
+from productrecs.entrypoints.cli.feeds.product_files import note_columns, read_products
+from productrecs.entrypoints.cli.feeds.value_parsing import collect_attributes
+from productrecs.entrypoints.cli.imports.import_source import ImportSource
+from productrecs.entrypoints.cli.imports.json_array_reader import JsonArray
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_DESCRIPTION,
+    parse_item,
+    parse_item_row,
+)
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError
+from productrecs.entrypoints.http.transport.request_body import parse_json
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
+from productrecs.records.orders.csv_reader import BrokenRow, read_rows
+from productrecs.records.orders.history_line import normalise_number
+
+MAX_ITEM_BYTES: Final = 1 << 20
+"""Bytes of one item; the longest description takes 256 KiB."""
+
+_FIELDS: Final = frozenset(
+    {"id", *FIELD_DEFAULTS, *(name for names in ATTRIBUTES.values() for name in names)}
+)
+_NUMBERS: Final = frozenset({"price", "cost", "stock_qty"})
+OnBytes: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedItem:
+    """An item that cannot be taken, and why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItem:
+    """What the row `row` says (or line, or place in an array, from 1), with `rows` in all.
+
+    A hidden one is not to be shown: its shop has not published it. `attributes` are what
+    no field of an item takes, such as its brand.
+    """
+
+    row: int
+    item: ItemPatch | RejectedItem
+    rows: int = 1
+    is_hidden: bool = False
+    attributes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def read_items(
+    source: ImportSource,
+    kind: ItemFileFormat | None,
+    reading: FeedReading,
+    folder: Path,
+    on_bytes: OnBytes,
+) -> Iterator[ReadItem]:
+    """Yield the items of a file; `on_bytes` is told how many further bytes were read.
+
+    Without a `kind` it is recognised. Large files of others are sorted out below `folder`.
+
+    Raises:
+        UnknownFileKindError: when nothing tells what kind of file it is.
+        NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
+        MissingColumnsError: when a table lacks a column of its kind.
+        BrokenFeedError: where XML ends being any.
+        NotAFeedError: when XML holds no item.
+        MappingError: when the mapping names a column that the table lacks.
+    """
+    if reading.mapping is not None:
+        yield from _mapped(source.file, reading.mapping, reading, on_bytes)
+        return
+    chosen = kind or detect_format(source.file, source.ending)
+    own = _OWN.get(chosen)
+    if own is not None:
+        yield from own(source.file, reading, on_bytes)
+        return
+    carried, found = read_products(source.file, chosen, reading, folder, on_bytes)
+    for product in found:
+        if isinstance(product, RejectedRow):
+            yield ReadItem(product.row, RejectedItem(product.message))
+        else:
+            yield _product(product, carried)
+
+
+def _product(product: FeedProduct, carried: frozenset[str]) -> ReadItem:
+    item: ItemPatch | RejectedItem
+    if product.item_id is None:
+        item = RejectedItem(
+            f"a variation of {product.name[:80]}, which is not in this file"
+        )
+    else:
+        fields = dict.fromkeys(carried) | product.fields()
+        if product.is_hidden:
+            fields["availability"] = Availability.DISCONTINUED
+        text = fields.get("description")
+        if isinstance(text, str):
+            fields["description"] = text[:MAX_DESCRIPTION]
+        item = _taken(parse_item, {"id": product.item_id, **fields})
+    return ReadItem(product.row, item, product.rows, product.is_hidden, product.attributes)
+
+
+def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+    csv_format = inspect_csv(file, CATALOG)
+    reading.is_untitled = "title" not in csv_format.columns
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, dict, on_bytes)
+
+
+def _mapped(
+    file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    mapping.check(file)
+    csv_format = inspect_csv(file, mapping.layout)
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, mapping.translated, on_bytes)
+
+
+def _table(
+    file: BinaryIO,
+    csv_format: CsvFormat,
+    translated: Callable[[dict[str, str]], dict[str, str]],
+    on_bytes: OnBytes,
+) -> Iterator[ReadItem]:
+    for number, cells in read_rows(file, csv_format, on_bytes):
+        if isinstance(cells, BrokenRow):
+            yield ReadItem(number, RejectedItem(cells.message))
+            continue
+        row = translated(
+            {
+                name: cells[place]
+                for name, place in csv_format.columns.items()
+                if place < len(cells)
+            }
+        )
+        for name in row.keys() & _NUMBERS:
+            row[name] = normalise_number(row[name], csv_format.separator)
+        told = ((name.capitalize(), row.pop(name, "")) for name in ATTRIBUTES)
+        attributes = collect_attributes(told, "|")
+        yield ReadItem(number, _taken(parse_item_row, row), attributes=attributes)
+
+
+def _json_lines(
+    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    file.seek(0)
+    number = 0
+    while line := file.readline(MAX_ITEM_BYTES):
+        number += 1
+        on_bytes(len(line))
+        if not line.strip():
+            continue
+        if len(line) == MAX_ITEM_BYTES and not line.endswith(b"\n"):
+            yield ReadItem(number, RejectedItem(f"the line is over {MAX_ITEM_BYTES} bytes"))
+            _pass_over_line(file, on_bytes)
+            continue
+        yield _json_item(number, line, reading)
+
+
+def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
+    while (rest := file.readline(MAX_ITEM_BYTES)) and not rest.endswith(b"\n"):
+        on_bytes(len(rest))
+
+
+def _json(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+    file.seek(0)
+    values = JsonArray(file, MAX_ITEM_BYTES, on_bytes)
+    for number, text in enumerate(values, start=1):
+        yield _json_item(number, text.encode(), reading)
+
+
+def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
+    """Return what an object says; fields that no item has are noted."""
+    try:
+        value = parse_json(text)
+    except BodyError as error:
+        return ReadItem(number, RejectedItem(str(error)))
+    attributes: dict[str, list[str]] = {}
+    if isinstance(value, dict):
+        told = [
+            (name.capitalize(), value[synonym])
+            for name, synonyms in ATTRIBUTES.items()
+            for synonym in synonyms
+            if isinstance(value.get(synonym), str)
+        ]
+        attributes = collect_attributes(told, "|")
+        reading.ignores(value.keys() - _FIELDS)
+    return ReadItem(number, _taken(parse_item, value), attributes=attributes)
+
+
+def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:
+    try:
+        return read(value)
+    except BodyError as error:
+        return RejectedItem(str(error))
+
+
+_OWN: Final[
+    Mapping[ItemFileFormat, Callable[[BinaryIO, FeedReading, OnBytes], Iterator[ReadItem]]]
+] = MappingProxyType(
+    {
+        ItemFileFormat.CSV: _csv,
+        ItemFileFormat.JSON: _json,
+        ItemFileFormat.JSONL: _json_lines,
+    }
+)

@@ -1,0 +1,363 @@
+"""How does a file of items become catalog? Read whole first, then pushed in thousands.
+
+What would be refused is refused before the first item is stored. Between the two steps
+the items lie in a file of the data's own disk: there may be more than memory holds.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, Final, Literal
+
+import msgspec
+
+from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.imports.import_source import ImportSource
+from productrecs.entrypoints.cli.imports.item_file_reader import (
+    ReadItem,
+    RejectedItem,
+    read_items,
+)
+from productrecs.entrypoints.cli.imports.item_import_report import (
+    DryRunSample,
+    ItemImportReport,
+    import_notes,
+    missing_titles_error,
+)
+from productrecs.entrypoints.http.schemas.items import MAX_DESCRIPTION, MAX_ITEMS
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.description_attributes import append_attributes
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import (
+    CatalogLimitError,
+    PushResult,
+    upsert_items,
+)
+from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.plan_usage import catalog_limit
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+MAX_SAMPLES: Final = 20
+"""So many items are shown of what would change."""
+
+ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""How a step's progress is shown: by its name and length, then by each advance."""
+
+
+_Known = Mapping[str, StoredItem]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemImportOptions:
+    """How a file is to be read. Without a `kind` it is recognised by its content.
+
+    `address` begins the addresses of products in files that have none; without one it is
+    the store's domain. `each_variant` leaves the variants of a Google feed apart. A
+    `mapping` says which columns of a table are ours. With `dry_run` nothing is stored.
+    """
+
+    kind: ItemFileFormat | None = None
+    address: str | None = None
+    each_variant: bool = False
+    mapping: ColumnMapping | None = None
+    dry_run: bool = False
+
+
+@contextlib.contextmanager
+def _unseen(_label: str, _length: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _step: None
+
+
+def import_items(
+    services: Services,
+    store: Store,
+    source: ImportSource,
+    options: ItemImportOptions | None = None,
+    shown: ProgressFactory = _unseen,
+) -> ItemImportReport:
+    """Push every item of a file; return what became of it. Doing it again changes nothing.
+
+    Raises:
+        UnknownFileKindError: when nothing tells what kind of file it is.
+        MissingColumnsError: when a table lacks a column of its kind.
+        UntitledTableError: when a table has no column of titles, and no known product.
+        NotAnArrayError: for a `.json` that is none.
+        BrokenFeedError: where XML ends being any.
+        NotAFeedError: for XML without items.
+        CatalogLimitError: when the catalog would hold more than the plan allows.
+
+    Whatever it raises, nothing of the file is stored; but for items that others pushed
+    meanwhile, so that the catalog is full: then what came before stays.
+    """
+    chosen = options or ItemImportOptions()
+    reading = FeedReading(
+        address=chosen.address or f"https://{store.domain}",
+        zone=store.settings.zone,
+        now_ms=services.clock(),
+        each_variant=chosen.each_variant,
+        mapping=chosen.mapping,
+    )
+    report = ItemImportReport()
+    with tempfile.TemporaryFile(dir=services.settings.data) as file:
+        gathering = _ItemStaging(services, store, reading, report, file)
+        with shown("reading", source.size) as on_bytes:
+            folder = services.settings.data
+            gathering.take(read_items(source, chosen.kind, reading, folder, on_bytes))
+        gathering.check()
+        pushing = (_DryRun if chosen.dry_run else _ItemWriter)(services, store, report)
+        with shown("items", gathering.items) as advance:
+            for chunk in gathering.chunks():
+                pushing.push(chunk)
+                advance(len(chunk))
+            pushing.push(())
+    report.errors.sort(key=lambda error: error.row)
+    report.ignored_columns = list(reading.ignored)
+    report.notes = import_notes(
+        reading, store, report, has_address=chosen.address is not None
+    )
+    return report
+
+
+class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
+    """An item as it lies in the file between reading and storing."""
+
+    row: int
+    item_id: str
+    fields: dict[str, Any]
+    rows: int
+    is_hidden: bool
+    attributes: dict[str, Sequence[str]]
+
+
+def _brought_back(aside: _StagedItem) -> ReadItem:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in aside.fields.items()
+    }
+    if fields.get("availability") is not None:
+        fields["availability"] = Availability(fields["availability"])
+    item = ItemPatch(aside.item_id, fields)
+    return ReadItem(aside.row, item, aside.rows, aside.is_hidden, aside.attributes)
+
+
+class _ItemStaging:
+    """Reads a file whole, and says what storing its items would come to."""
+
+    def __init__(
+        self,
+        services: Services,
+        store: Store,
+        reading: FeedReading,
+        report: ItemImportReport,
+        file: BinaryIO,
+    ) -> None:
+        self.items = 0
+        self._services = services
+        self._store = store
+        self._reading = reading
+        self._report = report
+        self._file = file
+        self._new: set[int] = set()  # hashes of ids: a file may hold a million
+        self._known = 0
+
+    def take(self, items: Iterable[ReadItem]) -> None:
+        """Put aside the items that can be taken."""
+        report = self._report
+        chunk: list[ReadItem] = []
+        for item in items:
+            report.rows += item.rows
+            if isinstance(item.item, RejectedItem):
+                report.skipped(item.row, item.item.message)
+                report.rows_skipped += item.rows - 1
+                continue
+            report.folded += item.rows - 1
+            chunk.append(item)
+            if len(chunk) == MAX_ITEMS:
+                self._keep(chunk)
+                chunk = []
+        self._keep(chunk)
+
+    def check(self) -> None:
+        """Do nothing where the items may be stored.
+
+        Raises:
+            UntitledTableError: when a table has no titles, and no product that is known.
+            CatalogLimitError: when the catalog would hold more than the plan allows.
+        """
+        if self._reading.is_untitled and not self._known:
+            raise missing_titles_error(self._reading)
+        services, store = self._services, self._store
+        with services.database.reading() as connection:
+            size = CatalogRepository(connection, store.store_id).size()
+            accounts = AccountRepository(connection)
+            limit = catalog_limit(accounts, store.store_id, services.settings.plans)
+        if limit is not None and self._new and size + len(self._new) > limit:
+            raise _too_many(services, store, size, len(self._new))
+
+    def chunks(self) -> Iterator[Sequence[ReadItem]]:
+        """Yield what was put aside."""
+        self._file.seek(0)
+        left = self.items
+        while left:
+            chunk = msgspec.json.decode(self._file.readline(), type=list[_StagedItem])
+            left -= len(chunk)
+            yield [_brought_back(item) for item in chunk]
+
+    def _keep(self, chunk: Sequence[ReadItem]) -> None:
+        with self._services.database.reading() as connection:
+            known = _known(CatalogRepository(connection, self._store.store_id), chunk)
+        kept = []
+        for item in chunk:
+            patch = _patch(item)
+            is_new = patch.item_id not in known
+            if is_new and self._reading.is_untitled:
+                message = "the catalog does not hold it, and the file has no titles"
+                self._report.skipped(item.row, message)
+                self._report.rows_skipped += item.rows - 1
+                self._report.folded -= item.rows - 1
+                continue
+            kept.append(item)
+            self._known += not is_new
+            if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
+                self._new.add(hash(patch.item_id))
+                self._report.untitled += not patch.fields.get("title")
+        self.items += len(kept)
+        if kept:
+            aside = [
+                _StagedItem(
+                    item.row,
+                    _patch(item).item_id,
+                    dict(_patch(item).fields),
+                    item.rows,
+                    item.is_hidden,
+                    dict(item.attributes),
+                )
+                for item in kept
+            ]
+            self._file.write(msgspec.json.encode(aside) + b"\n")
+
+
+class _ItemWriter:
+    """Stores items, a chunk of them in one transaction."""
+
+    def __init__(self, services: Services, store: Store, report: ItemImportReport) -> None:
+        self.report = report
+        self._services = services
+        self._store = store
+
+    def push(self, chunk: Sequence[ReadItem]) -> None:
+        """Store what is to be stored of a chunk, and tell it to the report."""
+        services, store_id = self._services, self._store.store_id
+        with services.database.transaction() as transaction:
+            log = StoreLog(services.database, transaction, store_id, services.numbers)
+            known = _known(CatalogRepository(transaction, store_id), chunk)
+            wanted = [item for item in chunk if not _is_left_out(item, known)]
+            patches = [_whole(item, known) for item in wanted]
+            accounts = AccountRepository(transaction)
+            limit = catalog_limit(accounts, store_id, services.settings.plans)
+            pushed = upsert_items(log, patches, services.clock(), limit)
+        log.committed()
+        _count(self.report, pushed, len(chunk) - len(wanted))
+
+
+class _DryRun:
+    """Stores nothing, and tells what would have been stored."""
+
+    def __init__(self, services: Services, store: Store, report: ItemImportReport) -> None:
+        self.report = report
+        self._services = services
+        self._store = store
+        self._created: set[int] = set()  # hashes of ids: a file may hold a million
+
+    def push(self, chunk: Sequence[ReadItem]) -> None:
+        """Tell the report what storing a chunk would do."""
+        with self._services.database.reading() as connection:
+            repository = CatalogRepository(connection, self._store.store_id)
+            known, size = _known(repository, chunk), repository.size()
+        wanted = [item for item in chunk if not _is_left_out(item, known)]
+        latest = {_patch(item).item_id: item for item in wanted}
+        created = updated = 0
+        for item_id, item in latest.items():
+            is_new = item_id not in known and hash(item_id) not in self._created
+            if is_new:
+                self._created.add(hash(item_id))
+            created, updated = created + is_new, updated + (not is_new)
+            self._show(item, known, "create" if is_new else "update")
+        pushed = PushResult(created, updated, size + len(self._created))
+        _count(self.report, pushed, len(chunk) - len(wanted))
+
+    def _show(
+        self, item: ReadItem, known: _Known, change: Literal["create", "update"]
+    ) -> None:
+        if len(self.report.would) < MAX_SAMPLES:
+            patch = _whole(item, known)
+            sample = DryRunSample(item.row, change, patch.item_id, dict(patch.fields))
+            self.report.would.append(sample)
+
+
+def _known(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _Known:
+    """Return what the catalog holds of the chunk, by id."""
+    stored = repository.find(_patch(item).item_id for item in chunk)
+    return {item_id: one for item_id, one in stored.items() if one.present}
+
+
+def _whole(item: ReadItem, known: _Known) -> ItemPatch:
+    """Return what is stored of an item: its attributes end its description."""
+    patch = _patch(item)
+    if not item.attributes:
+        return patch
+    stored = known.get(patch.item_id)
+    text = None if stored is None else stored.item.description
+    text = (
+        str(patch.fields.get("description") or "")
+        if ("description" in patch.fields)
+        else text
+    )
+    text = append_attributes(text, item.attributes, MAX_DESCRIPTION)
+    return replace(patch, fields={**patch.fields, "description": text})
+
+
+def _is_left_out(item: ReadItem, known: _Known) -> bool:
+    """Return whether an item is neither shown by its shop nor in the catalog."""
+    return item.is_hidden and _patch(item).item_id not in known
+
+
+def _too_many(services: Services, store: Store, size: int, new: int) -> CatalogLimitError:
+    plans = services.settings.plans
+    with services.database.reading() as connection:
+        plan = plans[AccountRepository(connection).subscription(store.store_id).plan]
+    fitting = [
+        one
+        for one in plans.values()
+        if one.catalog_items is None or one.catalog_items >= size + new
+    ]
+    larger = min(fitting, key=lambda one: one.catalog_items or float("inf"), default=None)
+    remedy = "import fewer products"
+    if larger is not None:
+        remedy = f"productrecs store set-plan {store.domain} {larger.name}"
+    return CatalogLimitError(
+        f"the file has {new:,} new products and the catalog holds {size:,}; the plan "
+        f"{plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose a plan "
+        f"that fits: {remedy}"
+    )
+
+
+def _patch(item: ReadItem) -> ItemPatch:
+    if isinstance(item.item, RejectedItem):
+        message = "an item that cannot be taken is never pushed"
+        raise TypeError(message)
+    return item.item
+
+
+def _count(report: ItemImportReport, pushed: PushResult, hidden: int) -> None:
+    report.created += pushed.created
+    report.updated += pushed.updated
+    report.hidden += hidden
+    report.total = pushed.total

@@ -1,0 +1,95 @@
+"""Report of an item import: what the file held, and what was stored."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
+from productrecs.entrypoints.cli.imports.import_result import counted
+from productrecs.records.orders.row_report import RowReport
+from productrecs.tenancy.accounts.store import Store
+
+
+class UntitledTableError(ProductRecsError):
+    """The table does not say what its products are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunSample:
+    """What one row would do, in a dry run."""
+
+    row: int
+    change: Literal["create", "update"]
+    id: str
+    fields: dict[str, object]
+
+
+@dataclass(slots=True)
+class ItemImportReport(RowReport):
+    """What became of a file of items; `total` is the size of the catalog after it.
+
+    `folded` rows told more of a product that another row had begun; `hidden` products
+    are not shown by their shop and not held by this catalog. `untitled` of the new ones
+    have no title. `ignored_columns` of the file are not used. `notes` are for a person,
+    and what a dry run `would` do is shown by its first items.
+    """
+
+    created: int = 0
+    updated: int = 0
+    total: int = 0
+    folded: int = 0
+    hidden: int = 0
+    untitled: int = 0
+    ignored_columns: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    would: list[DryRunSample] = field(default_factory=list)
+
+
+def missing_titles_error(reading: FeedReading) -> UntitledTableError:
+    """Return the refusal of a table without titles, and the way out."""
+    ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
+    title = next(iter(reading.ignored), "...")
+    return UntitledTableError(
+        f"the file has no column that says what products are called{ignored}, and the "
+        "catalog holds none of its products; nothing was imported. Name the column title, "
+        f'or write a mapping file: [items] id = "..." title = "{title}" and give it with '
+        "--mapping"
+    )
+
+
+def import_notes(
+    reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
+) -> list[str]:
+    """Return what a person should know of how a file was read.
+
+    With `has_address` somebody said what addresses of products begin with.
+    """
+    notes = []
+    if reading.kind:
+        notes.append(f"The file was read as {reading.kind}.")
+    if reading.ignored:
+        notes.append(f"Columns that are not used: {', '.join(reading.ignored)}.")
+    notes += reading.notes
+    if reading.odd_dates:
+        notes.append(
+            f"{counted(reading.odd_dates, 'date')} of sales could not be read, such as "
+            f"{reading.odd_date[:40]!r}: there the regular price counts."
+        )
+    if report.untitled:
+        notes.append(
+            f"{counted(report.untitled, 'new product')} without a title: shoppers see no "
+            "name."
+        )
+    if reading.made_addresses and not has_address:
+        notes.append(
+            "The file has no addresses of products; they were made to begin with "
+            f"{reading.address}. --base-url sets another beginning."
+        )
+    strange = sorted(reading.currencies - {store.settings.currency})
+    if strange:
+        notes.append(
+            f"Prices are in {', '.join(strange)}, and the store's currency is "
+            f"{store.settings.currency}: productrecs settings {store.domain} "
+            f"currency={strange[0]} changes it."
+        )
+    return notes

@@ -1,0 +1,215 @@
+"""`productrecs import-orders`: how does a merchant's past of orders come in from a file?"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+)
+from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
+from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
+from productrecs.entrypoints.cli.imports.import_result import counted, print_import_result
+from productrecs.entrypoints.cli.imports.import_source import (
+    open_import_source,
+    progress,
+    table_format_options,
+)
+from productrecs.entrypoints.cli.imports.order_file_reader import (
+    OrderFile,
+    OrderFileFormat,
+    open_orders,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_reader import Row, read_rows
+from productrecs.records.orders.history_import import (
+    HistoryImport,
+    RowReader,
+    read_lines,
+    time_column,
+)
+from productrecs.records.orders.history_line import HistoryLine
+from productrecs.records.orders.row_report import HistoryReport
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+
+_MOST_SAMPLES: Final = 20
+
+
+@dataclass(slots=True)
+class OrderDryRun(HistoryReport):
+    """What a file holds; nothing of it was imported.
+
+    `orders` and `items` are different ones, `unknown_items` those of them that the catalog
+    does not hold; `first` and `last` are times of its lines, and `would` the first lines.
+    """
+
+    lines: int = 0
+    orders: int = 0
+    items: int = 0
+    unknown_items: int = 0
+    first: str | None = None
+    last: str | None = None
+    would: list[dict[str, object]] = field(default_factory=list)
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("file")
+@table_format_options(OrderFileFormat, "orders")
+@click.option("--dry-run", is_flag=True, help="Tell what the file holds; change nothing.")
+@click.option(
+    "--timestamp-format",
+    "pattern",
+    help="How times are written, where it is not found out, such as %d/%m/%Y.",
+)
+@json_option
+@data_option
+def import_orders(  # noqa: PLR0913 - one argument for each option
+    domain: str,
+    file: str,
+    *,
+    kind: str | None,
+    mapping: Path | None,
+    dry_run: bool,
+    pattern: str | None,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Import the order history FILE (a CSV, or - for standard input).
+
+    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an orders
+    export of Shopify or WooCommerce. A line that was imported before is overwritten with
+    what the file carries.
+
+    Example: productrecs import-orders shop.example.com orders.csv
+    """
+    told = read_mapping(mapping, "orders") if mapping else None
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with open_import_source(file, services.settings.data) as source:
+            chosen = OrderFileFormat(kind) if kind else None
+            orders = open_orders(services, store, source.file, chosen, told, pattern)
+            with progress("orders", orders.written.size) as on_bytes:
+                take = _rehearse if dry_run else _import
+                report = take(services, store, source.file, orders, on_bytes)
+    if orders.written.encoding == "cp1252":
+        click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
+    _tell_times(report, dry_run=dry_run)
+    if report.not_bought:
+        left_out = ", ".join(f"{n:,} {why}" for why, n in report.not_bought.items())
+        click.echo(f"Rows of orders that were not bought, left out: {left_out}.", err=True)
+    print_import_result(report, _summary(report), as_json=as_json)
+
+
+def _import(
+    services: Services,
+    store: Store,
+    file: BinaryIO,
+    orders: OrderFile,
+    on_bytes: Callable[[int], None],
+) -> HistoryReport:
+    zone, now_ms = store.settings.zone, services.clock()
+    history = HistoryImport(
+        services.database, services.numbers, store.store_id, zone, now_ms
+    )
+    reader = orders.reader()
+    report = history.run(file, orders.written, on_bytes, reader)
+    _tell_notes(reader)
+    return report
+
+
+def _tell_notes(reader: RowReader) -> None:
+    for note in reader.notes() if isinstance(reader, OrderExportReader) else ():
+        click.echo(note, err=True)
+
+
+def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
+    """Say which rows have no time that can be read, and how to say what is meant."""
+    if not report.rows_undated:
+        return
+    undated = counted(report.rows_undated, "row")
+    placed = "would be placed" if dry_run else "placed"
+    click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
+    for one in report.undated:
+        click.echo(f"row {one.row}: {one.message}", err=True)
+    if report.undated:
+        click.echo(
+            "Say how times are written: --timestamp-format %d/%m/%Y for days first, "
+            "%m/%d/%Y for months first, with %H:%M:%S for the hour.",
+            err=True,
+        )
+
+
+def _rehearse(
+    services: Services,
+    store: Store,
+    file: BinaryIO,
+    orders: OrderFile,
+    on_bytes: Callable[[int], None],
+) -> OrderDryRun:
+    report = OrderDryRun()
+    seen, items, moments = set[int](), set[str](), set[int]()
+    reader, moment = orders.reader(), time_column(orders.written)
+    for number, line in (
+        (row[0], line)
+        for row in _counted_rows(file, orders, report, on_bytes)
+        for line in read_lines(reader, row, moment, report)
+    ):
+        report.lines += 1
+        seen.add(hash(line.order_id))  # a file may hold millions
+        items.add(line.item_id)
+        if line.ts_ms is not None:
+            moments = {min((*moments, line.ts_ms)), max((*moments, line.ts_ms))}
+        if len(report.would) < _MOST_SAMPLES:
+            report.would.append({"row": number, **_shown(line)})
+    if moments:
+        report.first, report.last = iso(min(moments)), iso(max(moments))
+    with services.database.reading() as connection:
+        stored = CatalogRepository(connection, store.store_id).find(items)
+    held = sum(one.present for one in stored.values())
+    report.orders, report.items = len(seen), len(items)
+    report.unknown_items = report.items - held
+    _tell_notes(reader)
+    return report
+
+
+def _counted_rows(
+    file: BinaryIO,
+    orders: OrderFile,
+    report: HistoryReport,
+    on_bytes: Callable[[int], None],
+) -> Iterator[Row]:
+    for row in read_rows(file, orders.written, on_bytes):
+        report.rows += 1
+        yield row
+
+
+def _shown(line: HistoryLine) -> dict[str, object]:
+    told = line._asdict()
+    moment = told.pop("ts_ms")
+    told["timestamp"] = None if moment is None else iso(moment)
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _summary(report: HistoryReport) -> str:
+    if isinstance(report, OrderDryRun):
+        lines = counted(report.lines, "line")
+        between = f", {report.first} to {report.last}," if report.first else ""
+        return (
+            f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
+            f"{between} would be imported, {report.rows_skipped:,} rows skipped; "
+            f"{report.unknown_items:,} of {counted(report.items, 'product')} are not in "
+            "the catalog."
+        )
+    return (
+        f"{counted(report.rows, 'row')}: {report.lines_imported:,} lines imported, "
+        f"{report.lines_updated:,} changed, {report.rows_skipped:,} rows skipped."
+    )

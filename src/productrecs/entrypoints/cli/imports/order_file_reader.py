@@ -1,0 +1,208 @@
+"""Which lines of orders does a file hold? Of our own layout, a shop's, or a mapped one."""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.cli.feeds import shopify_orders, woocommerce_orders
+from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
+from productrecs.entrypoints.cli.feeds.order_export_reader import (
+    ItemMatcher,
+    OrderExportReader,
+)
+from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
+from productrecs.entrypoints.cli.feeds.woocommerce_orders import WooCommerceOrders
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    inspect_csv,
+    read_header,
+)
+from productrecs.records.orders.csv_reader import detect_time_format
+from productrecs.records.orders.history_import import RowReader
+from productrecs.records.orders.history_line import (
+    HistoryLine,
+    HistoryLineReader,
+    TimeFormat,
+)
+from productrecs.tenancy.accounts.store import Store
+
+_PAGE: Final = 1_000
+
+
+class EmptyCatalogError(ProductRecsError):
+    """Orders that name products by SKU and title came before the products."""
+
+
+class OrderFileFormat(StrEnum):
+    """The kinds of tables that orders come in."""
+
+    CSV = "csv"
+    SHOPIFY = "shopify"
+    WOOCOMMERCE = "woocommerce"
+
+
+_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
+    {
+        OrderFileFormat.CSV: HISTORY_LAYOUT,
+        OrderFileFormat.SHOPIFY: shopify_orders.LAYOUT,
+        OrderFileFormat.WOOCOMMERCE: woocommerce_orders.LAYOUT,
+    }
+)
+_EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
+    MappingProxyType(
+        {
+            OrderFileFormat.SHOPIFY: ShopifyOrders,
+            OrderFileFormat.WOOCOMMERCE: WooCommerceOrders,
+        }
+    )
+)
+_LINE_COLUMNS: Final = frozenset({"title", "quantity"})
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFile:
+    """How a file of orders is written, and what reads its rows, once through."""
+
+    written: CsvFormat
+    reader: Callable[[], RowReader]
+
+
+def open_orders(
+    services: Services,
+    store: Store,
+    file: BinaryIO,
+    kind: OrderFileFormat | None = None,
+    mapping: ColumnMapping | None = None,
+    pattern: str | None = None,
+) -> OrderFile:
+    """Return how a file is to be read; without a `kind` its header tells.
+
+    `pattern` is how its times are written, where it is not found out.
+
+    Raises:
+        MissingColumnsError: when the header lacks a required column.
+        MappingError: when the mapping names a column that the table lacks.
+        EmptyCatalogError: for an export that names products by SKU and title, before the
+            store has products.
+    """
+    zone = store.settings.zone
+    chosen = None if mapping is not None else kind or _recognise(file)
+    layout = HISTORY_LAYOUT if chosen is None else _LAYOUTS[chosen]
+    if mapping is not None:
+        mapping.check(file)
+        layout = mapping.layout
+    written = inspect_csv(file, layout)
+    if mapping is not None or pattern is not None:
+        written = _apart(written, f"{mapping!r}{pattern or ''}")
+    pattern = pattern or (None if mapping is None else mapping.moment)
+    column = "created" if chosen in _EXPORTS else "timestamp"
+    times = (
+        detect_time_format(file, written, column)
+        if pattern is None
+        else TimeFormat(pattern)
+    )
+    if mapping is not None:
+        return OrderFile(written, lambda: MappedReader(written, mapping, store, times))
+    export = _EXPORTS.get(chosen) if chosen is not None else None
+    if export is None:
+        return OrderFile(
+            written,
+            lambda: HistoryLineReader(written.columns, written.separator, zone, times),
+        )
+    names = ItemMatcher(_known(services, store.store_id))
+    if names.is_empty and "item" not in written.columns:
+        message = (
+            "this export names products by SKU and title, and the catalog is empty; "
+            f"first: productrecs import-items {store.domain} PRODUCTS"
+        )
+        raise EmptyCatalogError(message)
+    return OrderFile(written, lambda: export(written, zone, names, times))
+
+
+class MappedReader:
+    """Reads the rows of a table whose columns and words somebody else chose."""
+
+    sums = False
+
+    def __init__(
+        self, written: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeFormat
+    ) -> None:
+        """Read by `mapping`; times without an offset are in the store's zone."""
+        self._mapping = mapping
+        self._places = written.columns
+        here = {name: place for place, name in enumerate(written.columns)}
+        self._reader = HistoryLineReader(
+            here, written.separator, store.settings.zone, times
+        )
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return what a row says.
+
+        Raises:
+            UnreadableRowError: when an id is missing or impossible, or a number is none.
+        """
+        told = {
+            name: cells[place] if place < len(cells) else ""
+            for name, place in self._places.items()
+        }
+        told = self._mapping.translated(told)
+        return self._reader.lines(list(told.values()))
+
+
+def _recognise(file: BinaryIO) -> OrderFileFormat:
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    found: dict[OrderFileFormat, Mapping[str, int]] = {}
+    for kind, layout in _LAYOUTS.items():
+        with contextlib.suppress(MissingColumnsError):
+            found[kind] = read_header(head, layout).columns
+    columns = found.get(OrderFileFormat.WOOCOMMERCE, {})
+    is_woocommerce = woocommerce_orders.is_export(columns)
+    # One of its exports has an item_id, too: the number of the line.
+    if OrderFileFormat.CSV in found and not (
+        is_woocommerce and columns.keys() >= _LINE_COLUMNS
+    ):
+        return OrderFileFormat.CSV
+    if OrderFileFormat.SHOPIFY in found:
+        return OrderFileFormat.SHOPIFY
+    if is_woocommerce:
+        return OrderFileFormat.WOOCOMMERCE
+    try:
+        read_header(head, HISTORY_LAYOUT)
+    except MissingColumnsError as error:
+        message = (
+            f"{error}; exports of orders of Shopify and WooCommerce are known by their "
+            "columns, and for any other table --mapping says which column is what"
+        )
+        raise MissingColumnsError(message) from None
+    return OrderFileFormat.CSV
+
+
+def _apart(written: CsvFormat, mapping: str) -> CsvFormat:
+    """Return a format whose import goes on only with the same file and the same mapping."""
+    both = hashlib.sha256(f"{written.digest}\n{mapping}".encode())
+    return replace(written, digest=both.hexdigest())
+
+
+def _known(services: Services, store_id: StoreId) -> Iterator[tuple[str, str | None, str]]:
+    after = -1
+    while True:
+        with services.database.reading() as connection:
+            page = CatalogRepository(connection, store_id).page(after, _PAGE)
+        for one in page:
+            after = one.number
+            yield one.item.item_id, one.item.sku, one.item.title
+        if len(page) < _PAGE:
+            return

@@ -1,0 +1,59 @@
+"""How is the interface described for programs, without a running service?"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from productrecs.entrypoints.cli.integration.request_collections import (
+    to_http_file,
+    to_postman_collection,
+)
+
+_ADDRESS: Final = "http://127.0.0.1:8000"
+
+
+@click.command()
+@click.option(
+    "--base-url",
+    default=_ADDRESS,
+    show_default=True,
+    help="Where the service that it describes is reached.",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["openapi", "http", "postman"]),
+    default="openapi",
+    show_default=True,
+    help="Print the calls for editors that run .http files, or as a Postman collection.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it to this file instead of printing it.",
+)
+def openapi(base_url: str, form: str, out: Path | None) -> None:
+    """Print the OpenAPI description, as `/openapi.json` answers it.
+
+    With --form its calls, each with an example, for programs with which people try them.
+
+    Example: productrecs openapi --base-url https://recs.example.com --out openapi.json
+    Example: productrecs openapi --form http --out productrecs.http
+    """
+    # Imported here: the web framework takes longer than all else that the CLI does.
+    from productrecs.entrypoints.http.application import declared_routes  # noqa: PLC0415
+    from productrecs.entrypoints.http.openapi.document import openapi_document  # noqa: PLC0415
+
+    described = openapi_document(declared_routes(), base_url.rstrip("/"))
+    text = to_http_file(described) if form == "http" else _json(described, form)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, "utf-8")
+
+
+def _json(described: Mapping[str, Any], form: str) -> str:
+    told = to_postman_collection(described) if form == "postman" else described
+    return msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n"

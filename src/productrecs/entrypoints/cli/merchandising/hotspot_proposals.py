@@ -1,0 +1,127 @@
+"""Which hotspots might a look have? Proposed by the service, accepted by the merchant."""
+
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from demo_store.generator import DOMAIN
+from demo_store.storefront.picture_files import PICTURES, PictureFiles, pictures_folder
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.http.caches.store_cache import load_store
+from productrecs.entrypoints.services import Services
+from productrecs.features.looks.hotspot_proposals import (
+    HotspotProposal,
+    look_picture,
+    propose_hotspots,
+)
+from productrecs.features.looks.look import Hotspot, Look, LookError
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.looks.picture_spots import spots_in_picture
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.visual.photo_matcher import PhotoMatcher
+from productrecs.training.visual.picture_embedding import choose_embedding
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    help="The number of a proposal to keep, as N or N=ITEM for another product; or all.",
+)
+@json_option
+@data_option
+def propose(
+    domain: str,
+    look_id: int,
+    *,
+    accepted: tuple[str, ...],
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Propose hotspots for a look: what of the catalog may be in its picture, and where.
+
+    Nothing changes before you say --accept. Places that the look has already are left out.
+
+    Example: productrecs looks propose shop.example.com 3 --accept 1 --accept 2=tent
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = LookEditor(services.database, store, services.clock)
+        look = looks_of.one(look_id)
+        found = _proposals(services, store, looks_of, look)
+        chosen = _chosen(found, accepted)
+        if chosen:
+            looks_of.add_hotspots(look_id, chosen)
+    if as_json:
+        print_json([{"number": n, **asdict(one)} for n, one in enumerate(found, 1)])
+        return
+    for number, one in enumerate(found, 1):
+        box = ",".join(f"{side:g}" for side in one.box)
+        products = "  ".join(f"{item} {score:.2f}" for item, score in one.products[:3])
+        click.echo(f"{number}  {one.confidence:.2f}  {one.label}  at {box}  {products}")
+    if not found:
+        click.echo("Nothing in the picture looks like the catalog.")
+    if chosen:
+        click.echo(f"Look {look_id} has {len(chosen)} more hotspots.")
+
+
+def _proposals(
+    services: Services, store: Store, looks_of: LookEditor, look: Look
+) -> list[HotspotProposal]:
+    settings = services.settings
+    path = settings.image_model
+    embedding = choose_embedding(None if path is None else read_model_file(path, EMBEDDER))
+    opened_shop = load_store(services, store)
+    shop = opened_shop.shop
+    visible = shop.shelf(services.clock(), ListKind.PRODUCT).visible
+    data = _demo_picture(services, store, look)
+    if data is None:
+        data = look_picture(looks_of, look, store.domain, settings.image_hosts)
+    with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
+        eye = PhotoMatcher(viewer, opened_shop.pictures, embedding)
+        spots = spots_in_picture(data, eye, shop.catalog, visible)
+    return propose_hotspots(spots, shop.catalog, look.content.hotspots)
+
+
+def _demo_picture(services: Services, store: Store, look: Look) -> bytes | None:
+    """Return the picture of a look of the demo, whose host is no machine; else None."""
+    path = urlsplit(look.content.image_url).path
+    if store.domain != DOMAIN or not path.startswith(f"{PICTURES}/"):
+        return None
+    pictures = PictureFiles(pictures_folder(services.settings.data))
+    return pictures.get(tuple(path.removeprefix(f"{PICTURES}/").split("/")))
+
+
+def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hotspot]:
+    """Return the hotspots that were accepted.
+
+    Raises:
+        LookError: when there is no such proposal.
+    """
+    if "all" in accepted:
+        return [one.hotspot() for one in found]
+    chosen = []
+    for text in accepted:
+        number, _, item_id = text.partition("=")
+        if not number.isdecimal() or not 1 <= int(number) <= len(found):
+            message = f"there is no proposal {number!r}; there are {len(found)}"
+            raise LookError(message)
+        chosen.append(found[int(number) - 1].hotspot(item_id or None))
+    return chosen

@@ -1,0 +1,319 @@
+"""Which looks does a store have? Made from files, published and taken back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.cli.merchandising.hotspot_proposals import propose
+from productrecs.features.looks.look import (
+    Hotspot,
+    Look,
+    LookContent,
+    LookError,
+    checked_box,
+)
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.records.pictures.decode_picture import (
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
+from productrecs.tenancy.accounts.store_management import find_store
+
+PICTURE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Spot(msgspec.Struct):
+    item_id: str
+    bbox: list[float]
+    label: str = ""
+
+
+class _Written(msgspec.Struct):
+    item_id: str
+    image_url: str = ""
+    image: str = ""  # a file, to be kept here
+    title: str = ""
+    hotspots: list[_Spot] = []
+
+    def __post_init__(self) -> None:
+        """Refuse two pictures."""
+        if self.image_url and self.image:
+            message = "a look has image_url or image, not both"
+            raise ValueError(message)
+
+
+@click.group()
+def looks() -> None:
+    """Make looks: pictures of several products, each with its place in it."""
+
+
+@looks.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List all looks with their state, the oldest first."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        found = LookEditor(services.database, store, services.clock).all()
+    if as_json:
+        print_json([_told(one) for one in found])
+        return
+    for one in found:
+        spots = len(one.content.hotspots)
+        when = iso(one.published_at) if one.published_at else "never published"
+        click.echo(
+            f"{one.look_id}  {one.state}  on {one.content.item_id}  {spots} hotspots  "
+            f"{when}  {one.content.title}"
+        )
+
+
+@looks.command("import")
+@click.argument("domain")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--publish", is_flag=True, help="Show them at once.")
+@data_option
+def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -> None:
+    """Make looks from a file: JSON, one look or a list of them; all or none.
+
+    A look has item_id (the product whose page it stands on), image_url or image (a picture
+    beside FILE, which the service then keeps and shows itself), title and hotspots: label,
+    bbox ([x, y, width, height], fractions of the picture) and item_id.
+    """
+    written = _read(file)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = LookEditor(services.database, store, services.clock)
+        contents = _contents(looks_of, written, file.parent)
+        made = looks_of.add(contents, publish=publish)
+    for one in made:
+        click.echo(f"Made look {one.look_id} on {one.content.item_id} ({one.state}).")
+
+
+@looks.command()
+@click.argument("domain")
+@click.option("--item", required=True, help="The product whose page it stands on.")
+@click.option("--image-url", default="", help="Where the picture is.")
+@click.option("--image", type=PICTURE, help="A picture for the service to keep and show.")
+@click.option("--title", default="", help="Its title.")
+@click.option(
+    "--hotspot",
+    "hotspots",
+    multiple=True,
+    help="X,Y,WIDTH,HEIGHT=ITEM or X,Y,WIDTH,HEIGHT=ITEM:LABEL; may be repeated.",
+)
+@click.option("--publish", is_flag=True, help="Show it at once.")
+@data_option
+def add(  # noqa: PLR0913 - one an option
+    domain: str,
+    *,
+    item: str,
+    image_url: str,
+    image: Path | None,
+    title: str,
+    hotspots: tuple[str, ...],
+    publish: bool,
+    data: Path | None,
+) -> None:
+    """Make one look.
+
+    Example: productrecs looks add shop.example.com --item tent
+    --image-url https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
+    """
+    spots = tuple(map(_spot, hotspots))
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = LookEditor(services.database, store, services.clock)
+        kept = _keep(looks_of, [image])[0] if image else ""
+        content = LookContent(item, image_url, title, spots, kept)
+        made = looks_of.add([content], publish=publish)[0]
+    click.echo(f"Made look {made.look_id} on {item} ({made.state}).")
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@data_option
+def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
+    """Replace a look's contents from FILE: JSON, as `import` reads it.
+
+    Without image_url and image it keeps the picture that it has.
+    """
+    written = _read(file)
+    if len(written) != 1:
+        message = "the file must hold one look"
+        raise LookError(message)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = LookEditor(services.database, store, services.clock)
+        looks_of.edit(look_id, _contents(looks_of, written, file.parent)[0])
+    click.echo(f"Look {look_id} says what {file.name} says.")
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@click.argument("file", type=PICTURE)
+@data_option
+def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
+    """Let a look have the picture FILE, kept and shown by the service.
+
+    JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels. It is kept as a JPEG of
+    at most 1,600 pixels a side, upright, without what else the file says.
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        looks_of = LookEditor(services.database, store, services.clock)
+        looks_of.one(look_id)
+        with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
+            kept = looks_of.keep_picture(file.read_bytes(), viewer)
+        looks_of.show_picture(look_id, kept)
+    size = f"{kept.width} x {kept.height} pixels, {len(kept.content):,} bytes"
+    click.echo(f"Look {look_id} has the picture {file.name} ({size}).")
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@data_option
+def publish(domain: str, look_id: int, *, data: Path | None) -> None:
+    """Show a look from now on; of several of one product the last published is shown."""
+    _change(data, domain, lambda looks_of: looks_of.publish(look_id))
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@data_option
+def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
+    """Show a look no more; it is a draft again."""
+    _change(data, domain, lambda looks_of: looks_of.unpublish(look_id))
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@data_option
+def archive(domain: str, look_id: int, *, data: Path | None) -> None:
+    """Archive a look: hidden, not deleted."""
+    _change(data, domain, lambda looks_of: looks_of.archive(look_id))
+
+
+@looks.command()
+@click.argument("domain")
+@click.argument("look_id", type=int)
+@data_option
+def remove(domain: str, look_id: int, *, data: Path | None) -> None:
+    """Forget a look."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        LookEditor(services.database, store, services.clock).remove(look_id)
+    click.echo(f"Removed look {look_id}.")
+
+
+def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]) -> None:
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        changed = change(LookEditor(services.database, store, services.clock))
+    click.echo(f"Look {changed.look_id} is {changed.state}.")
+
+
+def _read(file: Path) -> list[_Written]:
+    """Return the looks that a file tells.
+
+    Raises:
+        LookError: when it tells something else.
+    """
+    try:
+        told = msgspec.json.decode(file.read_bytes(), type=_Written | list[_Written])
+    except msgspec.DecodeError as error:
+        message = f"{file.name} holds no looks: {error}"
+        raise LookError(message) from error
+    return told if isinstance(told, list) else [told]
+
+
+def _contents(
+    looks_of: LookEditor, written: Sequence[_Written], folder: Path
+) -> list[LookContent]:
+    """Return what looks say, once their own pictures are kept.
+
+    Raises:
+        LookError: when a picture's file cannot be read.
+    """
+    kept = iter(_keep(looks_of, [folder / one.image for one in written if one.image]))
+    return [
+        LookContent(
+            one.item_id,
+            one.image_url,
+            one.title,
+            tuple(
+                Hotspot(spot.label, checked_box(spot.bbox), spot.item_id)
+                for spot in one.hotspots
+            ),
+            next(kept) if one.image else "",
+        )
+        for one in written
+    ]
+
+
+def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
+    """Keep pictures; return the id of each.
+
+    Raises:
+        LookError: when a file cannot be read, or holds no picture.
+    """
+    kept = []
+    with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
+        for file in files:
+            try:
+                kept.append(looks_of.keep_picture(file.read_bytes(), viewer).picture_id)
+            except (OSError, NotAPictureError, PictureTooLargeError) as error:
+                message = f"{file.name} cannot be the picture of a look: {error}"
+                raise LookError(message) from error
+    return kept
+
+
+def _spot(text: str) -> Hotspot:
+    numbers, _, named = text.partition("=")
+    item_id, _, label = named.partition(":")
+    try:
+        box = checked_box([float(one) for one in numbers.split(",")])
+    except ValueError as error:
+        message = f"--hotspot {text!r} is not X,Y,WIDTH,HEIGHT=ITEM"
+        raise LookError(message) from error
+    return Hotspot(label, box, item_id)
+
+
+def _told(look: Look) -> dict[str, Any]:
+    published = None if look.published_at is None else iso(look.published_at)
+    content = asdict(look.content)
+    spots = [
+        {"label": one["label"], "bbox": list(one["box"]), "item_id": one["item_id"]}
+        for one in content["hotspots"]
+    ]
+    return {
+        "id": look.look_id,
+        "state": look.state.value,
+        "published_at": published,
+        **content,
+        "hotspots": spots,
+    }
+
+
+looks.add_command(propose)

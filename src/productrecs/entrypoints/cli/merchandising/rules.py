@@ -1,0 +1,273 @@
+"""Which rules does a store have for its lists, and who changed them?"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.records.merchandising.rule import (
+    BOOST_STRENGTH,
+    BURY_STRENGTH,
+    ListFilter,
+    ListKind,
+    Rule,
+    RuleAction,
+    RuleContent,
+    RuleTarget,
+    describe_rule,
+)
+from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
+from productrecs.tenancy.accounts.store_management import find_store
+
+_ACTOR = "command line"
+_PLACES = click.Choice([place.value for place in ListKind])
+
+
+class _RuleOptions(TypedDict):
+    """The options of `add`, as click gives them."""
+
+    item: tuple[str, ...]
+    category: tuple[str, ...]
+    title: tuple[str, ...]
+    price_min: float | None
+    price_max: float | None
+    only_in: tuple[str, ...]
+    not_in: tuple[str, ...]
+    starts: str | None
+    ends: str | None
+    priority: int
+    strength: float | None
+    position: int | None
+    name: str
+    disabled: bool
+
+
+@click.group()
+def rules() -> None:
+    """Exclude, boost, bury and pin products in lists."""
+
+
+@rules.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's rules, and which are in force right now."""
+    with _rules_of(domain, data) as (services, found):
+        now_ms, kept = services.clock(), found.all()
+    zone = found.store.settings.zone
+    states = [rule.content.state(now_ms, zone).value for rule in kept]
+    if as_json:
+        pairs = zip(kept, states, strict=True)
+        print_json([{**_fields(rule), "state": state} for rule, state in pairs])
+        return
+    if not kept:
+        click.echo(f"No rules yet: productrecs rules add {domain} boost --category Sale")
+    for rule, state in zip(kept, states, strict=True):
+        click.echo(f"{rule.rule_id:>4}  {state:<7}  {_line(rule)}")
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("action", type=click.Choice([action.value for action in RuleAction]))
+@click.option("--item", multiple=True, help="A product by its id; may be repeated.")
+@click.option("--category", multiple=True, help="Products of a category, by its name.")
+@click.option("--title", multiple=True, help="Products with these words in their title.")
+@click.option("--price-min", type=float, help="Products that cost at least this.")
+@click.option("--price-max", type=float, help="Products that cost at most this.")
+@click.option(
+    "--in",
+    "only_in",
+    multiple=True,
+    type=_PLACES,
+    help="Only in these lists: a placement or a source; all when not given.",
+)
+@click.option("--not-in", multiple=True, type=_PLACES, help="In all lists but these.")
+@click.option("--from", "starts", help="The first date, or the time, in the store's zone.")
+@click.option("--until", "ends", help="The last date, or the time, in the store's zone.")
+@click.option(
+    "--priority", default=0, help="Of rules that contradict each other the higher wins."
+)
+@click.option(
+    "--strength",
+    type=float,
+    help="How many times more (boost) or less (bury) a score counts.  "
+    f"[default: {BOOST_STRENGTH:g} and {BURY_STRENGTH:g}]",
+)
+@click.option("--position", type=int, help="Where a pin puts its first product, from 1.")
+@click.option("--name", default="", help="What the rule is called.")
+@click.option("--disabled", is_flag=True, help="Keep it without obeying it yet.")
+@json_option
+@data_option
+def add(
+    domain: str,
+    action: str,
+    *,
+    as_json: bool,
+    data: Path | None,
+    **said: Unpack[_RuleOptions],
+) -> None:
+    """Add a rule; a running server obeys it within a second.
+
+    ACTION is exclude, boost, bury or pin. Options of different kinds narrow the products
+    down: a category and a price mean those of the category at that price.
+
+    Example: productrecs rules add shop.example.com pin --item gift-card --position 3
+    """
+    with _rules_of(domain, data) as (_, found):
+        rule = found.add(_content(RuleAction(action), said))
+    _tell("Added", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Remove a rule; `rules history` still tells what it was."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.remove(rule_id)
+    _tell("Removed", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Let a rule be obeyed (again), within its schedule."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.change(rule_id, enabled=True)
+    _tell("Enabled", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Keep a rule, but do not obey it."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.change(rule_id, enabled=False)
+    _tell("Disabled", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@json_option
+@data_option
+def history(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Show who changed which rule when, the newest first."""
+    with _rules_of(domain, data) as (_, found):
+        changes = found.history()
+    if as_json:
+        print_json([_change_fields(change) for change in changes])
+        return
+    if not changes:
+        click.echo("No rule was ever changed.")
+    for change in changes:
+        click.echo(
+            f"{iso(change.changed_at)}  {change.actor}: {change.what} "
+            f"{change.rule.rule_id}  {_line(change.rule)}"
+        )
+
+
+@contextlib.contextmanager
+def _rules_of(domain: str, data: Path | None) -> Iterator[tuple[Services, RuleEditor]]:
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        yield services, RuleEditor(services.database, store, services.clock, _ACTOR)
+
+
+def _content(action: RuleAction, said: _RuleOptions) -> RuleContent:
+    return RuleContent(
+        action=action,
+        target=RuleTarget(
+            items=said["item"],
+            categories=said["category"],
+            title_words=said["title"],
+            price_min=said["price_min"],
+            price_max=said["price_max"],
+        ),
+        places=ListFilter(
+            only_in=tuple(map(ListKind, said["only_in"])),
+            not_in=tuple(map(ListKind, said["not_in"])),
+        ),
+        name=said["name"],
+        starts=said["starts"],
+        ends=said["ends"],
+        priority=said["priority"],
+        enabled=not said["disabled"],
+        strength=said["strength"],
+        position=said["position"],
+    )
+
+
+def _tell(done: str, rule: Rule, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(rule))
+    else:
+        click.echo(f"{done} rule {rule.rule_id}: {_line(rule)}")
+
+
+def _line(rule: Rule) -> str:
+    content, parts = rule.content, [describe_rule(rule.content)]
+    if content.name:
+        parts.insert(0, f"{content.name}:")
+    if content.places.only_in:
+        parts.append(f"(only in {', '.join(content.places.only_in)})")
+    if content.places.not_in:
+        parts.append(f"(not in {', '.join(content.places.not_in)})")
+    if content.starts:
+        parts.append(f"from {content.starts}")
+    if content.ends:
+        parts.append(f"until {content.ends}")
+    if content.priority:
+        parts.append(f"[priority {content.priority}]")
+    return " ".join(parts)
+
+
+def _fields(rule: Rule) -> dict[str, object]:
+    content = rule.content
+    return {
+        "id": rule.rule_id,
+        "name": content.name,
+        "action": content.action,
+        "items": content.target.items,
+        "categories": content.target.categories,
+        "title_words": content.target.title_words,
+        "price_min": content.target.price_min,
+        "price_max": content.target.price_max,
+        "in": content.places.only_in,
+        "not_in": content.places.not_in,
+        "from": content.starts,
+        "until": content.ends,
+        "priority": content.priority,
+        "strength": content.strength,
+        "position": content.position,
+        "enabled": content.enabled,
+        "created_at": iso(rule.created_at),
+        "updated_at": iso(rule.updated_at),
+    }
+
+
+def _change_fields(change: RuleChange) -> dict[str, object]:
+    return {
+        "at": iso(change.changed_at),
+        "by": change.actor,
+        "what": change.what,
+        "rule": _fields(change.rule),
+    }

@@ -1,0 +1,120 @@
+"""`productrecs api`: the half of the service that answers, for replicas."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from productrecs.entrypoints.cli.processes.listening_socket import (
+    listen,
+    listener_url,
+    listening_options,
+    settings_from_options,
+)
+from productrecs.entrypoints.cli.processes.serve import supervise
+from productrecs.entrypoints.cli.processes.supervisor_link import (
+    SupervisorLink,
+    metrics_slot_option,
+)
+from productrecs.entrypoints.logs import configure_logging
+from productrecs.entrypoints.shared_metrics import MetricsSlot
+from productrecs.settings import Settings
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.transport.connection import TransportState
+    from productrecs.entrypoints.http.transport.server import Application
+    from productrecs.entrypoints.services import Services
+
+
+@click.command
+@listening_options
+@click.option("--fd", type=int, hidden=True)
+@click.option("--lifeline", type=int, hidden=True)
+@click.option("--office", type=click.Path(path_type=Path), hidden=True)
+@click.option("--storefront", hidden=True, help="The domain of the demo's store.")
+@metrics_slot_option
+def api(  # noqa: PLR0913, PLR0917 - one an option
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    workers: int | None,
+    fd: int | None,
+    lifeline: int | None,
+    office: Path | None,
+    storefront: str | None,
+    place: MetricsSlot | None,
+) -> None:
+    """Answer requests only; run `productrecs worker` beside it, once or more.
+
+    Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+
+    Example: DATABASE_URL=postgresql://... productrecs api --host 0.0.0.0 --workers 4
+    """
+    settings = settings_from_options(host, port, data, workers)
+    if fd is not None and lifeline is not None:
+        listener = socket.socket(fileno=fd)
+        _serve(settings, listener, SupervisorLink(lifeline), place, office, storefront)
+    elif settings.workers > 1:
+        sys.exit(supervise(settings, with_worker=False))
+    else:
+        _serve(settings, listen(settings.host, settings.port), None)
+
+
+def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    lifeline: SupervisorLink | None,
+    place: MetricsSlot | None = None,
+    office: Path | None = None,
+    storefront: str | None = None,
+) -> None:
+    # Before numpy comes: its threads would take the cores that others are answered on.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Imported here, since a supervisor of several processes needs none of it.
+    from productrecs.entrypoints.cli.command_context import open_services  # noqa: PLC0415
+    from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
+    from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimits  # noqa: PLC0415
+    from productrecs.entrypoints.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
+
+    configure_logging(settings.log_format)
+    address = listener_url(listener)
+
+    def on_ready() -> None:
+        if lifeline is None:
+            click.echo(f"ProductRecs listens on {address}")
+        else:
+            lifeline.ready()
+
+    def create(services: "Services", state: "TransportState") -> "Application":
+        service = create_application(
+            services, state.draining, place, state.admission, office
+        )
+        state.at_once = service.express.answer
+        state.line = service.line
+        return _with_storefront(service, services, storefront) if storefront else service
+
+    with open_services(settings.data) as services:
+        run_server(
+            lambda state: create(services, state),
+            listener,
+            ServerOptions(
+                parent=None if lifeline is None else lifeline.number,
+                limits=ConnectionLimits(
+                    settings.connections or sys.maxsize,
+                    settings.connections_per_address or sys.maxsize,
+                ),
+            ),
+            on_ready,
+        )
+
+
+def _with_storefront(
+    service: "Application", services: "Services", domain: str
+) -> "Application":
+    """Return the service with the demo's shop before it."""
+    from demo_store.storefront.application import Storefront  # noqa: PLC0415
+
+    return Storefront(service, services, domain)

@@ -1,0 +1,111 @@
+"""Where does the service listen? The options that say so, and the socket."""
+
+import errno
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.settings import Settings, from_environment
+
+BACKLOG: Final = 2_048
+BIND_RETRY_SECONDS: Final = 2.0
+_OPTIONS: Final = (
+    click.option("--host", envvar="PRODUCTRECS_HOST", help="The address to listen on."),
+    click.option(
+        "--port",
+        envvar="PRODUCTRECS_PORT",
+        type=click.IntRange(0, 65_535),
+        help="The port to listen on; 0 takes a free one.",
+    ),
+    click.option(
+        "--data",
+        envvar="PRODUCTRECS_DATA",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The folder of the embedded database and the models (default ./data).",
+    ),
+    click.option(
+        "--workers",
+        envvar="PRODUCTRECS_WORKERS",
+        type=click.IntRange(1, 64),
+        help="How many API processes to run.",
+    ),
+)
+
+
+class ListenError(ProductRecsError):
+    """The address cannot be listened on; the message says why and what to do."""
+
+
+def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--host`, `--port`, `--data` and `--workers`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_from_options(
+    host: str | None = None,
+    port: int | None = None,
+    data: Path | None = None,
+    workers: int | None = None,
+) -> Settings:
+    """Return the settings of the environment, with the given ones in their place."""
+    settings = from_environment(os.environ, data)
+    given = {"host": host, "port": port, "workers": workers}
+    chosen: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
+    return replace(settings, **chosen)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; a predecessor that is just stopping is waited for.
+
+    Raises:
+        ListenError: when the address is unknown, taken or forbidden.
+    """
+    try:
+        family, kind, protocol, _, address = sorted(
+            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        )[0]  # IPv4 first
+    except OSError as error:
+        message = f"{host!r} is no address of this machine; choose another with --host"
+        raise ListenError(message) from error
+    deadline = time.monotonic() + BIND_RETRY_SECONDS
+    while True:
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise ListenError(_why(error, host, port)) from error
+            time.sleep(0.05)
+        else:
+            return listener
+
+
+def listener_url(listener: socket.socket) -> str:
+    """Return the address as a browser wants it, such as `http://127.0.0.1:8000`."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host} is in use by another program; stop it, or choose "
+            "another port with --port"
+        )
+    if error.errno == errno.EACCES:
+        return f"this user may not listen on port {port}; choose one above 1023 with --port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host!r} is no address of this machine; choose another with --host"
+    return f"cannot listen on port {port} of {host}: {os.strerror(error.errno or 0)}"

@@ -1,0 +1,170 @@
+"""`productrecs serve`: the API, the background and the timetable, in one command."""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from productrecs.entrypoints.cli.processes.listening_socket import (
+    listen,
+    listener_url,
+    listening_options,
+    settings_from_options,
+)
+from productrecs.entrypoints.cli.processes.supervisor import (
+    PROGRAM,
+    ProcessRole,
+    Supervisor,
+)
+from productrecs.entrypoints.logs import configure_logging
+from productrecs.entrypoints.shared_metrics import SharedMetrics
+from productrecs.settings import Settings
+from productrecs.storage.temp_folders import temp_folder
+
+_LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its last zero
+
+
+@click.command
+@listening_options
+def serve(
+    host: str | None, port: int | None, data: Path | None, workers: int | None
+) -> None:
+    """Run everything: the API, the background jobs and their timetable.
+
+    Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+
+    Example: productrecs serve --port 8000 --data /srv/productrecs --workers 2
+    """
+    settings = settings_from_options(host, port, data, workers)
+    sys.exit(supervise(settings, with_worker=True))
+
+
+def _announce(address: str) -> None:
+    click.echo(f"ProductRecs listens on {address}")
+
+
+def supervise(
+    settings: Settings,
+    *,
+    with_worker: bool,
+    announce: Callable[[str], None] = _announce,
+    storefront: str | None = None,
+) -> int:
+    """Run API processes, and one for the background, until told to stop.
+
+    Returns the exit status. The first process migrates the database, then the others
+    start; `announce` is told the address once requests are answered. `storefront` is the
+    domain of the demo's store, whose shop is then shown under /demo.
+
+    Raises:
+        ListenError: when the address cannot be listened on.
+    """
+    configure_logging(settings.log_format)
+    listener = listen(settings.host, settings.port)
+    address, number = listener_url(listener), listener.fileno()
+    if storefront is None:
+        _preload_api()
+    folder = ("--data", str(settings.data))
+    shop = () if storefront is None else ("--storefront", storefront)
+    with writer_socket() as (office, door):
+        roles = [
+            ProcessRole(
+                f"api {index + 1}",
+                ("api", *folder, "--fd", str(number), "--office", str(office), *shop),
+                (number,),
+            )
+            for index in range(settings.workers)
+        ]
+        written = ("worker", *folder, "--lane", "writing", "--fd", str(door.fileno()))
+        roles.append(ProcessRole("writer", written, (door.fileno(),)))
+        if with_worker:
+            roles += background_roles(settings)
+        if storefront is not None:  # who made a store has used what no copy could
+            roles = [replace(role, program=PROGRAM) for role in roles]
+        supervisor = Supervisor(
+            with_metrics_slots(roles),
+            on_ready=lambda: announce(address),
+            on_stop=listener.close,
+        )
+        return supervisor.run()
+
+
+@contextlib.contextmanager
+def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
+    """Give the address at which one process writes what the others take, and its socket.
+
+    Only this user may enter the folder. The socket outlives the process that serves it:
+    whoever comes while there is none waits for its successor.
+
+    Raises:
+        OSError: when there can be none; the message says what to change.
+    """
+    temporary = Path(tempfile.gettempdir())
+    with temp_folder(temporary, "productrecs-office-") as folder:
+        path = folder / "office"
+        if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+            message = (
+                f"The path of the temporary folder, {temporary}, is too long for a socket."
+                " Set TMPDIR to a folder with a path of at most 70 characters."
+            )
+            raise OSError(message)
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(str(path))
+            door.listen()
+            yield path, door
+
+
+def supervise_background(settings: Settings) -> int:
+    """Run the processes of the background only, until told to stop; return the status."""
+    configure_logging(settings.log_format)
+    _preload_worker()
+    roles = background_roles(settings)
+    return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()
+
+
+def _preload_api() -> None:
+    """Load what answers requests, once for all: every process is a copy of this one.
+
+    Nothing is opened: no copy may share a connection, and none a thread.
+    """
+    # Before numpy comes: its threads would wait for one another, and are no part of a copy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import productrecs.entrypoints.cli.command_context  # noqa: PLC0415 - not before the socket
+    import productrecs.entrypoints.http.application  # noqa: PLC0415
+    import productrecs.entrypoints.http.transport.server  # noqa: F401, PLC0415
+
+
+def _preload_worker() -> None:
+    """Load what every process of the background needs."""
+    import productrecs.entrypoints.cli.command_context  # noqa: F401, PLC0415
+
+
+def with_metrics_slots(roles: Sequence[ProcessRole]) -> list[ProcessRole]:
+    """Return the roles, each with its row on one board, so that any answers for all."""
+    board = SharedMetrics.make([role.name for role in roles])
+    return [
+        replace(
+            role,
+            command=(*role.command, "--place", f"{board.number}:{place}"),
+            inherits=(*role.inherits, board.number),
+        )
+        for place, role in enumerate(roles)
+    ]
+
+
+def background_roles(settings: Settings) -> list[ProcessRole]:
+    """Return the processes of the background: learning, indexes, files, pictures."""
+    command = ("worker", "--data", str(settings.data), "--lane")
+    return [
+        ProcessRole("worker", (*command, "learning")),
+        ProcessRole("indexer", (*command, "indexes")),
+        ProcessRole("importer", (*command, "uploads")),
+        ProcessRole("pictures", (*command, "pictures")),
+    ]

@@ -1,0 +1,77 @@
+"""How do a supervisor and its child know of each other? By the two ends of one socket.
+
+The kernel closes an end when its process dies, however it dies. The child says `+` once it
+is ready; the supervisor says `.` when the whole service stops.
+"""
+
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Final
+
+import click
+
+from productrecs.entrypoints.shared_metrics import MetricsSlot, SharedMetrics
+
+READY: Final = b"+"
+STOP: Final = b"."
+
+
+def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the hidden option that says in which row of which board it counts."""
+
+    def opened(
+        _context: click.Context, _option: click.Parameter, said: str | None
+    ) -> MetricsSlot | None:
+        if said is None:
+            return None
+        board, _, place = said.partition(":")
+        return MetricsSlot(SharedMetrics(int(board)), int(place))
+
+    return click.option("--place", callback=opened, hidden=True)(command)
+
+
+def stop_at_signals(stop: Callable[[], None]) -> None:
+    """Call `stop`, from a thread, at every SIGTERM and SIGINT.
+
+    A handler comes between any two steps of the main thread, which may be holding the very
+    lock that `stop` waits for: as every wait for an event does when it begins and ends.
+    """
+    told: SimpleQueue[None] = SimpleQueue()  # whose `put` never waits, not even for itself
+
+    def wait() -> None:
+        while True:
+            told.get()
+            stop()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: told.put(None))
+
+
+class SupervisorLink:
+    """The child's end."""
+
+    def __init__(self, number: int) -> None:
+        """Take the inherited socket `number`, and pass it on to no other process."""
+        self._socket = socket.socket(fileno=number)
+        self._socket.set_inheritable(False)
+        self.number = number
+
+    def ready(self) -> None:
+        """Tell the supervisor that this process does its work now."""
+        with contextlib.suppress(OSError):  # it is gone: the watch will say so
+            self._socket.send(READY)
+
+    def watch(self, stop: Callable[[], None]) -> None:
+        """Call `stop`, from a thread, when the supervisor says so or is gone."""
+
+        def wait() -> None:
+            with contextlib.suppress(OSError):
+                self._socket.recv(1)
+            stop()
+
+        threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -1,0 +1,106 @@
+"""`productrecs worker`: the half of the service that works in the background."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from productrecs.entrypoints.cli.command_context import data_option, open_services
+from productrecs.entrypoints.cli.processes.listening_socket import settings_from_options
+from productrecs.entrypoints.cli.processes.serve import supervise_background
+from productrecs.entrypoints.cli.processes.supervisor_link import (
+    SupervisorLink,
+    metrics_slot_option,
+    stop_at_signals,
+)
+from productrecs.entrypoints.logs import configure_logging
+from productrecs.entrypoints.shared_metrics import NO_LAYOUT, MetricsSlot
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.services import Services
+    from productrecs.entrypoints.worker.forecast_jobs import BackgroundLoop
+
+NICENESS: Final = 5
+"""On a busy machine the API's processes get three times the worker's share."""
+
+LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
+WRITING: Final = "writing"
+PICTURES: Final = "pictures"
+_PROMPT: Final = frozenset({WRITING, UPLOADS})
+"""Shoppers wait for the one, and for the lock that the other holds: an import that has to
+wait for a core in the middle of a transaction keeps every event waiting."""
+
+
+@click.command
+@data_option
+@click.option(
+    "--lane",
+    type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING, PICTURES]),
+    hidden=True,
+)
+@click.option("--fd", type=int, hidden=True)
+@click.option("--lifeline", type=int, hidden=True)
+@metrics_slot_option
+def worker(
+    data: Path | None,
+    lane: str | None,
+    fd: int | None,
+    lifeline: int | None,
+    place: MetricsSlot | None,
+) -> None:
+    """Run background jobs and their timetable; any number may run beside one another.
+
+    Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
+
+    Example: DATABASE_URL=postgresql://... productrecs worker
+    """
+    if lane is None:
+        sys.exit(supervise_background(settings_from_options(data=data)))
+    if lane not in _PROMPT:
+        os.nice(NICENESS)
+    if place is not None:
+        place.board.take(place.number, NO_LAYOUT)
+    with open_services(data) as services:
+        configure_logging(services.settings.log_format)
+        working = _build(lane, services, fd)
+        stop_at_signals(working.stop)
+        if lifeline is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
+            line = SupervisorLink(lifeline)
+            line.watch(working.stop)
+            line.ready()
+        working.run()
+
+
+def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
+    # Imported here: who imports files needs nothing of what learning takes.
+    if lane == WRITING:
+        from productrecs.entrypoints.http.writes.write_server import WriteServer  # noqa: PLC0415
+
+        return WriteServer(services, socket.socket(fileno=fd))
+    if lane == INDEXES:
+        from productrecs.entrypoints.worker.search_indexer import SearchIndexer  # noqa: PLC0415
+
+        return SearchIndexer(services)
+    if lane == PICTURES:
+        from productrecs.entrypoints.worker.picture_jobs import build_picture_worker  # noqa: PLC0415
+
+        return build_picture_worker(services)
+    if lane == UPLOADS:
+        from productrecs.entrypoints.worker.forecast_jobs import (  # noqa: PLC0415
+            ParallelLoops,
+            build_forecaster,
+        )
+        from productrecs.entrypoints.worker.upload_jobs import build_importer  # noqa: PLC0415
+
+        # Who starts forecasts does nothing but wait for them: no process for that alone.
+        return ParallelLoops(build_importer(services), build_forecaster(services))
+    from productrecs.entrypoints.worker.job_registry import build_worker  # noqa: PLC0415
+    from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
+
+    IntegrityChecker(services.database, services.settings.data).start()
+    return build_worker(services)

@@ -1,0 +1,174 @@
+"""Which plan does a store have, and does it hold? Chosen, suspended and resumed here."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+
+from productrecs.core.clock import iso, parse_timestamp
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+    settings_for,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.tenancy.accounts.plan_usage import read_plan_usage
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import change_subscription, find_store
+from productrecs.tenancy.billing.plans import Plan, find_plan
+from productrecs.tenancy.billing.subscription import Subscription
+
+Facts = Mapping[str, object]
+
+
+class PlanEndError(ProductRecsError):
+    """The moment at which a plan should end cannot be read, or is over."""
+
+
+@click.command("set-plan")
+@click.argument("domain")
+@click.argument("plan")
+@click.option("--until", help="When it ends, as an ISO date or time in the store's zone.")
+@json_option
+@data_option
+def set_plan(
+    domain: str, plan: str, *, until: str | None, as_json: bool, data: Path | None
+) -> None:
+    """Give a store another plan, from now on; `trial` begins its days anew.
+
+    Example: productrecs store set-plan shop.example.com growth --until 2027-01-31
+    """
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        wanted, now_ms = find_plan(services.settings.plans, plan), services.clock()
+        ends_at = None if until is None else _end(until, found, now_ms)
+        facts = _change(services, found, lambda one: one.changed(wanted, now_ms, ends_at))
+    _show(facts, as_json=as_json)
+
+
+@click.command()
+@click.argument("domain")
+@json_option
+@data_option
+def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Answer a store's pages with nothing and refuse its pushes.
+
+    Its events and orders are received all the same.
+    """
+    with open_services(data) as services:
+        found, now_ms = find_store(services.database, domain), services.clock()
+        facts = _change(services, found, lambda one: one.suspended(now_ms))
+    _show(facts, as_json=as_json)
+
+
+@click.command()
+@click.argument("domain")
+@json_option
+@data_option
+def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Take a suspension back. A plan that is over stays over: see `store set-plan`."""
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        facts = _change(services, found, lambda one: one.resumed())
+    _show(facts, as_json=as_json)
+
+
+@click.command()
+@json_option
+@data_option
+def plans(*, as_json: bool, data: Path | None) -> None:
+    """List the plans of this installation and what each allows."""
+    every = settings_for(data).plans.values()
+    if as_json:
+        print_json(
+            {
+                plan.name: {
+                    "monthly_calls": plan.monthly_calls,
+                    "catalog_items": plan.catalog_items,
+                    "days": plan.days,
+                }
+                for plan in every
+            }
+        )
+        return
+    for plan in every:
+        days = "" if plan.days is None else f", for {plan.days} days"
+        click.echo(f"{plan.name:<10} {describe_allowance(plan)}{days}")
+
+
+def plan_facts(services: Services, store: Store) -> dict[str, object]:
+    """Return what a store's plan is, how it stands with it, and what it used of it."""
+    found = read_plan_usage(
+        services.database, store, services.settings.plans, services.clock()
+    )
+    plan, said = found.plan, store.subscription
+    return {
+        "plan": said.plan,
+        "status": "active" if found.notice is None else found.notice.status.value,
+        "plan_ends_at": None if said.ends_at is None else iso(said.ends_at),
+        "suspended_at": None if said.suspended_at is None else iso(said.suspended_at),
+        "month": found.month,
+        "calls": found.calls,
+        "calls_limit": None if plan is None else plan.monthly_calls,
+        "catalog_limit": None if plan is None else plan.catalog_items,
+    }
+
+
+def describe_allowance(plan: Plan) -> str:
+    """Return what a plan allows as a person reads it."""
+    return (
+        f"{describe_limit(plan.monthly_calls)} calls a month, "
+        f"{describe_limit(plan.catalog_items)} items"
+    )
+
+
+def plan_lines(store: Store, plan: Plan) -> list[str]:
+    """Return what whoever registers a store should know of its plan, line by line."""
+    lines = [f"plan             {plan.name}: {describe_allowance(plan)}"]
+    ends_at = store.subscription.ends_at
+    if ends_at is not None:
+        own = f"productrecs store set-plan {store.domain} unlimited"
+        over = "Then lists and searches are empty and pushes are refused."
+        lines.append(f"{'':<17}It ends at {iso(ends_at)}. {over}")
+        lines.append(f"{'':<17}For a shop of your own, without limits: {own}")
+    return lines
+
+
+def describe_limit(limit: object) -> str:
+    """Return a limit as a person reads it."""
+    return f"{limit:,}" if isinstance(limit, int) else "unlimited"
+
+
+def _change(
+    services: Services, store: Store, change: Callable[[Subscription], Subscription]
+) -> Facts:
+    change_subscription(services.database, store, change)
+    after = find_store(services.database, store.domain)
+    return {"domain": after.domain, **plan_facts(services, after)}
+
+
+def _show(facts: Facts, *, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    words = [f"{facts['domain']}: plan {facts['plan']}, {facts['status']}"]
+    if facts["suspended_at"] is not None:
+        words.append(f"suspended since {facts['suspended_at']}")
+    if facts["plan_ends_at"] is not None:
+        words.append(f"ends {facts['plan_ends_at']}")
+    click.echo("; ".join(words))
+
+
+def _end(text: str, store: Store, now_ms: int) -> int:
+    try:
+        ends_at = parse_timestamp(text, store.settings.zone)
+    except ValueError as error:
+        message = f"--until {text} is no time; write one like 2027-01-31"
+        raise PlanEndError(message) from error
+    if ends_at <= now_ms:
+        message = f"--until {text} is over already; `store suspend` stops a store at once"
+        raise PlanEndError(message)
+    return ends_at

@@ -1,0 +1,19 @@
+"""How does a command that a worker started know that the worker is gone?"""
+
+import os
+import threading
+from typing import Final
+
+_PARENT_GONE: Final = 3
+_STDIN: Final = 0
+
+
+def exit_with_parent() -> None:
+    """End at once when the process that started this one is gone."""
+
+    def wait() -> None:
+        while os.read(_STDIN, 4096):  # not through sys.stdin, whose lock outlives us
+            pass
+        os._exit(_PARENT_GONE)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()

@@ -1,0 +1,59 @@
+"""How do a store's pictures come along, which could not be had, and why?"""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+@click.group()
+def pictures() -> None:
+    """Follow the items' pictures, which the service fetches and looks at."""
+
+
+@pictures.command()
+@click.argument("domain")
+@click.option("--limit", type=click.IntRange(0), default=20, help="How many failures.")
+@json_option
+@data_option
+def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None:
+    """Tell how many are indexed and waiting, and which failed with which reason.
+
+    Example: productrecs pictures status shop.example.com
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.reading() as connection:
+            repository = PictureRepository(connection, store.store_id)
+            counts, failures = repository.counts(), repository.failures(limit)
+    if as_json:
+        print_json({**asdict(counts), "failures": [asdict(one) for one in failures]})
+        return
+    told = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
+    click.echo(f"{told}, {counts.failed:,} failed")
+    for one in failures:
+        again = "" if one.is_final else " (is tried again)"
+        click.echo(f"{one.item_id}: {one.reason}{again}: {one.url}")
+
+
+@pictures.command()
+@click.argument("domain")
+@data_option
+def retry(domain: str, *, data: Path | None) -> None:
+    """Fetch every picture that failed once more, now."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.transaction() as transaction:
+            repository = PictureRepository(transaction, store.store_id)
+            count = repository.retry_failed(system_ms())
+    click.echo(f"{count:,} pictures are fetched again.")

@@ -1,0 +1,1 @@
+"""Caches: open stores, recommendation lists, search results, activity counts."""

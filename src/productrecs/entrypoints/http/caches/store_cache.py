@@ -1,0 +1,325 @@
+"""Store cache: the stores that this process has in memory, kept up to date.
+
+A store is loaded on first use, and the least recently used are evicted under one memory
+budget. One thread polls the database five times a second and applies what changed.
+"""
+
+import asyncio
+import gc
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
+from productrecs.entrypoints.http.caches.search_cache import SearchCache
+from productrecs.entrypoints.http.schemas.product_cards import make_card
+from productrecs.entrypoints.services import Services
+from productrecs.features.looks.published_looks import PublishedLooks
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.search.rule_book import SearchRuleBook
+from productrecs.features.widgets.widget_config import WidgetConfig
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.records.orders.shopper_history import ShopperHistories
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.job_queue import NewJob
+from productrecs.storage.model_files import BrokenModelError
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.repository import store_versions
+from productrecs.training.search.semantic_expansion import ServedExpansion
+from productrecs.training.search.served_index import ServedIndex, index_folder
+from productrecs.training.search.text_embedder import shared_embedder
+from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
+from productrecs.training.visual.served_pictures import ServedPictures
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.2
+STALE_AFTER_SECONDS: Final = 5.0
+MEMORY_BUDGET: Final = 1 << 30
+MAX_PRELOADED: Final = 20
+
+
+# Requests leave next to no cycles behind, and each look for them holds up every reply: a
+# microsecond or so for each object looked at. So looks are small, and what has lasted for
+# two of them is left alone for hours. What is kept replaces what was, so that objects which
+# came outnumber those that went by little: after 400 more there were 4,000 to look at.
+_COLLECT_AFTER: Final = (100, 1, 100_000)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let no collection look at what is read here, neither now nor ever after.
+
+    A large catalog is hundreds of thousands of objects: going through them stopped every
+    request for 70 ms at a time. They leave with their last reference all the same.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(*_COLLECT_AFTER)
+        gc.enable()
+
+
+@dataclass(slots=True)
+class CachedStore:
+    """A store whose views are in memory."""
+
+    shop: StoreState
+    histories: ShopperHistories
+    index: ServedIndex
+    pictures: ServedPictures
+    said: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
+    looks: PublishedLooks = field(default_factory=PublishedLooks)
+    recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
+    searches: SearchCache = field(default_factory=SearchCache)
+    used: int = 0  # when it was last asked for, on a scale of its own
+    refused_model: str = ""  # a damaged model that is not tried again
+    widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory leaves with this shop."""
+        views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
+        kept = (
+            self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
+        )
+        return views + kept
+
+
+class StoreCache:
+    """The open shops of one process."""
+
+    def __init__(
+        self,
+        services: Services,
+        accounts: AccountDirectory,
+        budget_bytes: int = MEMORY_BUDGET,
+    ) -> None:
+        """Begin with none open; `start` begins to follow the database.
+
+        What is over `budget_bytes` leaves, the least recently used shop first.
+
+        Raises:
+            ModelFileError: when the operator's model of texts cannot be used.
+        """
+        if services.settings.search_model is not None:
+            shared_embedder(services.settings.search_model)
+        self._services = services
+        self._accounts = accounts
+        self._budget = budget_bytes
+        self._open: dict[StoreId, CachedStore] = {}
+        self._uses = itertools.count()
+        self._loading: dict[StoreId, asyncio.Task[CachedStore]] = {}
+        self._changing = threading.Lock()
+        self._stopping = threading.Event()
+        self._looked_at = 0.0
+        self._followed = 0  # the version of the accounts whose settings the shops have
+        self._thread = threading.Thread(target=self._follow, name="follow", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the database."""
+        self._looked_at = time.monotonic()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    @property
+    def count(self) -> int:
+        """How many shops are open."""
+        return len(self._open)
+
+    @property
+    def refused_models(self) -> int:
+        """How many open shops have a model that is damaged and was not taken."""
+        return sum(bool(opened.refused_model) for opened in list(self._open.values()))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the database was reached within the last seconds."""
+        return time.monotonic() - self._looked_at < STALE_AFTER_SECONDS
+
+    def get(self, store: Store) -> CachedStore | None:
+        """Return the store's shop if it is open."""
+        found = self._open.get(store.store_id)
+        if found is not None:
+            found.used = next(self._uses)
+        return found
+
+    async def open(self, store: Store) -> CachedStore:
+        """Return the store's shop, reading it into memory first when it is not open."""
+        found = self.get(store)
+        if found is not None:
+            return found
+        task = self._loading.get(store.store_id)
+        if task is None:
+            task = asyncio.create_task(self._load_in_thread(store))
+            self._loading[store.store_id] = task
+            task.add_done_callback(lambda _: self._loading.pop(store.store_id, None))
+        return await asyncio.shield(task)
+
+    async def preload(self) -> None:
+        """Open the stores of this installation, up to a number and the memory budget."""
+        for store in self._accounts.all()[:MAX_PRELOADED]:
+            if sum(shop.memory_bytes() for shop in self._open.values()) < self._budget // 2:
+                await self.open(store)
+
+    async def refresh(self, store: Store) -> None:
+        """Read on what just changed in one store, so that its caller sees it at once."""
+        shop = self._open.get(store.store_id)
+        if shop is not None:
+            await asyncio.to_thread(self._refresh_one, store.store_id, shop)
+
+    async def _load_in_thread(self, store: Store) -> CachedStore:
+        with _uncollected():
+            shop = await asyncio.to_thread(self._load, store)
+        with self._changing:
+            self._open[store.store_id] = shop
+            self._followed = 0  # a setting may have changed while it was read
+            shop.used = next(self._uses)
+            self._make_room()
+        return shop
+
+    def _make_room(self) -> None:
+        total = sum(shop.memory_bytes() for shop in self._open.values())
+        while total > self._budget and len(self._open) > 1:
+            oldest = min(self._open, key=lambda store_id: self._open[store_id].used)
+            total -= self._open.pop(oldest).memory_bytes()
+
+    def _load(self, store: Store) -> CachedStore:
+        return load_store(self._services, store)
+
+    def _refresh_one(self, store_id: StoreId, opened: CachedStore) -> None:
+        reader = self._services.database.raw_reader()
+        try:
+            _read_on(self._services, store_id, opened, reader)
+        finally:
+            reader.close()
+
+    def _follow(self) -> None:
+        reader: RawReader | None = None
+        while not self._stopping.wait(POLL_SECONDS):
+            try:
+                reader = reader or self._services.database.raw_reader()
+                self._look(reader)
+                self._looked_at = time.monotonic()
+            except Exception:
+                _log.exception(
+                    "the database could not be read; what is in memory serves on"
+                )
+                reader = None
+        if reader is not None:
+            reader.close()
+
+    def _look(self, reader: RawReader) -> None:
+        # A request may have made the accounts look again before this thread did.
+        self._accounts.refresh(reader)
+        if self._followed != self._accounts.version:
+            self._followed = self._accounts.version
+            self._follow_settings()
+        for store_id, opened in list(self._open.items()):
+            try:
+                _read_on(self._services, store_id, opened, reader)
+            except ProductRecsError:
+                _log.exception("a store's changes could not be read")
+        with self._changing:
+            self._make_room()  # what is remembered grows with what is asked
+
+    def _follow_settings(self) -> None:
+        for store_id, opened in list(self._open.items()):
+            store = self._accounts.by_id(store_id)
+            if store is None or store.settings.timezone != opened.shop.settings.timezone:
+                with (
+                    self._changing
+                ):  # gone, or its windows open at other times: read afresh
+                    self._open.pop(store_id, None)
+            else:
+                opened.shop.settings = store.settings
+
+
+def load_store(services: Services, store: Store) -> CachedStore:
+    """Return a store's shop, read into memory as it is now."""
+    catalog = CatalogView(store.store_id, store.settings.zone, make_card)
+    rules = RulesView(store.store_id, store.settings.zone, catalog)
+    opened = CachedStore(
+        shop=StoreState(catalog, empty_models(), store.settings, rules),
+        histories=ShopperHistories(store.store_id),
+        index=_served_index(services, store.store_id),
+        pictures=ServedPictures(services.pictures, store.store_id),
+    )
+    reader = services.database.raw_reader()
+    try:
+        _read_on(services, store.store_id, opened, reader)
+    finally:
+        reader.close()
+    return opened
+
+
+def _served_index(services: Services, store_id: StoreId) -> ServedIndex:
+    folder, path = (
+        index_folder(services.indexes, store_id),
+        services.settings.search_model,
+    )
+    return ServedIndex(
+        folder, ServedExpansion(folder, shared_embedder(path)) if path else None
+    )
+
+
+def _read_on(
+    services: Services, store_id: StoreId, opened: CachedStore, reader: RawReader
+) -> None:
+    versions = store_versions(reader, store_id)
+    if versions is None:
+        return
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq = versions
+    shop = opened.shop
+    shop.catalog.refresh(reader, int(catalog_seq))
+    if shop.rules is not None:
+        shop.rules.refresh(reader, int(rules_seq), services.clock())
+    opened.index.refresh()
+    if opened.said.seq != search_seq:
+        opened.said = SearchRuleBook.load(reader, store_id, int(search_seq))
+    if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
+        _swap(opened, models_folder(services.models, store_id), model_id)
+        if opened.refused_model == model_id:
+            _ask_for_training(services, store_id)
+    if opened.looks.seq != looks_seq:
+        opened.looks = PublishedLooks.load(reader, store_id, int(looks_seq))
+    if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
+        shop.models = replace(shop.models, visual=opened.pictures.model)
+
+
+def _ask_for_training(services: Services, store_id: StoreId) -> None:
+    """Let the background learn anew; without a database that is writable it does later."""
+    try:
+        with services.database.transaction() as transaction:
+            services.queue.enqueue(transaction, NewJob(store_id, "train"))
+    except StorageError:
+        _log.warning("a new model could not be asked for", extra={"store": store_id})
+
+
+def _swap(opened: CachedStore, folder: Path, model_id: str) -> None:
+    try:
+        models = TrainedModels.load(folder, model_id)
+        opened.shop.models = replace(models, visual=opened.pictures.model)
+        opened.refused_model = ""
+    except BrokenModelError:
+        opened.refused_model = model_id
+        _log.exception(
+            "a damaged model was refused; the last good one serves",
+            extra={"model": model_id},
+        )

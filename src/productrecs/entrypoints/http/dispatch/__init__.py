@@ -1,0 +1,1 @@
+"""Dispatch: the ASGI dispatcher, its fast path, and the request-response exchange."""

@@ -1,0 +1,1 @@
+"""Limits: connections, request rates, overload and plan usage."""

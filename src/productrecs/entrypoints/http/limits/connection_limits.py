@@ -1,0 +1,123 @@
+"""Connection limits: the most open connections for a process and for one address.
+
+Each public address has its limit; a /64 network of IPv6 counts as one address. Private
+addresses have none: they are proxies, which carry everybody's connections. When the
+process is full, the oldest connection that never sent a request is cut.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from productrecs.entrypoints.http.limits.rate_limits import network_of
+
+SILENT_SECONDS: Final = 1.0
+MAX_LEAD: Final = 2
+"""By how many connections a process may be ahead of the others."""
+
+
+class LimitedConnection(Protocol):
+    """A connection, as far as its coming and going is concerned."""
+
+    def cut(self) -> None:
+        """End it at once, whatever it was about."""
+
+
+class PeerProcesses(Protocol):
+    """The other processes that answer at the same address."""
+
+    def tell(self, connections: int) -> None:
+        """Let them know how many this process has."""
+
+    def fewest(self) -> float:
+        """Return how many the one has that has the fewest; infinite when alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How many connections a process has at most, in all and from one public address."""
+
+    connections: int = 4_096
+    per_address: int = 200
+
+
+class ConnectionLimiter:
+    """Who is connected to this process."""
+
+    def __init__(
+        self,
+        limits: ConnectionLimits | None = None,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with nobody."""
+        self._limits = limits or ConnectionLimits()
+        self._seconds = seconds
+        self._networks: Counter[str] = Counter()  # the limited ones
+        self._silent: dict[LimitedConnection, float] = {}  # since when, the longest first
+        self._refused = 0
+        self._neighbours: PeerProcesses | None = None
+        self.count = 0
+
+    def meet(self, neighbours: PeerProcesses) -> None:
+        """Share connections with other processes from now on."""
+        self._neighbours = neighbours
+
+    def has_more_than_others(self, coming: int) -> bool:
+        """Return whether another process has fewer, were `coming` more counted here."""
+        if self._neighbours is None:
+            return False
+        return self.count + coming > self._neighbours.fewest() + MAX_LEAD
+
+    def enter(self, guest: LimitedConnection, address: str) -> bool:
+        """Note a new connection; return whether it may stay. It has to `leave` anyway."""
+        now = self._seconds()
+        self._set_count(self.count + 1)
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] += 1
+        is_welcome = self._has_room_for(network) and (
+            self.count <= self._limits.connections or self._cut_silent_connection(now)
+        )
+        if is_welcome:
+            self._silent[guest] = now
+        else:
+            self._refused += 1
+        return is_welcome
+
+    def note_request(self, guest: LimitedConnection) -> None:
+        """Note that a connection brought a request."""
+        self._silent.pop(guest, None)
+
+    def leave(self, guest: LimitedConnection, address: str) -> None:
+        """Note that a connection has ended."""
+        self._set_count(self.count - 1)
+        self._silent.pop(guest, None)
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] -= 1
+            if not self._networks[network]:
+                del self._networks[network]
+
+    def take_refused(self) -> int:
+        """Return how many were refused, or cut for others, since this was last asked."""
+        refused, self._refused = self._refused, 0
+        return refused
+
+    def _set_count(self, count: int) -> None:
+        self.count = count
+        if self._neighbours is not None:
+            self._neighbours.tell(count)
+
+    def _has_room_for(self, network: str | None) -> bool:
+        return network is None or self._networks[network] <= self._limits.per_address
+
+    def _cut_silent_connection(self, now: float) -> bool:
+        guest = next(iter(self._silent), None)
+        if guest is None or now - self._silent[guest] < SILENT_SECONDS:
+            return False
+        del self._silent[guest]
+        self._refused += 1
+        guest.cut()
+        return True

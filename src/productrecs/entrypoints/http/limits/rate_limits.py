@@ -1,0 +1,241 @@
+"""Rate limits: a leaky bucket for each key and each client address.
+
+The buckets are in memory that all processes of a machine share, so that a caller has one
+limit and not one for each process. Nothing is locked: two calls in the same microsecond
+may count as one.
+"""
+
+import ipaddress
+import math
+import time
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from productrecs.settings import Settings
+
+    Cells = memoryview[float] | array[float]
+
+BURST_SECONDS: Final = 10
+"""So many seconds' worth of calls may come at once."""
+_CELLS: Final = 2  # of a bucket: whose it is, and when it will be empty
+_TRIED: Final = 4  # buckets that may be a caller's
+_LONGEST: Final = 64
+_NETWORK: Final = 64  # bits: whoever has one address of IPv6 has all of its network
+
+HeaderLine = tuple[bytes, bytes]  # of a reply's head
+
+
+class TooManyRequestsError(ProductRecsError):
+    """One caller asked more often than it may; `after` so many seconds it may again.
+
+    `told` is what the refusal says of it in its head.
+    """
+
+    def __init__(self, message: str, after: int, told: Sequence[HeaderLine] = ()) -> None:
+        """Say so."""
+        super().__init__(message)
+        self.after = after
+        self.told = told
+
+
+class BucketLevel(NamedTuple):
+    """How full a caller's bucket is with this call in it."""
+
+    limit: "RateLimit"
+    cell: int
+    caller_hash: float
+    empty_at: float  # by the clock of the limit
+
+    def header_lines(self, now: float) -> tuple[HeaderLine, HeaderLine]:
+        """Return what a reply says of it (draft-ietf-httpapi-ratelimit-headers)."""
+        limit, wait = self.limit, max(0.0, self.empty_at - now)
+        left = max(0, math.floor(limit.at_once - wait * limit.per_second))
+        name, policy = limit.name, (limit.at_once, limit.at_once / limit.per_second)
+        return (
+            (b"ratelimit-policy", b'"%b";q=%d;w=%d' % (name, *policy)),
+            (b"ratelimit", b'"%b";r=%d;t=%d' % (name, left, math.ceil(wait))),
+        )
+
+
+class RateLimit:
+    """So many calls of one caller at once, and so many a second from then on."""
+
+    def __init__(
+        self,
+        name: bytes,
+        at_once: int,
+        a_second: float,
+        cells: "Cells | None" = None,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with every caller free to ask.
+
+        The buckets are in `cells`, 0 at first; without any, this process has its own. When
+        they do not suffice, whose bucket is empty next is forgotten.
+        """
+        self.name = name
+        self.at_once = at_once
+        self.per_second = a_second
+        self._cells = array("d", bytes(8 * 8_192)) if cells is None else cells
+        self._seconds = seconds
+
+    def ask(self, caller: str) -> BucketLevel:
+        """Return how a caller would stand with one call more; nothing is counted yet.
+
+        Raises:
+            TooManyRequestsError: when the caller has to wait first.
+        """
+        now = self._seconds()
+        digest = blake2b(self.name + caller.encode(), digest_size=6).digest()
+        whose = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
+        cell = self._cell_of(whose, now)
+        held = self._cells[cell + 1] if self._cells[cell] == whose else now
+        empty_at = max(held, now) + 1 / self.per_second
+        wait = empty_at - now - self.at_once / self.per_second
+        if wait > 1e-9:  # noqa: PLR2004 - what sums of doubles differ by
+            message = (
+                f"more than {self.at_once:,} calls came at once of this "
+                f"{self.name.decode()}; it may send {self.per_second:g} a second"
+            )
+            full = BucketLevel(self, cell, whose, held)
+            after = max(1, math.ceil(wait))
+            raise TooManyRequestsError(message, after, full.header_lines(now))
+        return BucketLevel(self, cell, whose, empty_at)
+
+    def count(self, standing: BucketLevel) -> None:
+        """Count the call that was asked for."""
+        self._cells[standing.cell] = standing.caller_hash
+        self._cells[standing.cell + 1] = standing.empty_at
+
+    def take(self, caller: str) -> BucketLevel:
+        """Count one call.
+
+        Raises:
+            TooManyRequestsError: when the caller has to wait first.
+        """
+        standing = self.ask(caller)
+        self.count(standing)
+        return standing
+
+    def _cell_of(self, whose: float, now: float) -> int:
+        """Return where a caller's bucket is; else an empty one, or the one next to be."""
+        cells = self._cells
+        buckets = len(cells) // _CELLS
+        tried = [
+            (int(whose) + step) % buckets * _CELLS for step in range(min(_TRIED, buckets))
+        ]
+        for cell in tried:
+            if cells[cell] == whose:
+                return cell
+        return min(tried, key=lambda cell: max(cells[cell + 1], now))
+
+
+class RateLimits:
+    """What one installation allows the keys of stores and the addresses of the internet."""
+
+    def __init__(
+        self,
+        of_key: int,
+        of_address: int,
+        cells: "Cells",
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Limit to so many calls a second; 0 is no limit."""
+        self._seconds = seconds
+        self._of_key = self._limit(b"key", of_key, cells)
+        self._of_address = self._limit(b"address", of_address, cells)
+
+    @classmethod
+    def of(cls, settings: "Settings", cells: "Cells") -> "RateLimits | None":
+        """Return what `settings` allow; None where they limit nothing."""
+        if not settings.rate_per_key and not settings.rate_per_address:
+            return None
+        return cls(settings.rate_per_key, settings.rate_per_address, cells)
+
+    def take_address(self, address: str) -> Sequence[HeaderLine]:
+        """Count a call of an address; return what its reply says of that.
+
+        Raises:
+            TooManyRequestsError: when the address has to wait first.
+        """
+        return self._take((self._of_address, network_of(address)))
+
+    def take_key(self, key: str) -> Sequence[HeaderLine]:
+        """Count a call by a key; return what its reply says of that.
+
+        Raises:
+            TooManyRequestsError: when who has the key has to wait first.
+        """
+        return self._take((self._of_key, key))
+
+    def take_both(self, address: str, key: str) -> Sequence[HeaderLine]:
+        """Count a call of an address by a key, or none where either has to wait.
+
+        Raises:
+            TooManyRequestsError: when one of them has to wait first.
+        """
+        return self._take((self._of_address, network_of(address)), (self._of_key, key))
+
+    def _take(self, *asked: tuple[RateLimit | None, str | None]) -> Sequence[HeaderLine]:
+        standings = [
+            limit.ask(caller)
+            for limit, caller in asked
+            if limit is not None and caller is not None
+        ]
+        for standing in standings:
+            standing.limit.count(standing)
+        now = self._seconds()
+        return [line for standing in standings for line in standing.header_lines(now)]
+
+    def _limit(self, name: bytes, a_second: int, cells: "Cells") -> RateLimit | None:
+        if not a_second:
+            return None
+        return RateLimit(name, a_second * BURST_SECONDS, a_second, cells, self._seconds)
+
+
+@lru_cache(maxsize=4_096)
+def network_of(address: str) -> str | None:
+    """Return what of an address one caller has; None for those that are not limited.
+
+    An address of this machine or of a private network is a proxy's that does not say for
+    whom it asks, or a shop's own server.
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return network_of(str(found.ipv4_mapped))
+        if found.is_global:
+            return str(ipaddress.ip_network((int(found), _NETWORK), strict=False))
+    return str(found) if found.is_global else None
+
+
+def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
+    """Return where a request comes from: a proxy beside us says for whom it asks."""
+    told = headers.get(b"x-forwarded-for")
+    if told is None or not _is_beside(peer):
+        return peer
+    named = told.rpartition(b",")[2].strip().decode("latin-1")
+    return named[:_LONGEST] or peer
+
+
+def client_address_of(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> str:
+    """Return the same of a request's scope."""
+    client = scope.get("client")
+    return address_of_client(client[0] if client else "", headers)
+
+
+@lru_cache(maxsize=4_096)
+def _is_beside(peer: str) -> bool:
+    try:
+        return ipaddress.ip_address(peer).is_private
+    except ValueError:
+        return True  # a socket of this machine

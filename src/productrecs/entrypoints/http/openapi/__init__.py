@@ -1,0 +1,1 @@
+"""OpenAPI: the published document, its responses and its error examples."""

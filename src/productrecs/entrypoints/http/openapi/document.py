@@ -1,0 +1,332 @@
+"""OpenAPI document: what the routes declare, completed with shared schemas and headers."""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from productrecs.entrypoints.http.openapi.responses import (
+    REQUEST_ID,
+    VALIDATION_FAILED,
+    error_responses,
+)
+from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credential
+from productrecs.entrypoints.http.schemas.events import EventBody
+from productrecs.entrypoints.http.schemas.integration import (
+    ConnectBody,
+    EnginesInitBody,
+    RecommenderSettingsBody,
+)
+from productrecs.entrypoints.http.schemas.items import ItemsPush
+from productrecs.entrypoints.http.schemas.orders import OrderBody
+from productrecs.entrypoints.http.schemas.photos import PhotoBody, PhotoSearchBody
+from productrecs.entrypoints.http.schemas.widget_config import WidgetConfigBody
+from productrecs.tenancy.billing.quota_notice import BillingStatus
+
+MODELS: Final[Sequence[type[BaseModel]]] = (
+    ItemsPush,
+    EventBody,
+    OrderBody,
+    PhotoBody,
+    PhotoSearchBody,
+    ConnectBody,
+    EnginesInitBody,
+    RecommenderSettingsBody,
+    WidgetConfigBody,
+)
+_SCHEMAS: Final = "#/components/schemas/"
+INTRODUCTION: Final = """\
+Recommendations for online stores, self-hosted. A store sends its catalog, its orders and
+what shoppers do; the service answers which products belong on a page.
+
+Browsers call it with the **publishable key** (`pk_...`, the parameter `key`), and so that
+they need not ask first: parameters in the address, bodies as `text/plain`. The merchant's
+server calls it with the **secret key** (`sk_...`, the header `X-API-Key`). All paths that
+browsers call answer `OPTIONS` with 200.
+
+Every reply has an `X-Request-Id`. Every refusal but 422 is an `Error`, whose `code` has its
+remedy in [the guide](/guides/errors). Start with [the quick start](/guides/quickstart).
+"""
+TAGS: Final = (
+    {
+        "name": "widget",
+        "description": "Called by shoppers' browsers, with the publishable key.",
+    },
+    {
+        "name": "server",
+        "description": "Called by the merchant's server: catalog and orders.",
+    },
+    {
+        "name": "integration",
+        "description": "Called by store plugins: connect, appearance, training, status.",
+    },
+    {"name": "public", "description": "What anybody may ask: the index and the health."},
+    {
+        "name": "documentation",
+        "description": "The guides, this description, and both for assistants.",
+    },
+)
+_PRODUCT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "One product of a reply; `source` names the engine that supplied it.",
+    "required": ["id", "title", "price", "image_url", "product_url"],
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "price": {"type": ["number", "null"]},
+        "image_url": {"type": ["string", "null"]},
+        "product_url": {"type": ["string", "null"]},
+        "score": {
+            "type": "number",
+            "description": "It falls down the list, and compares within one reply only.",
+        },
+        "source": {
+            "type": "string",
+            "enum": ["buy", "browse", "complementary", "similar", "category", "trending"],
+        },
+    },
+}
+_RESULT: Final[dict[str, Any]] = {
+    **_PRODUCT,
+    "description": "One product of a search; `source` tells whether words found it.",
+    "properties": {
+        **_PRODUCT["properties"],
+        "source": {"type": "string", "enum": ["search", "similar", "trending"]},
+        "highlight": {
+            "type": "object",
+            "description": "With `highlight=true`: the parts that answer the query, as "
+            "HTML, in <mark>; null where none does. All else in it is escaped.",
+            "required": ["title", "description"],
+            "properties": {
+                "title": {"type": ["string", "null"]},
+                "description": {"type": ["string", "null"]},
+            },
+        },
+    },
+}
+_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "Every refusal but 422: in words, and as a code for programs. Who sends "
+    "`Accept: application/problem+json` gets the form of RFC 9457, with these members.",
+    "required": ["detail", "code", "doc_url", "request_id"],
+    "properties": {
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "code": {"type": "string", "description": "The same for programs."},
+        "doc_url": {"type": "string", "description": "The guide on this very code."},
+        "request_id": {"type": "string", "description": "As in X-Request-Id."},
+    },
+}
+_UNFIT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "A request that does not fit its schema: each problem with its place.",
+    "required": ["detail"],
+    "properties": {
+        "detail": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["loc", "msg", "type"],
+                "properties": {
+                    "loc": {
+                        "type": "array",
+                        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                    },
+                    "msg": {"type": "string"},
+                    "type": {"type": "string"},
+                    "input": {"description": "What came, cut at 256 bytes."},
+                    "ctx": {"type": "object"},
+                },
+            },
+        }
+    },
+}
+_HEADERS: Final = {
+    "X-Request-Id": {
+        "description": "Finds this request in the log; a valid one that came in is echoed.",
+        "schema": {"type": "string"},
+        "example": REQUEST_ID,
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before the same request may succeed.",
+        "schema": {"type": "integer", "minimum": 1},
+        "example": 2,
+    },
+    "RateLimit-Policy": {
+        "description": "How many calls (q) may come in how many seconds (w), for the key "
+        "and for the address. On every reply where the installation limits them.",
+        "schema": {"type": "string"},
+        "example": '"key";q=500;w=10',
+    },
+    "RateLimit": {
+        "description": "How many calls may come at once now (r), and in how many seconds "
+        "all of them may (t).",
+        "schema": {"type": "string"},
+        "example": '"key";r=0;t=10',
+    },
+    "X-Billing-Status": {
+        "description": "Absent while all is well. `warn` from 80 % of the month's calls; "
+        "`over_quota` when they are used up and `suspended` when the plan is over or the "
+        "store was stopped: then the reply has no content.",
+        "schema": {"type": "string", "enum": [one.value for one in BillingStatus]},
+        "example": "warn",
+    },
+    "X-Quota-Used": {
+        "description": "The month's metered calls, this one included; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 8_214,
+    },
+    "X-Quota-Limit": {
+        "description": "How many the plan allows; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 10_000,
+    },
+}
+_PACE: Final = ("RateLimit-Policy", "RateLimit")
+_METERED: Final = ("X-Billing-Status", "X-Quota-Used", "X-Quota-Limit")
+_SCHEMES: Final = {
+    "publishableKey": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "key",
+        "description": "The publishable key (pk_...): public by design, for pages.",
+    },
+    "publishableKeyHeader": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Pub-Key",
+        "description": "The publishable key as a header, which makes a browser ask first.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The secret key (sk_...) as a bearer token; X-API-Key is the same.",
+    },
+    "secretKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "The secret key (sk_...): for the merchant's server only.",
+    },
+}
+_OPERATOR: Final = {
+    "operatorToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The installation's own token, PRODUCTRECS_METRICS_TOKEN.",
+    },
+}
+_SECRET: Final = ("bearer", "secretKey")
+_PUBLISHABLE: Final = ("publishableKey", "publishableKeyHeader")
+_ASKED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+    {
+        Credential.NONE: (),
+        Credential.PUBLISHABLE: _PUBLISHABLE,
+        Credential.SECRET: _SECRET,
+        Credential.EITHER: (*_SECRET, *_PUBLISHABLE),
+        Credential.OPERATOR: tuple(_OPERATOR),
+    }
+)
+_UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+    {
+        Credential.PUBLISHABLE: ("key_missing", "key_invalid", "secret_key_in_address"),
+        Credential.SECRET: (
+            *("key_missing", "key_invalid", "secret_key_required"),
+            "secret_key_in_address",
+        ),
+        Credential.EITHER: ("key_missing", "key_invalid", "secret_key_in_address"),
+        Credential.OPERATOR: ("metrics_token_invalid",),
+    }
+)
+
+
+def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
+    """Return the description of the interface, for those who reach it at `base_url`."""
+    found = _description(application)
+    contact = {"name": "The guides", "url": f"{base_url}/guides"}
+    servers = [{"url": base_url, "description": "This service."}]
+    return {**found, "info": {**found["info"], "contact": contact}, "servers": servers}
+
+
+@functools.lru_cache(maxsize=1)
+def _description(application: FastAPI) -> dict[str, Any]:
+    """Return all of it but the address; made once."""
+    found = application.openapi()
+    found["info"] |= {
+        "description": INTRODUCTION,
+        "license": {"name": "MIT", "identifier": "MIT"},
+    }
+    found["tags"] = list(TAGS)
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            _complete(operation, ROUTES[path].methods[method.upper()])
+            if ROUTES[path].empty:
+                _add_headers(operation["responses"]["200"], _METERED)
+            if ROUTES[path].paced:
+                _limit_rate(operation["responses"])
+    found["components"] = {
+        "schemas": _schemas(found["components"].get("schemas", {})),
+        "headers": _HEADERS,
+        "securitySchemes": _SCHEMES | _OPERATOR,
+    }
+    return found
+
+
+def _complete(operation: dict[str, Any], credential: Credential) -> None:
+    """Say of an operation what follows from who may call it."""
+    operation["security"] = [{name: []} for name in _ASKED[credential]]
+    responses = operation["responses"]
+    unfit = responses.get(str(VALIDATION_FAILED), {})
+    if "HTTPValidationError" in str(unfit):
+        del responses[
+            str(VALIDATION_FAILED)
+        ]  # FastAPI's own, of a path that takes any text
+    responses["431"] = error_responses("headers_too_large")[431]
+    if credential in _UNAUTHORISED:
+        responses["401"] = error_responses(*_UNAUTHORISED[credential])[401]
+    for response in responses.values():
+        _add_headers(response, ("X-Request-Id",))
+
+
+def _limit_rate(responses: dict[str, Any]) -> None:
+    """Say that an installation may limit how often an operation is called."""
+    own = responses.get("429", {"content": {"application/json": {"examples": {}}}})
+    codes = {"too_many_requests": None} | own["content"]["application/json"]["examples"]
+    responses["429"] = error_responses(*codes)[429]
+    _add_headers(responses["429"], ("X-Request-Id", *_PACE))
+
+
+def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
+    added = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    response["headers"] = added | response.get("headers", {})
+
+
+def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schemas that several places share, by name."""
+    own = {
+        "Product": _PRODUCT,
+        "Result": _RESULT,
+        "Error": _ERROR,
+        "ValidationError": _UNFIT,
+    }
+    kept = {
+        name: schema
+        for name, schema in declared.items()
+        if name not in {"HTTPValidationError", "ValidationError"}
+    }
+    return dict(sorted((kept | _bodies() | own).items()))
+
+
+def _bodies() -> dict[str, Any]:
+    """Return the schemas of all bodies, by the titles that references name them by."""
+    _, found = models_json_schema(
+        [(model, "validation") for model in MODELS], ref_template=f"{_SCHEMAS}{{model}}"
+    )
+    text = json.dumps(found["$defs"])
+    for name, schema in found["$defs"].items():
+        text = text.replace(f'"{_SCHEMAS}{name}"', f'"{_SCHEMAS}{schema["title"]}"')
+    return {schema["title"]: schema for schema in json.loads(text).values()}

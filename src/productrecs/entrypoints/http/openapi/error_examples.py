@@ -1,0 +1,192 @@
+"""Error examples: one example of each error code, for the OpenAPI document."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.entrypoints.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
+from productrecs.entrypoints.http.transport.error_body import HEADERS_TOO_LARGE
+
+
+class ErrorExample(NamedTuple):
+    """A refusal as an example: when it comes, and the words that come with it."""
+
+    summary: str
+    detail: str
+
+
+ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
+    {
+        "bad_path": ErrorExample(
+            "The path is no percent-encoded UTF-8",
+            "the item id in the path is not UTF-8; percent-encode it as UTF-8",
+        ),
+        "too_many_items": ErrorExample(
+            "More than 1000 items",
+            "1001 items in one push; send at most 1000 at a time",
+        ),
+        "too_many_widget_types": ErrorExample(
+            "More than 50 types",
+            "a store may have 50 types of widgets; use one that it has",
+        ),
+        "widget_config_too_large": ErrorExample(
+            "Settings of over 64 KiB",
+            "the settings of one widget may be 200 and take 65536 bytes; set those you do "
+            "not need to null",
+        ),
+        "missing_columns": ErrorExample(
+            "A header without its columns",
+            "the CSV has no column item_id; its first line names them: "
+            "order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
+        ),
+        "report_impossible": ErrorExample(
+            "No such report, or not to be asked so",
+            "group by any of day, widget, source, position, each once",
+        ),
+        "upload_stalled": ErrorExample(
+            "Too slow",
+            "the upload stalled; send it again",
+        ),
+        "client_closed": ErrorExample(
+            "Broken off",
+            "the client closed the connection before its body was complete",
+        ),
+        "key_missing": ErrorExample(
+            "No key",
+            "no key came; send the publishable key (pk_...) as the parameter `key`",
+        ),
+        "key_invalid": ErrorExample("A key that nobody has", "no store has this key"),
+        "secret_key_required": ErrorExample(
+            "A publishable key where a secret one is needed",
+            "this needs the secret key (sk_...) as the header X-API-Key",
+        ),
+        "secret_key_in_address": ErrorExample(
+            "A secret key as the parameter `key`",
+            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "and replace it now with `productrecs keys rotate`",
+        ),
+        "metrics_token_invalid": ErrorExample(
+            "Not the operator",
+            "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do",
+        ),
+        "billing_inactive": ErrorExample(
+            "The plan is over, or the store suspended",
+            "this store's plan (trial) ended at 2026-11-21T09:00:00.000Z; it needs "
+            "another; events, orders and deletions go on all the same",
+        ),
+        "plan_limit_catalog": ErrorExample(
+            "New items that do not fit into the catalog",
+            "the catalog would hold 1,001 items and the plan allows 1,000; nothing of this "
+            "push was stored. Updates always pass: delete items that are not sold any "
+            "more, or choose a larger plan",
+        ),
+        "origin_refused": ErrorExample(
+            "A page of another origin",
+            "pages of other origins may not ask here; programs send no Origin",
+        ),
+        "item_unknown": ErrorExample(
+            "No such item",
+            "the catalog has no item of this id; nothing was deleted",
+        ),
+        "guide_unknown": ErrorExample(
+            "No such guide",
+            "there is no guide of this name; try quickstart, items, orders",
+        ),
+        "picture_unknown": ErrorExample(
+            "No such picture",
+            "no look has this picture any more; GET /v1/looks names what there is",
+        ),
+        "build_unknown": ErrorExample(
+            "No such build",
+            "no such build; the guide for widgets has the tags of this release",
+        ),
+        "upload_unknown": ErrorExample(
+            "No such upload",
+            "this store has no upload of this id; POST /orders/upload gives one",
+        ),
+        "not_found": ErrorExample("No such file", "there is no such file"),
+        "idempotency_key_reused": ErrorExample(
+            "The same key with another body",
+            "this Idempotency-Key came with another body less than a day ago; give each "
+            "call a key of its own, and a retry the body that it had",
+        ),
+        "body_too_large": ErrorExample(
+            "Too large", "the body may be at most 1048576 bytes"
+        ),
+        "image_too_large": ErrorExample(
+            "Over 10 MiB or 25 megapixels",
+            "the picture has 9000 x 6000 pixels; 25 megapixels are the most",
+        ),
+        "body_encoded": ErrorExample(
+            "A compressed body",
+            "send the body without Content-Encoding, not compressed",
+        ),
+        "not_a_form": ErrorExample(
+            "No form",
+            "send the file as multipart/form-data, in a part named 'file'",
+        ),
+        "too_many_requests": ErrorExample(
+            "Too often from one address, or by one key",
+            "more than 600 calls came at once of this address; it may send 10 a second",
+        ),
+        "too_many_uploads": ErrorExample(
+            "Twenty wait already",
+            "20 uploads of this store wait or run; send this one when they are done",
+        ),
+        "overloaded": ErrorExample(
+            "Too much at once", "too many requests at once; send this one again"
+        ),
+        "search_rebuilding": ErrorExample(
+            "The index was damaged", "the search index is being built anew; try again"
+        ),
+        "storage_busy": ErrorExample(
+            "The database is busy", "the database is busy; try again"
+        ),
+        "storage_full": ErrorExample(
+            "The disk is full", "the disk is full; nothing was stored"
+        ),
+        "storage_broken": ErrorExample(
+            "The disk failed", "the disk failed to make a write durable; try again"
+        ),
+        "storage_unavailable": ErrorExample(
+            "The database is away", "the database cannot be reached; try again"
+        ),
+        "headers_too_large": ErrorExample(
+            "A head of over 64 KiB", "send fewer or shorter headers"
+        ),
+        "not_ready": ErrorExample(
+            "It has only just started",
+            "not ready: still reading the stores into memory",
+        ),
+    }
+)
+
+_STATUS: Final[Mapping[str, int]] = MappingProxyType(
+    {one.code: one.status for one in (*ERROR_CODES.values(), *ROUTER_CODES.values())}
+    | {"not_ready": 503, HEADERS_TOO_LARGE.code: HEADERS_TOO_LARGE.status}
+)
+# What a status stands for where a route names no codes.
+_USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
+    {
+        401: ("key_missing", "key_invalid"),
+        402: ("billing_inactive",),
+        413: ("body_too_large",),
+        415: ("body_encoded",),
+        422: (),
+        503: (
+            *("overloaded", "storage_busy", "storage_full", "storage_broken"),
+            "storage_unavailable",
+        ),
+    }
+)
+
+
+def error_codes_for(answer: int | str) -> tuple[int, tuple[str, ...]]:
+    """Return a status with the codes that stand for it, or a code with its status.
+
+    Raises:
+        KeyError: when nobody answers so.
+    """
+    if isinstance(answer, str):
+        return _STATUS[answer], (answer,)
+    return answer, _USUAL[answer]

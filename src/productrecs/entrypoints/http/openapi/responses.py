@@ -1,0 +1,270 @@
+"""OpenAPI responses: builders of the responses, bodies and examples of routes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from productrecs.entrypoints.http.openapi.error_examples import (
+    ERROR_EXAMPLES,
+    error_codes_for,
+)
+from productrecs.entrypoints.http.transport.error_body import ERROR_GUIDE
+
+REQUEST_ID: Final = "req_7Yt3kQ0vXn"
+_WORDS: Final = {
+    400: "The request cannot be what was meant; `code` says why.",
+    401: "No key, or not one that may do this.",
+    402: "Not within the plan; `code` says whether it ended or its catalog is full.",
+    403: "Not from a page of another origin.",
+    404: "There is no such thing.",
+    409: "It contradicts an earlier call; `code` says which.",
+    413: "The body is too large.",
+    415: "The body is encoded, or of another type than is read here.",
+    422: "The request does not fit its schema.",
+    431: "The head of the request is over 64 KiB; it is refused before it is read.",
+    429: "Too many at a time; retry after the seconds in Retry-After.",
+    503: "Not now; retry after the seconds in Retry-After.",
+}
+VALIDATION_FAILED: Final = 422
+_PASSING: Final = frozenset({429, 503})
+_PROBLEM: Final = {
+    "detail": [
+        {
+            "loc": ["query", "num"],
+            "msg": "Input should be less than or equal to 20",
+            "type": "less_than_equal",
+            "input": "99",
+            "ctx": {"le": 20},
+        }
+    ]
+}
+Responses = dict[int | str, dict[str, Any]]
+
+
+def error_responses(*answers: int | str) -> Responses:
+    """Return the documented errors of a route: statuses, or codes where they are few.
+
+    A status alone stands for the codes that any route may give with it.
+    """
+    found: dict[int, list[str]] = {}
+    for answer in answers:
+        status, codes = error_codes_for(answer)
+        found.setdefault(status, []).extend(codes)
+    return {status: _error(status, codes) for status, codes in sorted(found.items())}
+
+
+def _error(status: int, codes: list[str]) -> dict[str, Any]:
+    refusal: dict[str, Any] = {"description": _WORDS[status]}
+    if status == VALIDATION_FAILED:
+        return refusal | {"content": _json(ref("ValidationError"), _PROBLEM)}
+    examples = {
+        code: {
+            "summary": ERROR_EXAMPLES[code].summary,
+            "value": {
+                "detail": ERROR_EXAMPLES[code].detail,
+                "code": code,
+                "doc_url": f"https://recs.example.com{ERROR_GUIDE}#{code}",
+                "request_id": REQUEST_ID,
+            },
+        }
+        for code in codes
+    }
+    content = {"application/json": {"schema": ref("Error"), "examples": examples}}
+    headers = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return (
+        refusal
+        | {"content": content}
+        | ({"headers": headers} if status in _PASSING else {})
+    )
+
+
+def success_response(
+    description: str, schema: Mapping[str, Any], example: object, status: int = 200
+) -> Responses:
+    """Return the documented reply of a route that succeeds with `status`."""
+    return {status: {"description": description, "content": _json(schema, example)}}
+
+
+def not_modified_response() -> Responses:
+    """Return the documented reply to whoever has the present one already."""
+    words = "`If-None-Match` named the present reply; there is no body."
+    return {304: {"description": words}}
+
+
+def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has all of `properties`."""
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def request_body(
+    model: type[BaseModel],
+    examples: Mapping[str, object],
+    *,
+    text: bool = False,
+    many: bool = False,
+    required: bool = True,
+) -> dict[str, Any]:
+    """Return the documented body of a route that reads it itself.
+
+    `examples` are values by what they show. `text` adds text/plain, which spares a browser
+    the preflight; `many` allows an array of up to 500.
+    """
+    schema: dict[str, Any] = ref(title(model))
+    if many:
+        listed = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
+        schema = {"anyOf": [schema, listed]}
+    shown = {
+        name.replace(" ", "-"): {"summary": name, "value": value}
+        for name, value in examples.items()
+    }
+    content = {"application/json": {"schema": schema, "examples": shown}}
+    said: dict[str, Any] = {"required": required, "content": content}
+    if text:
+        content["text/plain"] = {"schema": schema, "examples": shown}
+        said["description"] = (
+            "JSON text. As `text/plain` it is read alike, and a browser sends it to "
+            "another origin without asking first."
+        )
+    return {"requestBody": said}
+
+
+def ref(name: str) -> dict[str, Any]:
+    """Return a reference to one of the schemas that several places share."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def title(model: type[BaseModel]) -> str:
+    """Return the name of a model in the description."""
+    return str(model.model_config.get("title") or model.__name__)
+
+
+def _json(schema: Mapping[str, Any], example: object) -> dict[str, Any]:
+    return {"application/json": {"schema": schema, "example": example}}
+
+
+PRODUCT_EXAMPLE: Final = MappingProxyType(
+    {
+        "id": "stove",
+        "title": "Gas stove",
+        "price": 39.5,
+        "image_url": "https://shop.example.com/i/stove.jpg",
+        "product_url": "https://shop.example.com/p/stove",
+    }
+)
+
+
+def recommendations_response(
+    source: str, beside: Mapping[str, Any] = MappingProxyType({})
+) -> Responses:
+    """Return the documented reply of a list of products, one of them from `source`.
+
+    `beside` the list may stand more.
+    """
+    shown = {**PRODUCT_EXAMPLE, "score": 0.87, "source": source}
+    schema = object_schema(recommendations={"type": "array", "items": ref("Product")})
+    schema["properties"] |= beside
+    return success_response(
+        "The products, best first.", schema, {"recommendations": [shown]}
+    )
+
+
+_RESULT_EXAMPLE: Final = {**PRODUCT_EXAMPLE, "score": 14.2, "source": "search"}
+_RELAXED: Final = {
+    "description": "What had to be given up to find enough: `spelling` where a word that "
+    "no product has was read as another, `words` where some products hold only some of "
+    "the words. Absent otherwise.",
+    "schema": {"type": "string", "enum": ["spelling", "words"]},
+    "example": "spelling",
+}
+
+
+_REDIRECT: Final = {
+    "description": "Where the merchant sends who searches for this. Absent otherwise.",
+    "schema": {"type": "string"},
+    "example": "/help/shipping",
+}
+
+
+def search_response(beside: Mapping[str, Any]) -> Responses:
+    """Return the documented reply of a search; `beside` the results may stand more."""
+    schema = object_schema(results={"type": "array", "items": ref("Result")})
+    schema["properties"] |= beside
+    found = success_response(
+        "The products, best first.", schema, {"results": [_RESULT_EXAMPLE]}
+    )
+    found[200]["headers"] = {"X-Search-Relaxed": _RELAXED, "X-Search-Redirect": _REDIRECT}
+    return found
+
+
+def photo_search_response() -> Responses:
+    """Return the documented reply of a search by photo."""
+    shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
+    schema = object_schema(results={"type": "array", "items": ref("Result")})
+    return success_response(
+        "The products, the most alike first.", schema, {"results": [shown]}
+    )
+
+
+_BOX: Final = {
+    "type": "array",
+    "items": {"type": "number", "minimum": 0, "maximum": 1},
+    "minItems": 4,
+    "maxItems": 4,
+    "description": "x, y, width and height as fractions of the upright picture, from its "
+    "top left.",
+}
+_SPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
+
+
+def analysis_response() -> Responses:
+    """Return the documented reply of the analysis of a photo."""
+    share = {"type": "number", "minimum": 0, "maximum": 1}
+    spot = object_schema(
+        label={"type": "string"},
+        bbox=_BOX,
+        confidence=share,
+        products={"type": "array", "items": ref("Product"), "maxItems": 6},
+    )
+    shown = _SPOT_EXAMPLE | {
+        "confidence": 0.74,
+        "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
+    }
+    schema = object_schema(hotspots={"type": "array", "items": spot, "maxItems": 8})
+    return success_response("The places, the surest first.", schema, {"hotspots": [shown]})
+
+
+def look_response() -> Responses:
+    """Return the documented reply of a look."""
+    text: Final = {"type": "string"}
+    spot = object_schema(
+        label=text,
+        bbox=_BOX,
+        item_id=text,
+        product={"anyOf": [ref("Product"), {"type": "null"}]},
+    )
+    look = object_schema(
+        id=text,
+        title=text,
+        image_url=text,
+        item_id=text,
+        hotspots={"type": "array", "items": spot},
+        published_at={"type": "string", "format": "date-time"},
+    )
+    shown = {
+        "id": "7",
+        "title": "By the lake",
+        "image_url": "https://shop.example.com/looks/lake.jpg",
+        "item_id": "tent",
+        "hotspots": [_SPOT_EXAMPLE | {"item_id": "stove", "product": {**PRODUCT_EXAMPLE}}],
+        "published_at": "2026-11-21T09:00:00.000Z",
+    }
+    schema = object_schema(look={"anyOf": [look, {"type": "null"}]})
+    return success_response("The look, or null.", schema, {"look": shown})
+
+
+OK_REPLY: Final = {"type": "boolean", "const": True}
+OK_EXAMPLE: Final = {"ok": True}
+NULLABLE_TEXT: Final = {"type": ["string", "null"]}
+NULLABLE_TIME: Final = {"type": ["string", "null"], "format": "date-time"}

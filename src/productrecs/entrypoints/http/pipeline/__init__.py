@@ -1,0 +1,1 @@
+"""Request pipeline: keys, CORS, errors, idempotency, metrics, readiness, worker pools."""

@@ -1,0 +1,294 @@
+"""Authentication: the route table, and the key that each route asks for.
+
+A request is authenticated before any of its body is read.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX, SECRET_PREFIX
+from productrecs.tenancy.accounts.store import Store
+
+
+class MissingKeyError(ProductRecsError):
+    """No key came with a call that needs one."""
+
+
+class InvalidKeyError(ProductRecsError):
+    """No store has this key."""
+
+
+class SecretKeyRequiredError(ProductRecsError):
+    """The call changes the store, which a publishable key may not."""
+
+
+class SecretKeyInUrlError(ProductRecsError):
+    """A secret key stood in an address, where logs and histories keep it."""
+
+
+class MetricsTokenError(ProductRecsError):
+    """Only who runs the installation may see its figures, and proves it by a token."""
+
+
+class Credential(StrEnum):
+    """What a route asks for."""
+
+    NONE = "none"
+    PUBLISHABLE = "publishable"
+    EITHER = "either"
+    SECRET = "secret"  # noqa: S105 - a kind of key, no key
+    OPERATOR = "operator"  # no store's key: the installation's own token
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of the service: what it asks for by method, and who calls it."""
+
+    methods: Mapping[str, Credential]
+    widget: bool = False  # browsers of shops call it: it answers OPTIONS
+    empty: bytes = b""  # metered: what it answers when the plan is used up or over
+    sends_timing: bool = (
+        False  # its replies say how long they took; it takes long enough for that
+    )
+    paced: bool = True  # an installation may limit how often it is called
+
+
+ITEM_PATH: Final = "/v1/items/{item_id}"
+UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
+FORECAST_PATH: Final = "/v1/forecast/items/{item_id}"
+
+GUIDE_PATH: Final = "/docs-md/{slug}.md"
+GUIDE_PAGE_PATH: Final = "/guides/{slug}"
+ASSET_PATH: Final = "/docs/{asset}"
+LOOK_PICTURE_PATH: Final = "/look-pictures/{store_domain}/{picture_id}.jpg"
+SCRIPT_PATH: Final = "/widget/v1/{store_domain}.js"
+SEARCH_SCRIPT_PATH: Final = "/widget/v1/search-{store_domain}.js"
+LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
+BUILD_PATH: Final = "/widget/v1/_/{build}.js"
+
+# Every route of the service. A route that is not here does not exist.
+ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
+    {
+        "/v1/recommendations": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+        ),
+        "/v1/trending": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+        ),
+        "/v1/search": Route(
+            {"GET": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"results":[]}',
+            sends_timing=True,
+        ),
+        "/v1/search/image": Route(
+            {"POST": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"results":[]}',
+            sends_timing=True,
+        ),
+        "/v1/shop-the-look/analyze": Route(
+            {"POST": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"hotspots":[]}',
+            sends_timing=True,
+        ),
+        "/v1/looks": Route(
+            {"GET": Credential.PUBLISHABLE},
+            widget=True,
+            empty=b'{"look":null}',
+            sends_timing=True,
+        ),
+        "/v1/widget-config": Route(
+            {"GET": Credential.PUBLISHABLE}, widget=True, sends_timing=True
+        ),
+        "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
+        FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),
+        "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True, paced=False),
+        "/v1/orders": Route({"POST": Credential.EITHER}, widget=True, paced=False),
+        "/v1/items": Route({"POST": Credential.SECRET}),
+        ITEM_PATH: Route({"DELETE": Credential.SECRET}),
+        "/orders/upload": Route({"POST": Credential.SECRET}),
+        UPLOAD_PATH: Route({"GET": Credential.SECRET}),
+        "/integration/connect": Route({"POST": Credential.SECRET}),
+        "/integration/widget-config": Route(
+            {"GET": Credential.SECRET, "PUT": Credential.SECRET}
+        ),
+        "/integration/recommender-settings": Route(
+            {"GET": Credential.SECRET, "PUT": Credential.SECRET}
+        ),
+        "/integration/engines/init": Route({"POST": Credential.SECRET}),
+        "/integration/sync-engines": Route({"POST": Credential.SECRET}),
+        "/integration/train": Route({"POST": Credential.SECRET}),
+        "/integration/status": Route({"GET": Credential.SECRET}),
+        "/integration/report": Route({"GET": Credential.SECRET}),
+        "/health/live": Route({"GET": Credential.NONE}, paced=False),
+        "/health/ready": Route({"GET": Credential.NONE}, paced=False),
+        "/metrics": Route({"GET": Credential.OPERATOR}, paced=False),
+        "/openapi.json": Route({"GET": Credential.NONE}),
+        "/docs": Route({"GET": Credential.NONE}),
+        ASSET_PATH: Route({"GET": Credential.NONE}),
+        "/llms.txt": Route({"GET": Credential.NONE}),
+        "/llms-full.txt": Route({"GET": Credential.NONE}),
+        GUIDE_PATH: Route({"GET": Credential.NONE}),
+        "/guides": Route({"GET": Credential.NONE}),
+        GUIDE_PAGE_PATH: Route({"GET": Credential.NONE}),
+        SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        SEARCH_SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        LOOK_SCRIPT_PATH: Route({"GET": Credential.NONE}),
+        BUILD_PATH: Route({"GET": Credential.NONE}),
+        LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
+        "/mcp": Route({"POST": Credential.NONE}),
+        "/": Route({"GET": Credential.NONE}),
+    }
+)
+# The folders of the documentation and of the widgets' scripts, each with its route; one
+# that ends in a slash has folders of its own, such as a store's.
+PAGE_FOLDERS: Final[Mapping[str, Route]] = MappingProxyType(
+    {
+        path.rpartition("/")[0]: ROUTES[path]
+        for path in (GUIDE_PATH, GUIDE_PAGE_PATH, ASSET_PATH, SCRIPT_PATH, BUILD_PATH)
+    }
+    | {"/look-pictures/": ROUTES[LOOK_PICTURE_PATH]}
+)
+
+
+class RequestKeys(NamedTuple):
+    """The keys that came with a request, wherever they stood."""
+
+    query: str | None
+    header: str | None  # X-Pub-Key
+    secret: str | None  # X-API-Key, or a bearer token
+
+
+class Caller(NamedTuple):
+    """A store whose key was right, and which kind of key it was."""
+
+    store: Store
+    credential: Credential
+
+    @property
+    def rate_limit_key(self) -> str:
+        """What tells its key from all others, without being it."""
+        return f"{self.credential} of {self.store.store_id}"
+
+
+def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
+    """Refuse who does not know the installation's token.
+
+    Raises:
+        MetricsTokenError: when another one came, or none, or the installation has none.
+    """
+    if token is None:
+        message = (
+            "metrics are disabled; set PRODUCTRECS_METRICS_TOKEN "
+            "(openssl rand -hex 32), and send it as a bearer token"
+        )
+        raise MetricsTokenError(message)
+    scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
+    is_right = secrets.compare_digest(sent.strip(), token.encode())
+    if scheme.lower() != b"bearer" or not is_right:
+        message = "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do"
+        raise MetricsTokenError(message)
+
+
+def requires_active_plan(method: str, wanted: Credential) -> bool:
+    """Return whether a call is refused while the store's plan does not hold.
+
+    These are the writes of a merchant's own system, but for deletions: pushes, uploads and
+    integration writes. Events and orders never are.
+    """
+    return wanted is Credential.SECRET and method in {"POST", "PUT", "PATCH"}
+
+
+def keys_of(
+    query: bytes, plain: Mapping[str, str] | None, headers: Mapping[bytes, bytes]
+) -> RequestKeys:
+    """Return the keys of a request; header names are in lower case.
+
+    `plain` is the query read already; None where it is out of the ordinary.
+    """
+    if plain is not None:
+        in_query = plain.get("key")
+    else:
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        in_query = next((value for name, value in pairs if name == "key"), None)
+    pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
+    if secret is None and (given := headers.get(b"authorization")) is not None:
+        scheme, _, token = given.partition(b" ")
+        secret = token.strip() if scheme.lower() == b"bearer" else None
+    return RequestKeys(
+        query=in_query or None,
+        header=pub.decode("latin-1") if pub else None,
+        secret=secret.decode("latin-1") if secret else None,
+    )
+
+
+def authenticate(
+    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+) -> Caller:
+    """Return who calls.
+
+    Raises:
+        MissingKeyError: no key where the route asks for one.
+        InvalidKeyError: a key that no store has.
+        SecretKeyRequiredError: a publishable key where only a secret one will do.
+        SecretInAddressError: a secret key in the `key` parameter.
+    """
+    if keys.query and keys.query.startswith(SECRET_PREFIX):
+        message = (
+            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "and replace it now with `productrecs keys rotate`"
+        )
+        raise SecretKeyInUrlError(message)
+    publishable = keys.query or keys.header
+    if wanted is Credential.SECRET:
+        return _by_secret(keys.secret, publishable, accounts)
+    if wanted is Credential.EITHER and keys.secret:
+        return _by_secret(keys.secret, publishable, accounts)
+    return _by_publishable(publishable, keys.secret, accounts)
+
+
+def _by_secret(
+    secret: str | None, publishable: str | None, accounts: AccountDirectory
+) -> Caller:
+    if secret is None:
+        if publishable is None:
+            message = "no key came; send the secret key as the header X-API-Key"
+            raise MissingKeyError(message)
+        message = "this needs the secret key (sk_...) as the header X-API-Key"
+        raise SecretKeyRequiredError(message)
+    if secret.startswith(PUBLISHABLE_PREFIX):
+        message = "a publishable key came as X-API-Key; this needs the secret key (sk_...)"
+        raise SecretKeyRequiredError(message)
+    store = accounts.by_secret_key(secret)
+    if store is None:
+        message = "no store has this secret key; it may have been rotated"
+        raise InvalidKeyError(message)
+    return Caller(store, Credential.SECRET)
+
+
+def _by_publishable(
+    publishable: str | None, secret: str | None, accounts: AccountDirectory
+) -> Caller:
+    if publishable is None:
+        message = "no key came; send the publishable key (pk_...) as the parameter `key`"
+        if secret is not None:
+            message = (
+                "this takes the publishable key (pk_...) as the parameter `key`, no other"
+            )
+        raise MissingKeyError(message)
+    store = accounts.by_publishable_key(publishable)
+    if store is None:
+        message = (
+            "no store has this publishable key; look it up with `productrecs store show`"
+        )
+        raise InvalidKeyError(message)
+    return Caller(store, Credential.PUBLISHABLE)

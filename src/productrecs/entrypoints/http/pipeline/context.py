@@ -1,0 +1,108 @@
+"""Context: what a route gets, of its process (`Context`) and its request (`RequestContext`)."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
+from productrecs.entrypoints.http.caches.store_cache import StoreCache
+from productrecs.entrypoints.http.limits.rate_limits import RateLimits
+from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
+from productrecs.entrypoints.http.pipeline.authentication import Caller
+from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
+from productrecs.entrypoints.http.pipeline.readiness import Dependencies, Readiness
+from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
+from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
+from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
+from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
+from productrecs.entrypoints.http.writes.search_log import SearchLog
+from productrecs.entrypoints.http.writes.write_client import WriteClient
+from productrecs.entrypoints.services import Services
+from productrecs.storage.byte_budget import ByteBudget, Claim
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.group_commit import BatchHandler, GroupCommit
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+
+READ_SECONDS: Final = 0.5
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One process's ways to answer."""
+
+    services: Services
+    accounts: AccountDirectory
+    shops: StoreCache
+    metering: UsageMetering
+    write_client: WriteClient  # for events and orders
+    writer: GroupCommit  # for all else
+    write_catalog: BatchHandler
+    write_uploads: BatchHandler
+    activity: ActivityCounter
+    holdout_assigner: HoldoutAssigner
+    exploration_log: ExplorationLog
+    request_metrics: RequestMetrics
+    reader: RawReader  # for the event loop, or for the one thread of `reading`
+    reading: ThreadPoolExecutor | None
+    parser_pool: ThreadPoolExecutor  # large bodies, one at a time
+    budget: ByteBudget  # of bodies and of what waits to be written
+    search_pool: SearchPool
+    searches: SearchLog
+    photo_pool: PhotoPool
+    dependencies: Dependencies
+    key_misuse_log: KeyMisuseLog
+    rates: RateLimits | None  # none where the installation limits no rate
+
+    async def refresh_accounts(self) -> None:
+        """Look whether the stores changed since this process last looked.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
+        await self.read(self.accounts.refresh)
+
+    async def read(self, what: Callable[[RawReader], Result]) -> Result:
+        """Return what a short read finds; no request waits long for a database that hangs.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
+        if self.reading is None:
+            return what(self.reader)
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self.reading, what, self.reader)
+        try:
+            return await asyncio.wait_for(reading, READ_SECONDS)
+        except TimeoutError as error:
+            message = "the database does not answer; send the request again"
+            raise StorageBusyError(message) from error
+
+    @property
+    def clock(self) -> Clock:
+        """The business clock."""
+        return self.services.clock
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One request that was let in."""
+
+    context: Context
+    caller: Caller | None
+    request_id: str
+    fitness: Callable[[], Readiness]
+    claim: Claim  # what its body takes of the process's budget
+
+    @property
+    def known_caller(self) -> Caller:
+        """The caller of a route that asks for a key."""
+        if self.caller is None:
+            message = "this route was declared without a credential"
+            raise RuntimeError(message)
+        return self.caller

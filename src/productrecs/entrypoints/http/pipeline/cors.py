@@ -1,0 +1,62 @@
+"""CORS: the headers that let pages of a store's origins read replies."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.tenancy.accounts.store import Store
+
+_ANYONE: Final = (b"access-control-allow-origin", b"*")
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    (
+        b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, "
+        b"X-Search-Relaxed, X-Search-Redirect, Retry-After, RateLimit, RateLimit-Policy"
+    ),
+)
+_VARY: Final = (b"vary", b"Origin")
+
+PREFLIGHT_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (
+    _ANYONE,
+    (b"access-control-allow-methods", b"GET, POST, PUT, DELETE, OPTIONS"),
+    (
+        b"access-control-allow-headers",
+        b"Content-Type, X-Pub-Key, X-API-Key, Authorization, X-Request-Id",
+    ),
+    (b"access-control-max-age", b"86400"),
+)
+ANY_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
+REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
+
+
+class ForeignOriginError(ProductRecsError):
+    """A page of another origin asked; only programs and our own pages may."""
+
+
+def cors_headers(
+    store: Store | None, origin: bytes | None
+) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the CORS headers of a reply.
+
+    An empty allowlist, and an unknown store, let any page read. With a list, only a listed
+    origin is echoed; the reply depends on the origin even when none was sent. A page of no
+    origin (`null`) is never on a list.
+    """
+    if store is None or not store.origins:
+        return ANY_ORIGIN_HEADERS
+    if origin is not None and origin.decode("latin-1") in store.origins:
+        return ((b"access-control-allow-origin", origin), _EXPOSED, _VARY)
+    return REFUSED_ORIGIN_HEADERS
+
+
+def check_origin(origin: str | None, base: str) -> None:
+    """Let programs pass, which name no origin, and pages of the service's own address.
+
+    The scheme may differ: a proxy may speak TLS in our place.
+
+    Raises:
+        ForeignOriginError: for any other origin.
+    """
+    if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
+        message = "pages of other origins may not ask here; programs send no Origin"
+        raise ForeignOriginError(message)

@@ -1,0 +1,161 @@
+"""Error responses: status and code of every error class, and a declared route's reply."""
+
+import random
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from fastapi import Request, Response
+
+from productrecs.core.errors import (
+    ProductRecsError,
+    QueueFullError,
+    StorageBrokenError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+    UnconfirmedWriteError,
+    UnknownItemError,
+)
+from productrecs.core.report import ReportError
+from productrecs.engines.text.index_errors import BrokenIndexError
+from productrecs.entrypoints.http.limits.load_shedding import OverloadedError
+from productrecs.entrypoints.http.limits.rate_limits import TooManyRequestsError
+from productrecs.entrypoints.http.pipeline.authentication import (
+    InvalidKeyError,
+    MetricsTokenError,
+    MissingKeyError,
+    SecretKeyInUrlError,
+    SecretKeyRequiredError,
+)
+from productrecs.entrypoints.http.pipeline.cors import ForeignOriginError
+from productrecs.entrypoints.http.pipeline.urls import (
+    BadPathError,
+    UnknownBuildError,
+    base_url_of,
+    raw_path_of,
+)
+from productrecs.entrypoints.http.schemas.items import TooManyItemsError
+from productrecs.entrypoints.http.transport.error_body import (
+    INTERNAL_ERROR,
+    OVERLOADED,
+    ErrorCode,
+    FailedRequest,
+    build_error_body,
+)
+from productrecs.entrypoints.http.transport.multipart_parser import (
+    NotMultipartError,
+    UploadStalledError,
+)
+from productrecs.entrypoints.http.transport.request_body import (
+    BodyTooLargeError,
+    ClientGoneError,
+    EncodedBodyError,
+)
+from productrecs.features.guides.guide_texts import UnknownGuideError
+from productrecs.features.looks.look import UnknownPictureError
+from productrecs.features.widgets.widget_config import (
+    TooManyWidgetTypesError,
+    WidgetConfigTooLargeError,
+)
+from productrecs.records.catalog.push_items import CatalogLimitError
+from productrecs.records.idempotency.idempotent_call import IdempotencyConflictError
+from productrecs.records.orders.csv_format import MissingColumnsError
+from productrecs.records.orders.uploads.upload import (
+    TooManyUploadsError,
+    UnknownUploadError,
+)
+from productrecs.records.orders.uploads.upload_folder import FileTooLargeError
+from productrecs.records.pictures.decode_picture import PictureTooLargeError
+from productrecs.storage.index_files import DamagedIndexError
+from productrecs.storage.store_log import StoreDeletedError
+from productrecs.tenancy.billing.subscription import BillingInactiveError
+from productrecs.training.visual.photo_worker_client import PhotoWorkerError
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
+
+# BodyError is not here: it is 422 in the shape of interface 2.12.
+ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyType(
+    {
+        BadPathError: ErrorCode(400, "bad_path"),
+        TooManyItemsError: ErrorCode(400, "too_many_items"),
+        TooManyWidgetTypesError: ErrorCode(400, "too_many_widget_types"),
+        WidgetConfigTooLargeError: ErrorCode(400, "widget_config_too_large"),
+        MissingColumnsError: ErrorCode(400, "missing_columns"),
+        ReportError: ErrorCode(400, "report_impossible"),
+        UploadStalledError: ErrorCode(400, "upload_stalled"),
+        ClientGoneError: ErrorCode(400, "client_closed"),
+        MissingKeyError: ErrorCode(401, "key_missing"),
+        InvalidKeyError: ErrorCode(401, "key_invalid"),
+        SecretKeyRequiredError: ErrorCode(401, "secret_key_required"),
+        SecretKeyInUrlError: ErrorCode(401, "secret_key_in_address"),
+        StoreDeletedError: ErrorCode(401, "key_invalid"),
+        MetricsTokenError: ErrorCode(401, "metrics_token_invalid"),
+        BillingInactiveError: ErrorCode(402, "billing_inactive"),
+        CatalogLimitError: ErrorCode(402, "plan_limit_catalog"),
+        ForeignOriginError: ErrorCode(403, "origin_refused"),
+        UnknownItemError: ErrorCode(404, "item_unknown"),
+        UnknownGuideError: ErrorCode(404, "guide_unknown"),
+        UnknownPictureError: ErrorCode(404, "picture_unknown"),
+        UnknownBuildError: ErrorCode(404, "build_unknown"),
+        UnknownUploadError: ErrorCode(404, "upload_unknown"),
+        IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),
+        BodyTooLargeError: ErrorCode(413, "body_too_large"),
+        FileTooLargeError: ErrorCode(413, "body_too_large"),
+        PictureTooLargeError: ErrorCode(413, "image_too_large"),
+        EncodedBodyError: ErrorCode(415, "body_encoded"),
+        NotMultipartError: ErrorCode(415, "not_a_form"),
+        TooManyRequestsError: ErrorCode(429, "too_many_requests"),
+        TooManyUploadsError: ErrorCode(429, "too_many_uploads"),
+        QueueFullError: OVERLOADED,
+        OverloadedError: OVERLOADED,
+        PhotoWorkerError: OVERLOADED,
+        BrokenIndexError: ErrorCode(503, "search_rebuilding"),
+        DamagedIndexError: ErrorCode(503, "search_rebuilding"),
+        StorageBusyError: ErrorCode(503, "storage_busy"),
+        StorageFullError: ErrorCode(503, "storage_full"),
+        StorageBrokenError: ErrorCode(503, "storage_broken"),
+        UnconfirmedWriteError: ErrorCode(503, "write_unconfirmed"),
+        StorageError: ErrorCode(503, "storage_unavailable"),
+    }
+)
+
+# Statuses that the router itself gives.
+ROUTER_CODES: Final[Mapping[int, ErrorCode]] = MappingProxyType(
+    {
+        404: ErrorCode(404, "not_found"),
+        405: ErrorCode(405, "method_not_allowed"),
+    }
+)
+
+
+def error_code_of(error: ProductRecsError) -> ErrorCode:
+    """Return the status and code of an expected error; 500 for one the table has not."""
+    for kind in type(error).__mro__:
+        if kind in ERROR_CODES:
+            return ERROR_CODES[kind]
+    return INTERNAL_ERROR
+
+
+def retry_after_of(error: ProductRecsError) -> int | None:
+    """Return after how many seconds a refused call may come again, where that is known."""
+    return error.after if isinstance(error, TooManyRequestsError) else None
+
+
+def error_response(
+    request: Request, why: ErrorCode, detail: str, more: Mapping[str, object] | None = None
+) -> Response:
+    """Return the refusal in the form that the caller asks for; `more` is told with it."""
+    exchange: RequestContext = request.scope["productrecs"]
+    asked = FailedRequest(
+        exchange.request_id,
+        base_url_of(request),
+        raw_path_of(request.scope),
+        request.headers.get("accept", "").encode("latin-1"),
+    )
+    form = build_error_body(why, detail, asked, more)
+    headers = {"content-type": form.content_type.decode()}
+    if why.is_transient:
+        headers["retry-after"] = str(random.randint(1, 5))  # noqa: S311 - spreads retries
+    return Response(form.body, why.status, headers=headers)

@@ -1,0 +1,60 @@
+"""Idempotency: a call with an `Idempotency-Key` is carried out once."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+from fastapi import Header
+
+from productrecs.records.idempotency.idempotent_call import IdempotentCall
+from productrecs.records.idempotency.repository import IdempotencyRepository
+from productrecs.storage.store_log import StoreLog
+
+MAX_KEY_LENGTH: Final = 255
+REPLAYED_HEADERS: Final = {"idempotent-replayed": "true"}
+"""What a reply says that only repeats an earlier one."""
+
+IdempotencyKeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=MAX_KEY_LENGTH,
+        description="A name of your choice for this call, good for a day: a retry with the "
+        "same name and body changes nothing and gets the first reply.",
+        examples=["push-2026-11-22-0001"],
+    ),
+]
+_Result = TypeVar("_Result")
+
+
+def identify_call(what: str, key: str | None, body: bytes) -> IdempotentCall | None:
+    """Return what a call is known by; None when its caller gave it no name."""
+    if key is None:
+        return None
+    return IdempotentCall(what, key, hashlib.sha256(body).hexdigest())
+
+
+def run_once(
+    log: StoreLog,
+    call: IdempotentCall | None,
+    now_ms: int,
+    carry_out: Callable[[], _Result],
+    kind: type[_Result],
+) -> tuple[_Result, bool]:
+    """Return what a call comes to, and whether it was carried out before and not now.
+
+    Raises:
+        NameTakenError: when its name came with another body.
+    """
+    if call is None:
+        return carry_out(), False
+    log.take(0)  # locks the store's head: of two retries at once one waits for the other
+    repository = IdempotencyRepository(log.transaction, log.store_id)
+    told = repository.answer(call, now_ms)
+    if told is not None:
+        return msgspec.json.decode(told, type=kind), True
+    result = carry_out()
+    repository.keep(call, msgspec.json.encode(result).decode(), now_ms)
+    return result, False

@@ -1,0 +1,157 @@
+"""Photo pool: photos are analysed by two child processes, fairly among stores.
+
+Stores are served in rotation (round robin), so that one store with many photos delays the
+others by no more than the photos at work. No photo is stored: its bytes are in memory for
+as long as the request lasts.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from productrecs.core.errors import QueueFullError
+from productrecs.core.ids import StoreId
+from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.training.visual.photo_worker_client import PhotoWorkerClient
+
+Result = TypeVar("Result")
+
+_THREADS: Final = 2
+_MOST_WAITING: Final = 24
+"""More would wait longer than anybody who took a photo does, and take memory meanwhile."""
+
+
+def _too_many() -> QueueFullError:
+    return QueueFullError("too many photos at once; send this one again")
+
+
+class FairQueue:
+    """Who is next, of stores that want more than there is room for.
+
+    So many are at work at once, each store's in the order in which they came, and stores by
+    turns. So many wait at most: of the store that has most waiting, the last to come has to
+    leave for somebody of a store with fewer.
+    """
+
+    def __init__(self, at_once: int, most_waiting: int) -> None:
+        """Begin with nobody."""
+        self._free = at_once
+        self._most_waiting = most_waiting
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by turns
+        self._count = 0
+
+    def check_room(self, store: Hashable) -> None:
+        """Let another of a store come.
+
+        Raises:
+            QueueFullError: when it would have to leave at once.
+        """
+        if self._count >= self._most_waiting and not self._has_fewer(store):
+            raise _too_many()
+
+    async def take(self, store: Hashable) -> None:
+        """Return when it is a store's turn, which it has to `give_back`.
+
+        Raises:
+            QueueFullError: when too many wait, or it has to leave for another store's.
+        """
+        if self._free:
+            self._free -= 1
+            return
+        self.check_room(store)
+        if self._count >= self._most_waiting:
+            self._send_last_away()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(store, deque()).append(turn)
+        self._count += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Let the next one have the turn."""
+        while self._waiting:
+            store = next(iter(self._waiting))
+            turns = self._waiting.pop(store)
+            turn = turns.popleft()
+            self._count -= 1
+            if turns:
+                self._waiting[store] = turns  # behind all others
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _has_fewer(self, store: Hashable) -> bool:
+        most = max(map(len, self._waiting.values()), default=0)
+        return len(self._waiting.get(store, ())) + 1 < most
+
+    def _send_last_away(self) -> None:
+        store = max(self._waiting, key=lambda one: len(self._waiting[one]))
+        turn = self._waiting[store].pop()
+        self._count -= 1
+        if not turn.done():
+            turn.set_exception(_too_many())
+
+
+class PhotoPool:
+    """The threads that let photos be looked at, each with a process of its own."""
+
+    def __init__(self, detector: Path | None = None, embedder: Path | None = None) -> None:
+        """Start none yet; the first photos do.
+
+        Raises:
+            ModelFileError: when a model of the operator's cannot be used.
+        """
+        if embedder is not None:
+            read_model_file(embedder, EMBEDDER)
+        if detector is not None:
+            read_model_file(detector, DETECTOR)
+        self._detector, self._embedder = detector, embedder
+        self._threads = ThreadPoolExecutor(_THREADS, "seeing")
+        self._own = threading.local()
+        self._lookouts: list[PhotoWorkerClient] = []
+        self._turns = FairQueue(_THREADS, _MOST_WAITING)
+
+    def check_room(self, store_id: StoreId) -> None:
+        """Let another photo of a store come in, before its body is read.
+
+        Raises:
+            QueueFullError: when too many wait already.
+        """
+        self._turns.check_room(store_id)
+
+    async def run(
+        self, store_id: StoreId, work: Callable[[PhotoWorkerClient], Result]
+    ) -> Result:
+        """Return what `work` returns, once its store's turn has come.
+
+        Raises:
+            QueueFullError: when too many wait already.
+        """
+        await self._turns.take(store_id)
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, lambda: work(self._lookout()))
+        finally:
+            self._turns.give_back()
+
+    def close(self) -> None:
+        """Wait for the photos in hand, and let the processes go."""
+        self._threads.shutdown()
+        for lookout in self._lookouts:
+            lookout.close()
+
+    def _lookout(self) -> PhotoWorkerClient:
+        found: PhotoWorkerClient | None = getattr(self._own, "lookout", None)
+        if found is None:
+            found = self._own.lookout = PhotoWorkerClient(self._detector, self._embedder)
+            self._lookouts.append(found)
+        return found

@@ -1,0 +1,145 @@
+"""Readiness: the reasons why a process should get no requests, and warnings.
+
+A reason keeps requests away. A warning does not: stale lists are no reason to take a
+process out of a load balancer, which would lose events and gain nothing.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.clock import MINUTE_MS, Clock, system_ms
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    StorageError,
+    UnsafeStorageError,
+)
+from productrecs.storage import migrations
+from productrecs.storage.database import Database
+from productrecs.storage.integrity_check import DamageFile
+from productrecs.storage.job_counts import backlogs
+
+_log = logging.getLogger(__name__)
+
+CHECKS: Final = ("process", "database", "migrations", "models", "writes", "jobs")
+"""What is looked at, by name."""
+MAX_JOB_WAIT_MS: Final = 5 * MINUTE_MS
+_LOOK_SECONDS: Final = 5.0
+_LOOK_AGAIN_SECONDS: Final = 1.0
+"""While writes fail: it is over within a second."""
+_FULL_BYTES: Final = 1 << 16
+DAMAGED: Final = (
+    "a part of the database cannot be read; productrecs doctor says more, and only a "
+    "backup mends it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What was found, by the name of a check; a check that is in neither is well."""
+
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    warnings: Mapping[str, str] = field(default_factory=dict)
+
+    def checks(self) -> dict[str, str]:
+        """Return each check with `ok` or what is the matter."""
+        found = {**self.warnings, **self.reasons}
+        return {name: found.get(name, "ok") for name in CHECKS}
+
+
+class Dependencies:
+    """What was last seen of the database, its schema, its disk and the job queue."""
+
+    def __init__(self, database: Database, folder: Path, clock: Clock = system_ms) -> None:
+        """Begin with nothing amiss. The clock is the machine's, by which jobs run."""
+        self._database = database
+        self._folder = folder
+        self._note = DamageFile(folder)
+        self._clock = clock
+        self._schema = Readiness()
+        self._jobs: dict[str, str] = {}
+        self._disk: str | None = None
+        self._damage: str | None = None
+
+    async def watch(self) -> None:
+        """Look now and then, for as long as the process runs."""
+        while True:
+            await asyncio.to_thread(self.look)
+            is_well = self._writes() is None
+            await asyncio.sleep(_LOOK_SECONDS if is_well else _LOOK_AGAIN_SECONDS)
+
+    def look(self) -> None:
+        """Look once. A database that does not answer is told of by who reads it always."""
+        self._look_at_storage()
+        try:
+            self._schema = self._of_schema()
+            self._jobs = self._of_jobs()
+        except StorageError:
+            return
+        except Exception:
+            _log.exception("the schema and the queue could not be looked at")
+
+    def seen(self) -> Readiness:
+        """Return what is amiss by now: failed reads and writes count at once."""
+        warnings = {**self._schema.warnings, **self._jobs}
+        if (unwritable := self._writes()) is not None:
+            warnings["writes"] = unwritable
+        if self._damage is not None or self._database.outcomes.failed_read is not None:
+            warnings["database"] = DAMAGED
+        return Readiness(self._schema.reasons, warnings)
+
+    def _writes(self) -> str | None:
+        """Return why writes fail, by the last one that did and by the disk."""
+        failed = self._database.outcomes.failed_write
+        return self._disk if failed is None else f"writes are refused: {failed}"
+
+    def _look_at_storage(self) -> None:
+        """Try a write, since there may have been none, and look at the disk."""
+        with contextlib.suppress(StorageError):  # `outcomes` has noted it
+            self._database.probe_write()
+        self._disk = disk_trouble(self._folder)
+        before, self._damage = self._damage, self._note.read()
+        if self._damage is not None and before is None:
+            _log.critical("a check found the database damaged: %s", self._damage)
+
+    def _of_schema(self) -> Readiness:
+        try:
+            if migrations.is_current(self._database):
+                return Readiness()
+        except DamagedDatabaseError:
+            return self._schema
+        except UnsafeStorageError:
+            newer = "a newer program migrated the database; replace this one"
+            return Readiness(warnings={"migrations": newer})
+        behind = "the database is behind this program's schema; productrecs migrate"
+        return Readiness({"migrations": behind})
+
+    def _of_jobs(self) -> dict[str, str]:
+        now_ms = self._clock()
+        with self._database.reading() as connection:
+            found = backlogs(connection, now_ms)
+        since = min((one.due_since for one in found if one.due_since), default=now_ms)
+        if now_ms - since < MAX_JOB_WAIT_MS:
+            return {}
+        minutes = (now_ms - since) // MINUTE_MS
+        message = f"a job has been due for {minutes} minutes: does productrecs worker run?"
+        return {"jobs": message}
+
+
+def disk_trouble(folder: Path) -> str | None:
+    """Return why the disk of the data folder takes no files, if it does not."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError as error:
+        return f"the data folder cannot be reached: {error.strerror}"
+    if disk.f_flag & os.ST_RDONLY:
+        return "the disk of the data folder is read-only: nothing can be stored"
+    free = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if disk.f_blocks and free * disk.f_frsize < _FULL_BYTES:
+        return "the disk of the data folder is full; free some space, nothing is lost"
+    return None

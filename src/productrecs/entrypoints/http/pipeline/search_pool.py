@@ -1,0 +1,98 @@
+"""Search thread pool: searches run on their own threads, so that no other reply waits."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Final, NamedTuple, TypeVar
+
+from productrecs.core.errors import QueueFullError
+
+Result = TypeVar("Result")
+
+_THREADS: Final = 2
+_MOST_WAITING: Final = 200
+"""More would wait longer than anybody who types does."""
+
+
+class _Task(NamedTuple):
+    """One search, and where it is waited for."""
+
+    work: Callable[[], object]
+    loop: asyncio.AbstractEventLoop
+    awaited: asyncio.Future[Any]
+
+
+class SearchPool:
+    """The threads that search; the library lets go of Python's lock meanwhile.
+
+    An executor would do, but its two futures and their locks cost a reply a tenth more.
+    """
+
+    def __init__(self) -> None:
+        """Start no thread yet; the first search does."""
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._waiting = 0
+        self._is_closed = False
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns, once its turn has come.
+
+        Raises:
+            QueueFullError: when too many wait already.
+        """
+        if self._waiting >= _MOST_WAITING or self._is_closed:
+            message = "too many searches at once; send this one again"
+            raise QueueFullError(message)
+        if not self._threads:
+            self._start()
+        loop = asyncio.get_running_loop()
+        awaited: asyncio.Future[Result] = loop.create_future()
+        self._waiting += 1
+        try:
+            self._tasks.put(_Task(work, loop, awaited))
+            return await awaited
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """Wait for the searches in hand."""
+        self._is_closed = True
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self) -> None:
+        for number in range(_THREADS):
+            name = f"search_{number}"
+            thread = threading.Thread(target=self._search_on, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _search_on(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            if task.awaited.cancelled():
+                continue  # whoever asked is gone
+            try:
+                found = task.work()
+            except BaseException as error:  # whoever waits raises it
+                told = partial(_settle, task.awaited, None, error)
+            else:
+                told = partial(_settle, task.awaited, found, None)
+            with contextlib.suppress(RuntimeError):  # the loop may be closed meanwhile
+                task.loop.call_soon_threadsafe(told)
+
+
+def _settle(
+    awaited: asyncio.Future[Any], found: object, error: BaseException | None
+) -> None:
+    if awaited.done():
+        return
+    if error is not None:
+        awaited.set_exception(error)
+    else:
+        awaited.set_result(found)

@@ -1,0 +1,102 @@
+"""URLs: strict decoding of paths and query strings, and the service's base URL."""
+
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request
+
+from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.settings import Settings
+
+_ITEM_PREFIX: Final = b"/v1/items/"
+FORECAST_PREFIX: Final = b"/v1/forecast/items/"
+
+_PRINTED: Final = re.compile(rb"[!-~]+")
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
+)
+
+
+class BadPathError(ProductRecsError):
+    """The path holds something that is no text; percent-encode it as UTF-8."""
+
+
+class UnknownBuildError(ProductRecsError):
+    """No build of the widgets with this digest was ever offered here."""
+
+
+def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
+    """Return the item id after `prefix`, which may hold any Unicode and `/`.
+
+    None for another path, and for an empty id.
+
+    Raises:
+        BadPathError: when the percent-encoding is not UTF-8.
+    """
+    path = raw_path.split(b"?", 1)[0]
+    if not path.startswith(prefix) or path == prefix:
+        return None
+    try:
+        return unquote_to_bytes(path[len(prefix) :]).decode()
+    except UnicodeDecodeError as error:
+        message = "the item id in the path is not UTF-8; percent-encode it as UTF-8"
+        raise BadPathError(message) from error
+
+
+def parse_plain_query(query: bytes) -> dict[str, str] | None:
+    """Return the parameters of a query string; None for anything out of the ordinary.
+
+    Out of the ordinary: a name given twice, text that is not UTF-8, or what no address may
+    hold. The declared route then decides, so that this need not.
+    """
+    found: dict[str, str] = {}
+    if not query:
+        return found
+    if not _PRINTED.fullmatch(query):
+        return None
+    for pair in query.decode("ascii").split("&"):
+        name, separator, value = pair.partition("=")
+        if not separator or name in found or "%" in name or "+" in name:
+            return None
+        if "%" in value or "+" in value:
+            try:
+                value = unquote_to_bytes(value.replace("+", " ")).decode()
+            except UnicodeDecodeError:
+                return None
+        found[name] = value
+    return found
+
+
+def raw_path_of(scope: MutableMapping[str, Any]) -> str:
+    """Return a request's path as it came, without its query, which may hold a key."""
+    path: bytes = scope["raw_path"]
+    return path.partition(b"?")[0].decode("latin-1")
+
+
+def base_url_of(request: Request) -> str:
+    """Return the address under which the caller reached us, without a slash at its end.
+
+    The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
+    behind a proxy with TLS, X-Forwarded-Proto.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    return base_url_by_headers(
+        dict(request.scope["headers"]), exchange.context.services.settings
+    )
+
+
+def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
+    """Return what `base_url` does, by a request's headers."""
+    if settings.base_url:
+        return settings.base_url
+    given = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
+    scheme = "https" if given == b"https" else "http"
+    host = headers.get(b"host", b"").decode("latin-1")
+    if not _HOST.fullmatch(host):
+        host = f"localhost:{settings.port}"
+    return f"{scheme}://{host.lower()}"

@@ -1,0 +1,1 @@
+"""Routes, one package for each audience: widget, server, integration, public."""

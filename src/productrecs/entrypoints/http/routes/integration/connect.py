@@ -1,0 +1,90 @@
+"""Connect: POST /integration/connect records the store's platform."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.http.openapi.responses import (
+    NULLABLE_TEXT,
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.entrypoints.http.routes.integration.store_changes import (
+    body_if_any,
+    change,
+)
+from productrecs.entrypoints.http.schemas.integration import (
+    ConnectBody,
+    parse_introduction,
+)
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
+
+router = APIRouter(tags=["integration"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_SAID: Final = {
+    "platform": "woocommerce",
+    "plugin_version": "1.4.0",
+    "store_url": "https://shop.example.com",
+}
+
+
+@router.post(
+    "/integration/connect",
+    operation_id="connect",
+    summary="Connect a store's own system",
+    responses=success_response(
+        "Connected; the first platform that was named stays.",
+        object_schema(
+            ok=OK_REPLY,
+            platform={"type": "string", "enum": [one.value for one in ShopPlatform]},
+            plugin_version=NULLABLE_TEXT,
+            store_url=NULLABLE_TEXT,
+            first_connected_at={"type": "string", "format": "date-time"},
+        ),
+        {"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
+    )
+    | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(ConnectBody, {"a plugin": _SAID}, required=False),
+    response_class=Response,
+)
+async def connect(request: Request) -> Response:
+    """Record the platform and the time of the first call; to say it again is harmless.
+
+    A platform that was named before is never overwritten by another: the reply shows the
+    one that holds. A body without a platform, or none, means `woocommerce` until one is
+    named.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    said = parse_introduction(await body_if_any(request))
+    store_id, clock = exchange.known_caller.store.store_id, exchange.context.clock
+
+    def carry_out(work: WriteTransaction) -> ShopConnection:
+        AccountRepository(work.connection).hold(store_id)
+        repository = ConnectionRepository(work.connection, store_id)
+        known = repository.find()
+        connected = known.with_plugin_details(said, clock())
+        if connected != known:
+            repository.put(connected)
+        return connected
+
+    connected = await change(exchange, carry_out)
+    first = connected.first_connected_at
+    content = {
+        "ok": True,
+        "platform": connected.platform,
+        "plugin_version": connected.plugin_version,
+        "store_url": connected.store_url,
+        "first_connected_at": None if first is None else iso(first),
+    }
+    return Response(_encode(content), media_type="application/json")

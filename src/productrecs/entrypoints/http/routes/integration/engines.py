@@ -1,0 +1,175 @@
+"""Engines: POST /integration/engines/init, /sync-engines and /train.
+
+Usually unnecessary: engines are created, follow the catalog and train automatically.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.openapi.responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.entrypoints.http.pipeline.context import RequestContext
+from productrecs.entrypoints.http.routes.integration.store_changes import (
+    body_if_any,
+    change,
+)
+from productrecs.entrypoints.http.schemas.integration import (
+    EnginesInitBody,
+    parse_engines_init,
+)
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.job_queue import NewJob
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.training.repository import TrainingRepository
+
+router = APIRouter(tags=["integration"])
+
+ENGINES: Final = ("buy", "browse", "complementary", "trending")
+READY, WAITING = "ready", "waiting"
+_encode: Final = msgspec.json.Encoder().encode
+_JOB_ID: Final = {"type": "string"}
+_STATE: Final = {"type": "string", "enum": [READY, WAITING]}
+
+
+class TrainedEngine(StrEnum):
+    """What a manual training makes fresh."""
+
+    BUY = "buy"
+    BROWSE = "browse"
+    BOTH = "both"
+    COMPLEMENTARY = "complementary"
+
+
+@router.post(
+    "/integration/engines/init",
+    operation_id="init_engines",
+    summary="Provision the recommendation engines",
+    responses=success_response(
+        "Every engine and whether it is ready or waits for something to learn from.",
+        object_schema(ok=OK_REPLY, engines=object_schema(**dict.fromkeys(ENGINES, _STATE))),
+        {"ok": True, "engines": dict.fromkeys(ENGINES, WAITING)},
+    )
+    | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(
+        EnginesInitBody,
+        {"all of it": {"store_url": "https://shop.example.com", "currency": "EUR"}},
+        required=False,
+    ),
+    response_class=Response,
+)
+async def init_engines(request: Request) -> Response:
+    """Provision the engines and store the currency and the address, when given.
+
+    To say it again is harmless. An engine that waits answers with the fills until the
+    store has sent something to learn from; then it is ready within a minute, by itself.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    said = parse_engines_init(await body_if_any(request))
+    store_id = exchange.known_caller.store.store_id
+    services = exchange.context.services
+
+    def carry_out(work: WriteTransaction) -> str:
+        _note(work, store_id, said)
+        training = TrainingRepository(work.connection, store_id)
+        if training.serving() is not None:
+            return READY
+        head = training.head()
+        if head is not None and head.seq > 0:
+            services.queue.enqueue(work.connection, NewJob(store_id, "train"))
+        return WAITING
+
+    state = await change(exchange, carry_out)
+    await exchange.context.refresh_accounts()
+    content = {"ok": True, "engines": dict.fromkeys(ENGINES, state)}
+    return Response(_encode(content), media_type="application/json")
+
+
+@router.post(
+    "/integration/sync-engines",
+    operation_id="sync_engines",
+    summary="Push the whole catalog to the engines again",
+    status_code=202,
+    responses=success_response(
+        "Queued, together with a push that is queued already.",
+        object_schema(ok=OK_REPLY, job_id=_JOB_ID),
+        {"ok": True, "job_id": "job_9nVbW2kQm4TzLx7p"},
+        status=202,
+    )
+    | error_responses(401, 402, 503),
+    response_class=Response,
+)
+async def sync_engines(request: Request) -> Response:
+    """Queue a full push of the catalog to the engines, and a training after it.
+
+    Every change of the catalog reaches them within a second without this call.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    job_id = await _enqueue(exchange, "sync-engines")
+    content = _encode({"ok": True, "job_id": job_id})
+    return Response(content, 202, media_type="application/json")
+
+
+@router.post(
+    "/integration/train",
+    operation_id="train",
+    summary="Train now",
+    responses=success_response(
+        "Queued, together with a training that is queued already.",
+        object_schema(
+            ok=OK_REPLY,
+            engine={"type": "string", "enum": [one.value for one in TrainedEngine]},
+            job_id=_JOB_ID,
+        ),
+        {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
+    )
+    | error_responses(401, 402, 422, 503),
+    response_class=Response,
+)
+async def train(
+    request: Request,
+    engine: Annotated[
+        TrainedEngine,
+        Query(
+            description="What must be fresh; one training makes all of them so.",
+            examples=["both"],
+        ),
+    ] = TrainedEngine.BOTH,
+) -> Response:
+    """Queue a training; without it, engines are at most a minute behind.
+
+    Nobody needs to call this: it is for the impatient, and for tests.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    job_id = await _enqueue(exchange, "train")
+    content = _encode({"ok": True, "engine": engine, "job_id": job_id})
+    return Response(content, media_type="application/json")
+
+
+async def _enqueue(exchange: RequestContext, kind: str) -> str:
+    store_id = exchange.known_caller.store.store_id
+    queue = exchange.context.services.queue
+
+    def carry_out(work: WriteTransaction) -> str:
+        AccountRepository(work.connection).hold(store_id)  # no job for a deleted store
+        return queue.enqueue(work.connection, NewJob(store_id, kind))
+
+    return await change(exchange, carry_out)
+
+
+def _note(work: WriteTransaction, store_id: StoreId, said: EnginesInitBody) -> None:
+    accounts = AccountRepository(work.connection)
+    accounts.hold(store_id)
+    if said.currency is not None:
+        accounts.merge_settings(store_id, {"currency": said.currency})
+    if said.store_url is not None:
+        connections = ConnectionRepository(work.connection, store_id)
+        connections.put(connections.find().with_store_url(said.store_url))

@@ -1,0 +1,57 @@
+"""Store changes: reads a body, and changes the store in one transaction."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+
+from productrecs.entrypoints.http.pipeline.context import RequestContext
+from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
+from productrecs.entrypoints.http.writes.write_client import await_durable
+from productrecs.storage.group_commit import WriteTransaction
+
+BODY_LIMIT: Final = 512 << 10
+_BLANK: Final = b" \t\r\n"
+Changed = TypeVar("Changed")
+
+
+async def body_of(request: Request) -> object:
+    """Return the JSON of a body that must be there."""
+    return parse_json(await _read(request))
+
+
+async def body_if_any(request: Request) -> object:
+    """Return the JSON of a body that may be left out; then, and for null, it is `{}`."""
+    data = await _read(request)
+    sent = parse_json(data) if data.strip(_BLANK) else None
+    return {} if sent is None else sent
+
+
+async def change(
+    exchange: RequestContext, what: Callable[[WriteTransaction], Changed]
+) -> Changed:
+    """Carry out a change of the caller's store in a transaction of its own; return it.
+
+    Raises:
+        QueueFullError: when too much waits to be written; nothing is changed.
+    """
+    store_id = exchange.known_caller.store.store_id
+    writer, claim = exchange.context.writer, exchange.claim
+    done: Changed = await await_durable(
+        writer.submit(_carry_out, store_id, what, alone=True, claim=claim)
+    )
+    return done
+
+
+async def _read(request: Request) -> bytes:
+    exchange: RequestContext = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    return await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
+
+
+def _carry_out(
+    work: WriteTransaction,
+    _key: Hashable,
+    changes: Sequence[Callable[[WriteTransaction], Any]],
+) -> list[Any]:
+    return [what(work) for what in changes]

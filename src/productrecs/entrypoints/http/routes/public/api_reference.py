@@ -1,0 +1,129 @@
+"""API reference: GET /docs and GET /openapi.json, with no request to another host."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+from starlette.exceptions import HTTPException
+
+from productrecs.entrypoints.http.openapi.document import openapi_document
+from productrecs.entrypoints.http.openapi.responses import error_responses, success_response
+from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
+from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.routes.public.html_pages import (
+    IMMUTABLE,
+    INTERACTIVE,
+    REVALIDATE,
+    cacheable_response,
+    html_page,
+    read_asset,
+    text_response,
+)
+from productrecs.features.guides.pictures import PICTURES, read_picture
+
+router = APIRouter(tags=["documentation"])
+
+
+_BEGINNING: Final = {
+    "openapi": "3.1.0",
+    "info": {"title": "ProductRecs", "version": "3.0.0"},
+    "paths": {},
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _Asset(NamedTuple):
+    kind: str
+    read: Callable[[str], bytes] = read_asset
+
+
+def _read_swagger(name: str) -> bytes:
+    return (resources.files("fastapi_offline") / "static" / name).read_bytes()
+
+
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_STYLE: Final = "text/css; charset=utf-8"
+ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
+    {
+        "icon.svg": _Asset("image/svg+xml"),
+        "guides.js": _Asset(_SCRIPT),
+        "pages.css": _Asset(_STYLE),
+        "reference.js": _Asset(_SCRIPT),
+        "swagger-ui.css": _Asset(_STYLE, _read_swagger),
+        "swagger-ui-bundle.js": _Asset(_SCRIPT, _read_swagger),
+        **{name: _Asset("image/webp", read_picture) for name in PICTURES},
+    }
+)
+_PAGE: Final = """<link rel="stylesheet" href="{style}">
+<div id="content"><div id="swagger"><noscript><main><h1>API reference</h1>
+<p>This page needs JavaScript. The same is in <a href="/openapi.json">openapi.json</a>,
+and in words in <a href="/guides">the guides</a>.</p></main></noscript></div></div>
+<script src="{bundle}"></script>
+<script src="{start}"></script>
+"""
+
+
+@router.get(
+    "/docs",
+    operation_id="reference",
+    summary="Read and try the interface",
+    responses=text_response("text/html", "A page.", "<!doctype html>..."),
+    response_class=Response,
+)
+async def reference(request: Request) -> Response:
+    """Return the interactive API reference; it fetches nothing from any other host."""
+    html = _PAGE.format(
+        style=address("swagger-ui.css"),
+        bundle=address("swagger-ui-bundle.js"),
+        start=address("reference.js"),
+    )
+    return html_page(request, "API reference", html, policy=INTERACTIVE)
+
+
+@router.get(
+    "/openapi.json",
+    operation_id="openapi",
+    summary="Describe the interface for programs",
+    responses=success_response("An OpenAPI 3.1 document.", {"type": "object"}, _BEGINNING),
+    response_class=Response,
+)
+async def openapi(request: Request) -> Response:
+    """Return this description; it names the address under which it was asked for."""
+    described = openapi_document(request.app, base_url_of(request))
+    return cacheable_response(request, _encode(described), "application/json")
+
+
+@router.get(
+    "/docs/{asset}",
+    operation_id="reference_asset",
+    summary="Return a file that the pages need",
+    responses=text_response("*/*", "A style, a script or an icon.", "body {}")
+    | error_responses("not_found"),
+    response_class=Response,
+)
+async def reference_asset(
+    request: Request,
+    asset: Annotated[str, Path(description="The file's name.", examples=["pages.css"])],
+) -> Response:
+    """Return one of the files of the pages; one asked for by its digest never changes."""
+    if asset not in ASSETS:
+        message = f"there is no such file; there are {', '.join(ASSETS)}"
+        raise HTTPException(404, message)
+    body = _read(asset)
+    asked_by_digest = request.query_params.get("v") == content_digest(body)
+    cache = IMMUTABLE if asked_by_digest else REVALIDATE
+    return cacheable_response(request, body, ASSETS[asset].kind, cache=cache)
+
+
+def address(asset: str) -> str:
+    """Return the address of a file, by its content: caches may keep it for ever."""
+    return f"/docs/{asset}?v={content_digest(_read(asset))}"
+
+
+@lru_cache(maxsize=len(ASSETS))
+def _read(asset: str) -> bytes:
+    return ASSETS[asset].read(asset)

@@ -1,0 +1,307 @@
+"""Guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/..."""
+
+import asyncio
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
+from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.routes.public.api_reference import address
+from productrecs.entrypoints.http.routes.public.content_negotiation import (
+    HTML,
+    JSON,
+    MARKDOWN,
+    preferred_media_type,
+)
+from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
+from productrecs.entrypoints.http.routes.public.html_pages import (
+    SCRIPTED,
+    cacheable_response,
+    html_page,
+    text_response,
+)
+from productrecs.features.guides.guide_search import GuideSearch, Section, snippet
+from productrecs.features.guides.guide_texts import (
+    BASE,
+    GuideTexts,
+    UnknownGuideError,
+    llms_index,
+    near_guides,
+)
+from productrecs.features.guides.table_of_contents import GUIDES, Guide
+
+if TYPE_CHECKING:
+    from productrecs.features.guides.markdown_html import RenderedGuide
+
+router = APIRouter(tags=["documentation"])
+
+PAGE_EXAMPLE: Final = "<!doctype html>..."
+INDEX_EXAMPLE: Final = "# ProductRecs\n\n> ..."
+GUIDE_EXAMPLE: Final = "# Quick start\n\n..."
+Slug = Annotated[
+    str,
+    Path(
+        description="The guide's short name, as /llms.txt lists it.",
+        examples=["quickstart"],
+    ),
+]
+LIBRARY: Final = GuideTexts(GUIDE_TABLES)
+_MARKDOWN: Final = "text/markdown; charset=utf-8"
+_PLAIN: Final = "text/plain; charset=utf-8"
+# Shown by the script alone: without it nothing could be filled in.
+_YOURS: Final = """<details class="outline" hidden>
+<summary>Your key and domain in the samples</summary>
+<form class="yours" autocomplete="off">
+<label>Publishable key <input name="key" placeholder="pk_..." spellcheck="false"></label>
+<label>Store's domain
+<input name="shop" placeholder="shop.example.com" spellcheck="false"></label>
+<p><button>Use in the samples</button> <button type="reset">Clear</button></p>
+<p role="status"></p>
+</form></details>
+"""
+_MOST_FOUND: Final = 12
+_LONGEST: Final = 200
+_SHOWN: Final = 60
+
+
+def _either(description: str, markdown: str) -> Responses:
+    """Return the documented reply of a route that has a page and markdown."""
+    both = text_response(HTML, description, PAGE_EXAMPLE)
+    both[200]["content"] |= text_response(MARKDOWN, description, markdown)[200]["content"]
+    return both
+
+
+@router.get(
+    "/llms.txt",
+    operation_id="llms_txt",
+    summary="List the guides for language models",
+    responses=text_response("text/plain", "The index of the guides.", INDEX_EXAMPLE),
+    response_class=Response,
+)
+async def llms_txt(request: Request) -> Response:
+    """Return the index of the guides, with absolute addresses (llmstxt.org).
+
+    Each guide stands in it with its title, its address and what it is for.
+    """
+    return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN)
+
+
+@router.get(
+    "/llms-full.txt",
+    operation_id="llms_full_txt",
+    summary="Return all guides as one text",
+    responses=text_response(
+        "text/plain", "The guides, one after the other.", GUIDE_EXAMPLE
+    ),
+    response_class=Response,
+)
+async def llms_full_txt(request: Request) -> Response:
+    """Return every guide, in the order of `/llms.txt`, for who reads all of them at once.
+
+    An `ETag` spares sending it again.
+    """
+    base = base_url_of(request)
+    # In a thread: it is long, and packing it takes some milliseconds.
+    return await asyncio.to_thread(
+        lambda: cacheable_response(request, LIBRARY.whole(base), _PLAIN)
+    )
+
+
+@router.get(
+    "/docs-md/{slug}.md",
+    operation_id="guide_markdown",
+    summary="Return a guide as markdown",
+    responses=text_response("text/markdown", "The guide.", GUIDE_EXAMPLE)
+    | error_responses("guide_unknown"),
+    response_class=Response,
+)
+async def guide_markdown(request: Request, slug: Slug) -> Response:
+    """Return one guide as raw markdown; its examples name this service's address.
+
+    An `ETag` spares sending it again.
+    """
+    return _as_markdown(request, LIBRARY.markdown(slug, base_url_of(request)))
+
+
+@router.get(
+    "/guides",
+    operation_id="guides",
+    summary="List the guides for people",
+    responses=_either("The list of the guides.", INDEX_EXAMPLE),
+    response_class=Response,
+)
+async def guides(
+    request: Request,
+    q: Annotated[
+        str,
+        Query(description="Words to look for in the guides.", examples=["retry an order"]),
+    ] = "",
+) -> Response:
+    """Return a page that lists the guides; `/llms.txt` is the same for programs.
+
+    Who prefers `text/markdown` (`Accept`) gets that here. With `q` the page lists the
+    sections that answer best.
+    """
+    if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
+        return _as_markdown(request, llms_index(base_url_of(request)), vary="Accept")
+    if q.strip():
+        html = await asyncio.to_thread(_answers, q)
+        return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
+    groups = dict.fromkeys(guide.group for guide in GUIDES)
+    lists = "".join(
+        f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
+        + "".join(_card(guide) for guide in GUIDES if guide.group == group)
+        + "</ul>\n"
+        for group in groups
+    )
+    lead = "Short, with examples that run as they stand."
+    html = (
+        f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>"
+        f"{_search_box()}{lists}</main>"
+    )
+    return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
+
+
+@router.get(
+    "/guides/{slug}",
+    operation_id="guide_page",
+    summary="Return a guide as a page",
+    responses=_either("The guide.", GUIDE_EXAMPLE) | error_responses("guide_unknown"),
+    response_class=Response,
+)
+async def guide_page(request: Request, slug: Slug) -> Response:
+    """Return one guide as a page for people, with an outline and links to the others.
+
+    Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
+    """
+    if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
+        text = LIBRARY.markdown(slug, base_url_of(request))
+        return _as_markdown(request, text, vary="Accept")
+    try:
+        guide = LIBRARY.guide(slug)
+    except UnknownGuideError:
+        if preferred_media_type(request, (JSON, HTML)) != HTML:
+            raise
+        return _missing(request, slug)
+    rendered = await asyncio.to_thread(_rendered, slug)
+    here = "".join(
+        f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
+        for one in rendered.headings
+        if one.level == 2  # noqa: PLR2004 - h2
+    )
+    top = _outline(here) + (_YOURS if "data-yours=" in rendered.html else "")
+    body = rendered.html.replace("</h1>", f"</h1>\n{top}", 1)
+    html = (
+        '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
+        f"{_search_box()}{_others(guide)}</nav>\n<article>\n"
+        f'{body}<p class="more">This page as '
+        f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
+        f'<script src="{address("guides.js")}" defer></script>'
+    )
+    return html_page(
+        request,
+        guide.title,
+        html.replace(BASE, escape(base_url_of(request))),
+        policy=SCRIPTED,
+        vary="Accept",
+        markdown=f"/docs-md/{guide.slug}.md",
+    )
+
+
+def _as_markdown(request: Request, text: str, vary: str | None = None) -> Response:
+    reply = cacheable_response(request, text, _MARKDOWN, vary=vary)
+    reply.headers["link"] = '</llms.txt>; rel="index"'
+    return reply
+
+
+def _card(guide: Guide) -> str:
+    return (
+        f'<li><a href="/guides/{guide.slug}"><strong>{escape(guide.title)}</strong>'
+        f"<span>{escape(guide.summary)}</span></a></li>\n"
+    )
+
+
+def _others(here: Guide) -> str:
+    """Return the guides by group, the one that is read marked."""
+    current = {here.slug: ' aria-current="page"'}
+    return "".join(
+        f"<p>{escape(group)}</p>\n<ul>"
+        + "".join(
+            f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
+            f"{escape(one.title)}</a></li>\n"
+            for one in GUIDES
+            if one.group == group
+        )
+        + "</ul>\n"
+        for group in dict.fromkeys(one.group for one in GUIDES)
+    )
+
+
+def _search_box(words: str = "") -> str:
+    return (
+        '<form class="find" role="search" action="/guides">'
+        '<input type="search" name="q" aria-label="Search the guides" '
+        f'placeholder="Search the guides" value="{escape(words)}">'
+        "<button>Search</button></form>\n"
+    )
+
+
+def _answers(words: str) -> str:
+    """Return what the guides say about words: the best sections, each with a line."""
+    words = words[:_LONGEST]
+    found = _search().find(words, _MOST_FOUND)
+    listed = "".join(
+        f'<li><a href="/guides/{one.guide.slug}#{escape(_anchor(one))}">'
+        f"<strong>{escape(one.guide.title)}: {escape(one.heading)}</strong>"
+        f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
+        for one in found
+    )
+    told = f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    return (
+        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{told}"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+
+
+def _anchor(section: Section) -> str:
+    from productrecs.features.guides.markdown_html import anchor_of  # noqa: PLC0415
+
+    return anchor_of(section.heading)
+
+
+def _missing(request: Request, slug: str) -> Response:
+    """Return a page for an address that no guide has, with those that come near."""
+    near = near_guides(slug)
+    cards = "".join(_card(guide) for guide in near)
+    html = (
+        "<main id='content'><h1>There is no such guide</h1>"
+        "<p class='lead'>Search for it, or read one of these.</p>"
+        f"{_search_box(slug.replace('-', ' ')[:_SHOWN])}<ul class='cards'>{cards}</ul>"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+    reply = html_page(request, "No such guide", html, vary="Accept")
+    reply.status_code = 404
+    return reply
+
+
+@lru_cache(maxsize=1)
+def _search() -> GuideSearch:
+    return GuideSearch(LIBRARY)
+
+
+def _outline(entries: str) -> str:
+    if not entries:
+        return ""
+    summary = "<summary>On this page</summary>"
+    return f'<details class="outline">{summary}<ul>{entries}</ul></details>\n'
+
+
+@lru_cache(maxsize=len(GUIDES))
+def _rendered(slug: str) -> "RenderedGuide":
+    # Imported here, in a thread: a process that shows no page needs no markdown.
+    from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415
+
+    return render_markdown(LIBRARY.text(slug))

@@ -1,0 +1,139 @@
+"""Health checks: GET /health/live and GET /health/ready."""
+
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.entrypoints.http.openapi.responses import (
+    NULLABLE_TEXT,
+    OK_EXAMPLE,
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.error_responses import error_response
+from productrecs.entrypoints.http.pipeline.readiness import CHECKS, Readiness
+from productrecs.entrypoints.http.transport.error_body import ErrorCode
+
+router = APIRouter(tags=["public"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_DEEP: Final = 5_000
+NOT_READY: Final = ErrorCode(503, "not_ready")
+
+_SEEN: Final = object_schema(
+    scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT
+) | {"description": "With `seen=true`: what proxies said of the request."}
+_LIVE: Final = {
+    "type": "object",
+    "required": ["ok"],
+    "properties": {"ok": OK_REPLY, "seen": _SEEN},
+}
+_READY: Final = object_schema(
+    ok=OK_REPLY,
+    checks={
+        "type": "object",
+        "required": list(CHECKS),
+        "properties": {
+            name: {"type": "string", "description": "`ok`, or what is less than well."}
+            for name in CHECKS
+        },
+    },
+)
+_READY_EXAMPLE: Final = {**OK_EXAMPLE, "checks": dict.fromkeys(CHECKS, "ok")}
+StrictQuery = Annotated[
+    bool,
+    Query(
+        description="Answer 503 also where only the freshness of lists suffers.",
+        examples=[True],
+    ),
+]
+SeenQuery = Annotated[
+    bool,
+    Query(description="Tell what proxies said of the request.", examples=[True]),
+]
+
+
+def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readiness:
+    """Return why this process should get no requests now, if there is a reason."""
+    seen = context.dependencies.seen()
+    reasons, warnings = dict(seen.reasons), dict(seen.warnings)
+    if draining:
+        reasons["process"] = "shutting down"
+    elif not context.write_client.is_writer_available:
+        reasons["process"] = "the process that writes is not there yet"
+    if not preloaded:
+        reasons["models"] = "still reading the stores and their models into memory"
+    if not context.shops.is_current:
+        reasons["database"] = "the database cannot be read"
+    if max(context.writer.depth, context.write_client.depth) > _DEEP:
+        reasons["writes"] = "too many writes are waiting"
+    if count := context.shops.refused_models:
+        message = f"damaged models of {count} stores were refused; the last good serve"
+        warnings["models"] = message
+    return Readiness(reasons, warnings)
+
+
+@router.get(
+    "/health/live",
+    operation_id="live",
+    summary="Tell whether the process runs",
+    responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
+    response_class=Response,
+)
+async def live(request: Request, *, seen: SeenQuery = False) -> Response:
+    """Answer 200 as long as the process can answer at all.
+
+    For a supervisor that starts again what does not answer. With `seen=true` it also tells
+    how the request came here, for whoever sets up a proxy.
+    """
+    told: dict[str, object] = {"ok": True}
+    if seen:
+        headers = request.headers
+        told["seen"] = {
+            "scheme": _last(headers.get("x-forwarded-proto")),
+            "host": headers.get("host"),
+            "client": _last(headers.get("x-forwarded-for")),
+        }
+    return Response(_encode(told), media_type="application/json")
+
+
+def _last(told: str | None) -> str | None:
+    """Return what the nearest proxy added to a header that each of them may add to."""
+    return told.split(",")[-1].strip() or None if told else None
+
+
+@router.get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Tell whether requests may come",
+    responses=success_response("They may.", _READY, _READY_EXAMPLE)
+    | error_responses("not_ready", 422),
+    response_class=Response,
+)
+async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
+    """Answer 200 when requests may come, else 503 with the reasons, each by its check.
+
+    For whatever sends requests here: a proxy, a container's health check. What only makes
+    lists less fresh (no worker, a full disk, a damaged page) is told in `checks` and does
+    not turn requests away; for a monitor, `strict=true` makes it a reason too.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    fitness = exchange.fitness()
+    if strict:
+        fitness = Readiness({**fitness.warnings, **fitness.reasons})
+    if fitness.reasons:
+        return not_ready(request, fitness)
+    told = {"ok": True, "checks": fitness.checks()}
+    return Response(_encode(told), media_type="application/json")
+
+
+def not_ready(request: Request, fitness: Readiness) -> Response:
+    """Return the refusal of a process that should get no requests now."""
+    reasons = list(fitness.reasons.values())
+    detail = "not ready: " + "; ".join(reasons)
+    more = {"reasons": reasons, "checks": fitness.checks()}
+    return error_response(request, NOT_READY, detail, more)

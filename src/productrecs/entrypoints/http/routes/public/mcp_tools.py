@@ -1,0 +1,243 @@
+"""MCP tools: list, read and search the guides. Imported by the first call."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+from mcp.server import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.types import Receive, Scope, Send
+
+from productrecs import __version__
+from productrecs.entrypoints.http.routes.public.guides import LIBRARY
+from productrecs.features.guides.guide_search import GuideSearch, snippet
+from productrecs.features.guides.guide_texts import BASE, UnknownGuideError
+from productrecs.features.guides.markdown_html import anchor_of
+from productrecs.features.guides.table_of_contents import GUIDES
+
+PAGE: Final = 12_000
+_MOST: Final = 20
+_LONGEST: Final = 256  # characters of a query that are looked at
+_HOUR_MS: Final = 3_600_000
+_SETTLED: Final = ToolAnnotations(
+    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+)
+# What callers do wrong is theirs to know: they are told, and the log is not filled with it.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class _Which(msgspec.Struct, forbid_unknown_fields=True):
+    """Which guide, and from which character on."""
+
+    slug: str
+    offset: int = 0
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """What is looked for."""
+
+    query: str
+    limit: int = 8
+
+
+def list_docs(base: str, _: _Nothing) -> dict[str, object]:
+    """Return all guides in their order."""
+    return {
+        "docs": [
+            {
+                "slug": one.slug,
+                "title": one.title,
+                "summary": one.summary,
+                "group": one.group,
+                "url": f"{base}/docs-md/{one.slug}.md",
+            }
+            for one in GUIDES
+        ]
+    }
+
+
+def read_doc(base: str, asked: _Which) -> dict[str, object]:
+    """Return a guide, or the part of a long one that begins at `offset`.
+
+    Raises:
+        UnknownGuideError: when there is none of this name.
+    """
+    text = LIBRARY.text(asked.slug).replace(BASE, base)
+    start = min(max(asked.offset, 0), len(text))
+    end = start + PAGE
+    return {
+        "slug": asked.slug,
+        "title": LIBRARY.guide(asked.slug).title,
+        "url": f"{base}/docs-md/{asked.slug}.md",
+        "markdown": text[start:end],
+        "total_chars": len(text),
+        "next_offset": end if end < len(text) else None,
+    }
+
+
+def search_docs(base: str, asked: _Asked) -> dict[str, object]:
+    """Return the sections that answer best."""
+    limit, query = min(max(asked.limit, 1), _MOST), asked.query[:_LONGEST]
+    return {
+        "results": [
+            {
+                "slug": found.guide.slug,
+                "title": found.guide.title,
+                "heading": found.heading,
+                "anchor": anchor_of(found.heading),
+                "snippet": snippet(found, query).replace(BASE, base),
+                "url": f"{base}/docs-md/{found.guide.slug}.md#{anchor_of(found.heading)}",
+            }
+            for found in _search().find(query, limit)
+        ]
+    }
+
+
+def _object(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _strings(*names: str) -> dict[str, object]:
+    return {name: {"type": "string"} for name in names}
+
+
+def _list_of(*names: str) -> dict[str, object]:
+    return {"type": "array", "items": _object(names, **_strings(*names))}
+
+
+_READ: Final = ("slug", "title", "url", "markdown", "total_chars", "next_offset")
+_FOUND: Final = ("slug", "title", "heading", "anchor", "snippet", "url")
+TOOLS: Final = (
+    Tool(
+        name="list_docs",
+        title="List the guides",
+        description="List all guides of ProductRecs with their slugs and what each is for.",
+        input_schema=_object(()),
+        output_schema=_object(
+            ("docs",), docs=_list_of("slug", "title", "summary", "group", "url")
+        ),
+        annotations=_SETTLED,
+    ),
+    Tool(
+        name="read_doc",
+        title="Read a guide",
+        description=(
+            "Return one guide as markdown. A long one comes in parts: ask again with "
+            "`offset` set to the `next_offset` of the reply until that is null."
+        ),
+        input_schema=_object(
+            ("slug",),
+            slug={"type": "string", "description": "As list_docs names it."},
+            offset={"type": "integer", "minimum": 0, "default": 0},
+        ),
+        output_schema=_object(
+            _READ,
+            **_strings(*_READ[:4]),
+            total_chars={"type": "integer"},
+            next_offset={"type": ["integer", "null"]},
+        ),
+        annotations=_SETTLED,
+    ),
+    Tool(
+        name="search_docs",
+        title="Search the guides",
+        description="Find the sections of the guides that answer a question, best first.",
+        input_schema=_object(
+            ("query",),
+            query={"type": "string", "description": "Words, an error code, a field."},
+            limit={"type": "integer", "minimum": 1, "maximum": _MOST, "default": 8},
+        ),
+        output_schema=_object(("results",), results=_list_of(*_FOUND)),
+        annotations=_SETTLED,
+    ),
+)
+_CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, object]]]]] = (
+    MappingProxyType(
+        {
+            "list_docs": (_Nothing, list_docs),
+            "read_doc": (_Which, read_doc),
+            "search_docs": (_Asked, search_docs),
+        }
+    )
+)
+
+
+async def answer(base: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one message; `base` is the address that the caller used."""
+    # Made for this one call: it keeps nothing, so nothing is to be shared or ended.
+    manager = StreamableHTTPSessionManager(
+        _server(base), json_response=True, stateless=True
+    )
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+
+
+def _server(base: str) -> Server[Any]:
+    async def list_tools(
+        _context: ServerRequestContext[Any], _asked: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=list(TOOLS))
+
+    async def call_tool(
+        _context: ServerRequestContext[Any], asked: CallToolRequestParams
+    ) -> CallToolResult:
+        return call(base, asked.name, asked.arguments or {})
+
+    return Server(
+        "productrecs-docs",
+        version=__version__,
+        title="ProductRecs guides",
+        instructions="Start with list_docs or search_docs; read_doc has the whole guide.",
+        website_url=base,
+        cache_hints={"tools/list": CacheHint(_HOUR_MS, "public")},
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
+    """Return what a tool answers; wrong arguments are an answer that says what is wrong.
+
+    Raises:
+        MCPError: when there is no such tool.
+    """
+    if name not in _CALLS:
+        message = f"there is no such tool; there are {', '.join(_CALLS)}"
+        raise MCPError(INVALID_PARAMS, message)
+    kind, tool = _CALLS[name]
+    try:
+        told = tool(base, msgspec.convert(arguments, kind))
+    except (msgspec.ValidationError, UnknownGuideError) as error:
+        return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+    text = msgspec.json.encode(told).decode()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=told)
+
+
+@lru_cache(maxsize=1)
+def _search() -> GuideSearch:
+    return GuideSearch(LIBRARY)

@@ -1,0 +1,51 @@
+"""Metrics endpoint: GET /metrics, for Prometheus.
+
+Any process answers for all processes of its supervisor, from the shared metrics, and for
+the installation, from the database. The library that writes the format is imported by the
+first call, to save memory in processes that are never asked.
+"""
+
+import asyncio
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.routes.public.html_pages import text_response
+
+router = APIRouter(tags=["public"])
+
+_EXAMPLE: Final = """# HELP productrecs_events_received_total Events that were stored.
+# TYPE productrecs_events_received_total counter
+productrecs_events_received_total 1027.0
+"""
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Tell the figures of the installation",
+    responses=text_response("text/plain", "The figures, as text.", _EXAMPLE),
+    response_class=Response,
+)
+async def metrics(request: Request) -> Response:
+    """Answer in the format of Prometheus, or in OpenMetrics for who accepts it.
+
+    Only who sends the operator's token is told; no figure is about a shopper or a product.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    exchange.context.request_metrics.settle()
+    accept = request.headers.get("accept", "")
+    body, kind = await asyncio.to_thread(_written, exchange.context, accept)
+    return Response(body, headers={"content-type": kind})
+
+
+def _written(context: Context, accept: str) -> tuple[bytes, str]:
+    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
+
+    from productrecs.entrypoints.http.routes.public.prometheus_metrics import (
+        MetricsCollector,  # noqa: PLC0415
+    )
+
+    encode, kind = choose_encoder(accept)
+    return encode(MetricsCollector(context)), kind

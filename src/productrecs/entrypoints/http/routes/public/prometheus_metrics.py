@@ -1,0 +1,244 @@
+"""Prometheus metrics: the families of `/metrics`, and what each means.
+
+Base units, `_total` for counters, timestamps instead of ages. No label names a shopper, a
+product or a key; a store is named only where the operator asks for it.
+"""
+
+import itertools
+import logging
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+
+from productrecs import __version__
+from productrecs.core.clock import SECOND_MS, system_ms
+from productrecs.core.errors import StorageError
+from productrecs.entrypoints.http.pipeline.context import Context
+from productrecs.entrypoints.http.pipeline.request_metrics import (
+    BUCKETS,
+    CounterMetric,
+    GaugeMetric,
+    MetricTotals,
+)
+from productrecs.entrypoints.http.routes.public.process_stats import read_process_stats
+from productrecs.storage.backup.copy_database import estimate_copy_size
+from productrecs.storage.job_counts import Backlog, backlogs
+from productrecs.storage.job_queue import JobState
+from productrecs.storage.job_totals import JobOutcome, JobTotals, all_totals
+from productrecs.training.repository import Freshness, freshness
+
+_log = logging.getLogger(__name__)
+
+Rows = Iterable[tuple[tuple[str, ...], float]]
+
+_PREFIX: Final = "productrecs_"
+_CHANGES: Final = {
+    "created": CounterMetric.ITEMS_CREATED,
+    "updated": CounterMetric.ITEMS_UPDATED,
+    "deleted": CounterMetric.ITEMS_DELETED,
+}
+_STANDING: Final = {
+    GaugeMetric.WRITES_WAITING: ("writes_waiting", "Writes that wait for their commit."),
+    GaugeMetric.CONNECTIONS: ("connections", "Open connections."),
+    GaugeMetric.OPEN_STORES: ("open_stores", "Stores whose views are in memory."),
+    GaugeMetric.READY: ("ready", "1 while /health/ready says yes."),
+}
+
+
+class MetricsCollector:
+    """All figures of one moment, as prometheus_client collects them."""
+
+    def __init__(self, context: Context) -> None:
+        """Tell what this process can find out."""
+        self._context = context
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family."""
+        services, board = self._context.services, self._context.request_metrics.board
+        totals = MetricTotals(board)
+        version = (__version__, services.database.dialect.name)
+        yield _gauge("build_info", "Always 1.", [(version, 1)], "version", "database")
+        yield _requests(totals)
+        yield from _intake(totals)
+        yield from _standing(totals)
+        yield from _processes(board.processes())
+        yield from self._of_the_disk()
+        yield from self._of_the_database()
+
+    def _of_the_disk(self) -> Iterator[Metric]:
+        settings = self._context.services.settings
+        free = shutil.disk_usage(settings.data).free
+        yield _gauge("disk_free_bytes", "Free on the data folder's disk.", _one(free))
+        if settings.database_url is None:
+            log = Path(f"{settings.database_file}-wal")
+            size = log.stat().st_size if log.exists() else 0
+            yield _gauge("database_log_bytes", "SQLite's write-ahead log.", _one(size))
+
+    def _of_the_database(self) -> Iterator[Metric]:
+        services = self._context.services
+        is_up = "1 while the database answers; without it the figures below are missing."
+        try:
+            with services.database.reading() as connection:
+                size = estimate_copy_size(services.database, connection)
+                waiting = backlogs(connection, system_ms())
+                ended = all_totals(connection)
+                fresh = freshness(connection, services.clock())
+        except StorageError as error:
+            _log.warning("/metrics went without the database: %s", error)
+            yield _gauge("database_up", is_up, _one(0))
+            return
+        yield _gauge("database_up", is_up, _one(1))
+        yield _gauge("database_bytes", "The size of the database.", _one(size))
+        yield from _jobs(waiting)
+        yield from _job_ends(ended)
+        yield from _models(fresh)
+        yield from _stores(fresh[: services.settings.metrics_stores])
+
+
+def _requests(totals: MetricTotals) -> Metric:
+    family = HistogramMetricFamily(
+        "http_request_duration_seconds",
+        "Requests, from their head to their answer.",
+        labels=("route", "method", "status"),
+    )
+    names = [*map(str, BUCKETS), "+Inf"]
+    for one in totals.timings():
+        upto = itertools.accumulate(one.buckets)
+        labels = (one.route, one.method, one.status)
+        family.add_metric(labels, list(zip(names, upto, strict=True)), one.seconds)
+    return family
+
+
+def _intake(totals: MetricTotals) -> Iterator[Metric]:
+    events = totals.count(CounterMetric.EVENTS)
+    yield _counter("events_received", "Events stored.", _one(events))
+    orders = [
+        (("new",), totals.count(CounterMetric.ORDERS)),
+        (("duplicate",), totals.count(CounterMetric.ORDERS_REPEATED)),
+    ]
+    yield _counter("orders_received", "Orders synced.", orders, "outcome")
+    items = [((change,), totals.count(count)) for change, count in _CHANGES.items()]
+    yield _counter("items_changed", "Items pushed or deleted.", items, "change")
+    words = "Searches made (a reply that is kept is made once)"
+    searches, nothing = (
+        totals.count(CounterMetric.SEARCHES),
+        totals.count(CounterMetric.SEARCHES_EMPTY),
+    )
+    yield _counter("searches", f"{words}.", _one(searches))
+    yield _counter("searches_empty", f"{words} that found nothing.", _one(nothing))
+    lists = list(totals.lists())
+    every = [((source,), count) for source, count, _ in lists]
+    empty = [((source,), count) for source, _, count in lists]
+    words = "Lists of recommendations made (one that is kept is made once)"
+    yield _counter("recommendation_lists", f"{words}.", every, "source")
+    yield _counter("recommendation_lists_empty", f"{words}, empty.", empty, "source")
+
+
+def _standing(totals: MetricTotals) -> Iterator[Metric]:
+    for gauge, (name, words) in _STANDING.items():
+        rows = [((role,), value) for role, value in totals.gauges(gauge)]
+        yield _gauge(name, words, rows, "process")
+    refused = totals.count(CounterMetric.CONNECTIONS_REFUSED)
+    words = "Connections that were too many, or cut for others when they said nothing."
+    yield _counter("connections_refused", words, _one(refused))
+
+
+def _processes(processes: Iterable[tuple[str, int]]) -> Iterator[Metric]:
+    found = [
+        ((role,), held) for role, pid in processes if (held := read_process_stats(pid))
+    ]
+    memory = [(role, float(held.resident_bytes)) for role, held in found]
+    seconds = [(role, held.cpu_seconds) for role, held in found]
+    files = [(role, float(held.open_files)) for role, held in found]
+    yield _gauge("process_memory_bytes", "Resident memory.", memory, "process")
+    words = "Processor time since a process began."
+    yield _counter("process_cpu_seconds", words, seconds, "process")
+    yield _gauge("process_open_files", "Open files and sockets.", files, "process")
+
+
+def _jobs(found: list[Backlog]) -> Iterator[Metric]:
+    counts = [
+        ((one.kind, state.value), one.counts.get(state, 0))
+        for one in found
+        for state in (JobState.QUEUED, JobState.RUNNING, JobState.DEAD)
+    ]
+    yield _gauge("jobs", "Jobs of the background as they stand.", counts, "kind", "state")
+    now_ms = system_ms()
+    waits = [
+        ((one.kind,), (now_ms - one.due_since) / SECOND_MS if one.due_since else 0)
+        for one in found
+    ]
+    words = "For how long the job has been due that waits longest."
+    yield _gauge("job_wait_seconds", words, waits, "kind")
+
+
+def _job_ends(found: list[JobTotals]) -> Iterator[Metric]:
+    attempts = [
+        ((one.kind, ending.value), getattr(one, ending.value))
+        for one in found
+        for ending in JobOutcome
+    ]
+    words = "Attempts at jobs, of all workers, since the installation began."
+    yield _counter("job_attempts", words, attempts, "kind", "outcome")
+    durations = SummaryMetricFamily(
+        f"{_PREFIX}job_duration_seconds", "How long attempts took.", labels=("kind",)
+    )
+    for one in found:
+        count = one.done + one.retried + one.dead
+        durations.add_metric((one.kind,), count, one.milliseconds / SECOND_MS)
+    yield durations
+    moments = [((one.kind,), one.done_at / SECOND_MS) for one in found if one.done_at]
+    words = "When a job of the kind last succeeded."
+    yield _gauge("job_last_success_timestamp_seconds", words, moments, "kind")
+
+
+def _models(found: list[Freshness]) -> Iterator[Metric]:
+    trained = [one.trained_at for one in found if one.trained_at is not None]
+    lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
+    yield _gauge("stores", "Stores registered.", _one(len(found)))
+    yield _gauge("stores_with_model", "Stores that learned.", _one(len(trained)))
+    words = "When the oldest model that serves was trained."
+    oldest = [((), moment / SECOND_MS) for moment in sorted(trained)[:1]]
+    yield _gauge("oldest_model_timestamp_seconds", words, oldest)
+    words = "For how long the oldest live event or order waits to be learned."
+    yield _gauge("learning_lag_seconds", words, _one(lag))
+
+
+def _stores(found: list[Freshness]) -> Iterator[Metric]:
+    if not found:
+        return
+    trained = [
+        ((one.store_id,), one.trained_at / SECOND_MS) for one in found if one.trained_at
+    ]
+    words = "When the store's model was trained."
+    yield _gauge("store_model_timestamp_seconds", words, trained, "store")
+    lags = [((one.store_id,), one.behind_ms / SECOND_MS) for one in found]
+    words = "For how long the store's oldest live fact waits to be learned."
+    yield _gauge("store_learning_lag_seconds", words, lags, "store")
+
+
+def _one(value: float) -> Rows:
+    return [((), value)]
+
+
+def _gauge(name: str, words: str, rows: Rows, *labels: str) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, words, labels=labels)
+    for values, number in rows:
+        family.add_metric(values, number)
+    return family
+
+
+def _counter(name: str, words: str, rows: Rows, *labels: str) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, words, labels=labels)
+    for values, number in rows:
+        family.add_metric(values, number)
+    return family

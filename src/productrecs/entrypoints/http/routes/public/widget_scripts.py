@@ -1,0 +1,155 @@
+"""Widget scripts: GET /widget/v1/... serves the scripts that shops put on their pages.
+
+They contain their store's settings and are cached for a short time.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+
+from productrecs.entrypoints.http.openapi.responses import Responses
+from productrecs.entrypoints.http.pipeline.authentication import (
+    LOOK_SCRIPT_PATH,
+    ROUTES,
+    SCRIPT_PATH,
+    SEARCH_SCRIPT_PATH,
+)
+from productrecs.entrypoints.http.routes.public.compressed_scripts import (
+    HEADERS,
+    SCRIPT,
+    load_script,
+    send_script,
+)
+from productrecs.entrypoints.http.routes.public.html_pages import text_response
+from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+    from productrecs.tenancy.accounts.store import Store
+
+router = APIRouter(tags=["public"])
+
+# Five minutes unasked, and a day more while a newer one is fetched behind the page.
+CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
+# Calls that a script makes only where the service answers them, and its word for each.
+_WORDS: Final = {
+    "image": "/v1/search/image",
+    "looks": "/v1/looks",
+    "analyze": "/v1/shop-the-look/analyze",
+}
+ANSWERS: Final = [word for word, path in _WORDS.items() if path in ROUTES]
+_encode: Final = msgspec.json.Encoder().encode
+
+Domain = Annotated[
+    str,
+    Path(description="The store's domain, as registered.", examples=["shop.example.com"]),
+]
+
+
+def _replies(what: str) -> Responses:
+    unknown = text_response(
+        SCRIPT, "No such store: a script that says so.", "console.warn()"
+    )
+    return {**text_response(SCRIPT, what, "(()=>{...})()"), 404: unknown[200]}
+
+
+@router.get(
+    SEARCH_SCRIPT_PATH,
+    operation_id="search_script",
+    summary="Return a store's search widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def search_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that gives the theme's search box suggestions as one types.
+
+    It may be put on pages of any origin. An unknown store gets a script that says so in the
+    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
+    script that comes with 404.
+    """
+    return await _script(request, "search", store_domain)
+
+
+@router.get(
+    LOOK_SCRIPT_PATH,
+    operation_id="look_script",
+    summary="Return a store's Shop-the-Look widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def look_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that draws `<product-look>`.
+
+    It may be put on pages of any origin. An unknown store gets a script that says so in the
+    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
+    script that comes with 404.
+    """
+    return await _script(request, "look", store_domain)
+
+
+@router.get(
+    SCRIPT_PATH,
+    operation_id="recommendations_script",
+    summary="Return a store's recommendations widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def recommendations_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that draws `<product-recs>`, and brings `ProductRecs.track`.
+
+    It may be put on pages of any origin. An unknown store gets a script that says so in the
+    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
+    script that comes with 404.
+    """
+    return await _script(request, "recs", store_domain)
+
+
+async def _script(request: Request, name: str, domain: str) -> Response:
+    exchange: RequestContext = request.scope["productrecs"]
+    store = await find_store_of(exchange.context, domain)
+    if store is None:
+        is_run = request.headers.get("sec-fetch-dest") == "script"
+        return _unknown(domain, 200 if is_run else 404)
+    return send_script(request, load_script(name), script_config(store), CACHED)
+
+
+def script_config(store: "Store") -> bytes:
+    """Return what a script is told of its store, as JavaScript: public by design."""
+    return _encode({"key": store.publishable_key, "answers": ANSWERS})
+
+
+def live_tags(base_url: str, domain: str) -> Iterator[str]:
+    """Return what pages of a shop embed, one tag a script."""
+    for path in (SCRIPT_PATH, SEARCH_SCRIPT_PATH, LOOK_SCRIPT_PATH):
+        yield f'<script async src="{base_url}{path.format(store_domain=domain)}"></script>'
+
+
+async def find_store_of(context: "Context", text: str) -> "Store | None":
+    """Return the store of a domain that stands in an address; None where there is none."""
+    try:
+        domain = normalise_domain(text)
+    except DomainError:
+        return None
+    store = context.accounts.by_domain(domain)
+    if store is None:  # perhaps it is a moment old
+        await context.refresh_accounts()
+        store = context.accounts.by_domain(domain)
+    return store
+
+
+def _unknown(domain: str, status: int) -> Response:
+    said = (
+        f"ProductRecs: there is no store {domain[:253]!r} here; the script's address must "
+        "hold the domain as it was registered"
+    )
+    # In pure ASCII, so that it is one string in every engine.
+    body = f"console.warn({msgspec.json.encode(said).decode()});\n"
+    body = body.encode("ascii", "backslashreplace").decode("ascii")
+    return Response(
+        body,
+        status,
+        media_type=SCRIPT,
+        headers={**HEADERS, "cache-control": "no-store", "vary": "Sec-Fetch-Dest"},
+    )

@@ -1,0 +1,254 @@
+"""Items: POST /v1/items and DELETE /v1/items/{item_id} change the catalog."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
+
+from productrecs.core.errors import UnknownItemError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.openapi.responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.entrypoints.http.pipeline.context import RequestContext
+from productrecs.entrypoints.http.pipeline.idempotency import (
+    REPLAYED_HEADERS,
+    IdempotencyKeyHeader,
+    identify_call,
+    run_once,
+)
+from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.pipeline.urls import item_id_of_path
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_ITEMS,
+    ItemsPush,
+    pack_items,
+    parse_items,
+)
+from productrecs.entrypoints.http.transport.request_body import (
+    parse_json,
+    read_body,
+    split_json,
+)
+from productrecs.entrypoints.http.writes.write_client import await_durable
+from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.item import PackedPatch
+from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
+from productrecs.records.idempotency.idempotent_call import IdempotentCall
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.plan_usage import catalog_limit
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+
+class _AnyText(PathConvertor):
+    """The rest of a path, whatever it holds: starlette's own stops at a line's end."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("text", _AnyText())
+router = APIRouter(tags=["server"])
+
+BODY_LIMIT: Final = 32 << 20
+_EXAMPLES: Final = {
+    "two products": {
+        "items": [
+            {
+                "id": "tent",
+                "sku": "T-2",
+                "title": "Tent for two",
+                "price": 149,
+                "stock_qty": 7,
+                "categories": ["Camping", "Camping > Tents"],
+                "product_url": "https://shop.example.com/p/tent",
+                "image_url": "https://shop.example.com/i/tent.jpg",
+            },
+            {"id": "rope", "title": "Rope, 60 m", "price": "89.00"},
+        ]
+    },
+    "a new price": {"items": [{"id": "tent", "price": 129}]},
+}
+_encode: Final = msgspec.json.Encoder().encode
+_LARGE: Final = 128 << 10
+_WEIGHT: Final = 2
+"""While a push is read its items are in memory twice: as they came, and packed."""
+_COUNT: Final = {"type": "integer"}
+CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
+"""Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
+
+
+@router.post(
+    "/v1/items",
+    operation_id="push_items",
+    summary="Create and update items of the catalog",
+    responses=success_response(
+        "All of it is stored.",
+        object_schema(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
+        {"ok": True, "created": 1, "updated": 1, "total": 1250},
+    )
+    | error_responses(
+        *("too_many_items", 401, 402, "plan_limit_catalog", "idempotency_key_reused"),
+        *(413, 415, 422, 503),
+    ),
+    openapi_extra=request_body(ItemsPush, _EXAMPLES),
+    response_class=Response,
+)
+async def push_items(
+    request: Request, *, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Store up to 1000 items; fields that an item does not carry keep their values.
+
+    New ids are created, known ones updated, all of them or none. `null` returns a field to
+    its default. Every reply shows it within a second. New ids count for the plan's catalog
+    limit: a push that would pass it is refused whole. Updates always pass.
+
+    A retry with the `Idempotency-Key` and the body of a call of the last day changes
+    nothing and gets its reply again, with `Idempotent-Replayed: true`.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    patches, call = await _read(request, exchange, idempotency_key)
+    repeated = False
+
+    def change(log: StoreLog, now_ms: int, limit: int | None) -> PushResult:
+        nonlocal repeated
+        pushed, repeated = run_once(
+            log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
+        )
+        return pushed
+
+    pushed = await _change(exchange, change)
+    if pushed is None:
+        message = "a push always tells what it did"
+        raise RuntimeError(message)
+    if repeated:
+        return _told(pushed, REPLAYED_HEADERS)
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
+    return _told(pushed)
+
+
+def _told(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Response:
+    content = {
+        "ok": True,
+        "created": pushed.created,
+        "updated": pushed.updated,
+        "total": pushed.total,
+    }
+    return Response(_encode(content), media_type="application/json", headers=headers)
+
+
+@router.delete(
+    "/v1/items/{item_id:text}",
+    operation_id="delete_item",
+    summary="Delete an item of the catalog",
+    responses=success_response(
+        "It is gone.",
+        object_schema(ok=OK_REPLY, id={"type": "string"}),
+        {"ok": True, "id": "tent"},
+    )
+    | error_responses("bad_path", 401, "item_unknown", 503),
+    response_class=Response,
+)
+async def delete_item(
+    request: Request,
+    item_id: Annotated[
+        str,
+        Path(
+            description="The item's id, percent-encoded; it may hold `/`.",
+            examples=["tent"],
+        ),
+    ],
+) -> Response:
+    """Take an item out of the catalog; its orders and events stay for statistics.
+
+    It is never shown again, whatever is training meanwhile. Pushed again, it counts as new.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    named = item_id_of_path(request.scope["raw_path"]) or item_id
+    if "\0" in named:
+        message = "the catalog has no item of this id; nothing was deleted"
+        raise UnknownItemError(message)
+    await _change(exchange, lambda log, now_ms, _: remove_item(log, named, now_ms))
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
+    return Response(_encode({"ok": True, "id": named}), media_type="application/json")
+
+
+def parse_push(data: bytes) -> list[PackedPatch]:
+    """Return what a body says of each item, decoded item by item.
+
+    Raises:
+        TooManyItemsError: when it holds more than 1000.
+        BodyError: when it is no JSON, or it or any item is not as it should be.
+    """
+    items = split_json(data, MAX_ITEMS)
+    if items is not None:
+        return pack_items(items)
+    return [PackedPatch.of(one) for one in parse_items(parse_json(data))]
+
+
+class _Read(NamedTuple):
+    """What a push says, and what it is known by."""
+
+    patches: list[PackedPatch]
+    call: IdempotentCall | None
+
+
+async def _read(request: Request, exchange: RequestContext, key: str | None) -> _Read:
+    """Return what a push says; of its body nothing is left then."""
+    headers, claim = request.scope["headers"], exchange.claim
+    data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
+
+    def read() -> _Read:
+        return _Read(parse_push(data), identify_call("items", key, data))
+
+    if len(data) < _LARGE:
+        return read()
+    # A full push takes the loop's time of hundreds of other calls: elsewhere, then. One at
+    # a time, for each takes the interpreter from everybody else.
+    loop = asyncio.get_running_loop()
+    found = await loop.run_in_executor(exchange.context.parser_pool, read)
+    claim.shrink(len(data))
+    return found
+
+
+async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult | None:
+    context, store = exchange.context, exchange.known_caller.store
+    done: PushResult | None = await await_durable(
+        context.writer.submit(
+            context.write_catalog,
+            store.store_id,
+            change,
+            alone=True,
+            claim=exchange.claim,
+        )
+    )
+    await context.shops.refresh(store)
+    return done
+
+
+class CatalogWriteHandler:
+    """Changes the catalog: each change a transaction of its own."""
+
+    def __init__(self, services: Services) -> None:
+        """Write with this process's clock and what it knows of product numbers."""
+        self._services = services
+
+    def __call__(
+        self, work: WriteTransaction, key: Hashable, payloads: Sequence[CatalogChange]
+    ) -> Sequence[PushResult | None]:
+        """Carry out the changes of the store whose id is `key`."""
+        store_id = StoreId(str(key))
+        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
+        work.after_commit.append(log.committed)
+        # Read in the transaction that stores the push: what the plan allows right then.
+        accounts = AccountRepository(work.connection)
+        limit = catalog_limit(accounts, store_id, self._services.settings.plans)
+        return [change(log, self._services.clock(), limit) for change in payloads]

@@ -1,0 +1,315 @@
+"""Order uploads: POST /orders/upload imports past orders from a CSV file.
+
+GET /orders/upload/{upload_id} returns the progress.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+
+from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.openapi.responses import (
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.entrypoints.http.pipeline.idempotency import (
+    REPLAYED_HEADERS,
+    IdempotencyKeyHeader,
+    run_once,
+)
+from productrecs.entrypoints.http.transport.multipart_parser import (
+    FIELDS_LIMIT,
+    MultipartForm,
+    body_chunks,
+)
+from productrecs.entrypoints.http.transport.request_body import check_headers
+from productrecs.entrypoints.http.writes.write_client import await_durable
+from productrecs.entrypoints.services import Services
+from productrecs.records.idempotency.idempotent_call import IdempotentCall
+from productrecs.records.orders.csv_format import HISTORY_LAYOUT, CsvFormat
+from productrecs.records.orders.uploads.repository import UploadRepository
+from productrecs.records.orders.uploads.submit_upload import (
+    check_upload_limit,
+    submit_upload,
+)
+from productrecs.records.orders.uploads.upload import (
+    NewUpload,
+    UnknownUploadError,
+    Upload,
+    UploadStatus,
+    is_upload_id,
+    new_upload_id,
+)
+from productrecs.records.orders.uploads.upload_folder import (
+    MAX_UPLOAD_BYTES,
+    MIB,
+    IncomingFile,
+    UploadFolder,
+)
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.store_log import StoreLog
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
+
+router = APIRouter(tags=["server"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_Result = TypeVar("_Result")
+_PIECE: Final = MIB  # written at once, in a thread: the event loop never waits for a disk
+_BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
+_ERRORS: Final = {
+    "type": "array",
+    "maxItems": 101,
+    "items": object_schema(row=_COUNT, message={"type": "string"}),
+}
+_EXAMPLE_ID: Final = "up_5tR0wqZ8kYb3NcJ1mXv7LdGa"
+_ACCEPTED: Final = success_response(
+    "The file is safe on the disk; it is imported in the background.",
+    object_schema(
+        upload_id={"type": "string"},
+        status={"type": "string", "const": UploadStatus.QUEUED.value},
+    ),
+    {"upload_id": _EXAMPLE_ID, "status": "queued"},
+    status=202,
+)
+_TOLD: Final = success_response(
+    "How far it is. `lines_imported` are new, `lines_updated` were changed; rows that tell "
+    "what is stored already change nothing. `errors` tells the first hundred skipped rows, "
+    "counted as a spreadsheet does; row 0 is the file itself, when it failed. "
+    "`rows_undated` have no time that can be read, and get the day of the upload; "
+    "`undated` tells the first ten of those that have one.",
+    object_schema(
+        upload_id={"type": "string"},
+        status=_STATUS,
+        rows=_COUNT,
+        lines_imported=_COUNT,
+        lines_updated=_COUNT,
+        rows_skipped=_COUNT,
+        errors=_ERRORS,
+        rows_undated=_COUNT,
+        undated=_ERRORS,
+    ),
+    {
+        "upload_id": _EXAMPLE_ID,
+        "status": "done",
+        "rows": 12_000,
+        "lines_imported": 11_500,
+        "lines_updated": 499,
+        "rows_skipped": 1,
+        "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
+        "rows_undated": 1,
+        "undated": [{"row": 9, "message": "'soon' is no date or time that can be read"}],
+    },
+)
+_REFUSALS: Final = error_responses(
+    *("missing_columns", "upload_stalled", 401, 402, 413, 415, "not_a_form", 422),
+    *("too_many_uploads", "idempotency_key_reused", 503),
+)
+_FORM: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {
+                            "type": "string",
+                            "contentMediaType": "text/csv",
+                            "description": f"A CSV with the header {HISTORY_LAYOUT.example}; "
+                            "at most 2 GiB.",
+                        }
+                    },
+                },
+                "encoding": {"file": {"contentType": "text/csv"}},
+                "example": {
+                    "file": "order_id,item_id,customer_id,timestamp,quantity,price\n"
+                    "A-1001,tent,c-7,2026-02-01T12:30:00Z,1,199.00\n"
+                    "A-1001,pegs,c-7,2026-02-01T12:30:00Z,2,4.50\n"
+                },
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/orders/upload",
+    operation_id="upload_orders",
+    summary="Upload an order history",
+    status_code=202,
+    responses=_ACCEPTED | _REFUSALS,
+    openapi_extra=_FORM,
+    response_class=Response,
+)
+async def upload_orders(
+    request: Request, *, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Take a CSV of past orders; `GET /orders/upload/{upload_id}` tells how it goes.
+
+    Rows are overwritten by later ones of the same order and item, in this file and in
+    files uploaded later; what a file does not carry stays as it is stored. A retry with the
+    `Idempotency-Key` and the file of a call of the last day is told of that upload again.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    check_headers(headers, _BODY_LIMIT)
+    form = MultipartForm(headers, "file")
+    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    upload_id = new_upload_id()
+    async with _receiving(context.services, store_id, upload_id, headers) as (file, aside):
+        async for chunk in body_chunks(request.receive, _BODY_LIMIT):
+            form.feed(chunk)
+            if form.waiting >= _PIECE:
+                await aside(file.write, form.take())
+        form.finish()
+        await aside(file.write, form.take())
+        written: CsvFormat = await aside(file.seal)
+        new = NewUpload(upload_id, written, context.clock())
+        call = None
+        if idempotency_key is not None:
+            call = IdempotentCall("uploads", idempotency_key, written.digest)
+        queued: str = await await_durable(
+            context.writer.submit(context.write_uploads, store_id, (new, call), alone=True)
+        )
+        if queued != upload_id:
+            await aside(file.discard)  # it came before
+    content = {"upload_id": queued, "status": UploadStatus.QUEUED}
+    headers = None if queued == upload_id else REPLAYED_HEADERS
+    return Response(_encode(content), 202, headers, media_type="application/json")
+
+
+@router.get(
+    "/orders/upload/{upload_id}",
+    operation_id="get_upload",
+    summary="Ask how an upload goes",
+    responses=_TOLD | error_responses(401, "upload_unknown", 503),
+    response_class=Response,
+)
+async def get_upload(
+    request: Request,
+    upload_id: Annotated[
+        str,
+        Path(description="What the upload was answered with.", examples=[_EXAMPLE_ID]),
+    ],
+) -> Response:
+    """Return how far an upload is, what it changed, and the first rows left out.
+
+    Dates that could not be read are counted: those lines have the date of submission.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    services, store_id = exchange.context.services, exchange.known_caller.store.store_id
+    upload = await asyncio.to_thread(_find, services, store_id, upload_id)
+    if upload is None:
+        message = "this store has no upload of this id; POST /orders/upload gives one"
+        raise UnknownUploadError(message)
+    content = {
+        "upload_id": upload.upload_id,
+        "status": upload.status,
+        "rows": upload.rows,
+        "lines_imported": upload.lines_imported,
+        "lines_updated": upload.lines_updated,
+        "rows_skipped": upload.rows_skipped,
+        "errors": [{"row": one.row, "message": one.message} for one in upload.errors],
+        "rows_undated": upload.rows_undated,
+        "undated": [{"row": one.row, "message": one.message} for one in upload.undated],
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+class UploadWriteHandler:
+    """Writes uploads whose files are safe, each with the job that imports it."""
+
+    def __init__(self, services: Services) -> None:
+        """Queue the work where this process's workers look for it."""
+        self._services = services
+
+    def __call__(
+        self,
+        work: WriteTransaction,
+        key: Hashable,
+        payloads: Sequence[tuple[NewUpload, IdempotentCall | None]],
+    ) -> Sequence[str]:
+        """Write the uploads of the store whose id is `key`; return their ids.
+
+        One that came before, by its name, is not written, and has the first one's id.
+        """
+        log = StoreLog(work.database, work.connection, StoreId(str(key)))
+        return [self._write(log, new, call) for new, call in payloads]
+
+    def _write(self, log: StoreLog, new: NewUpload, call: IdempotentCall | None) -> str:
+        def write() -> str:
+            submit_upload(log, self._services.queue, new)
+            return new.upload_id
+
+        upload_id, _ = run_once(log, call, self._services.clock(), write, str)
+        return upload_id
+
+
+class _Aside:
+    """Runs what waits for the disk in one thread of its own, in order."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "upload")
+
+    async def __call__(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, work, *arguments)
+
+    def last(self, work: Callable[[], None]) -> None:
+        """Run one thing more, for which nobody waits."""
+        self._thread.submit(work)
+        self._thread.shutdown(wait=False)
+
+
+@asynccontextmanager
+async def _receiving(
+    services: Services,
+    store_id: StoreId,
+    upload_id: str,
+    headers: Sequence[tuple[bytes, bytes]],
+) -> AsyncIterator[tuple[IncomingFile, _Aside]]:
+    """Give a new file, which goes again unless the block ends well."""
+    folder, aside = UploadFolder(services.uploads), _Aside()
+    await asyncio.to_thread(_refuse_above_limit, services, store_id)
+    with folder.turn(store_id, _declared(headers)):
+        file = folder.receive(upload_id)
+        try:
+            yield file, aside
+        except (StorageBrokenError, UnconfirmedWriteError):
+            # Whether it was stored is unknown: if so the file is needed, else it is swept.
+            aside.last(file.close)
+            raise
+        except BaseException:
+            aside.last(file.discard)
+            raise
+        aside.last(file.close)
+
+
+def _refuse_above_limit(services: Services, store_id: StoreId) -> None:
+    with services.database.reading() as connection:
+        check_upload_limit(UploadRepository(connection, store_id))
+
+
+def _declared(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """Return how long the body says it is; 0 when it does not say."""
+    length = dict(headers).get(b"content-length", b"0")
+    return int(length[:20]) if length.isdigit() else 0
+
+
+def _find(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
+    if not is_upload_id(upload_id):
+        return None
+    with services.database.reading() as connection:
+        return UploadRepository(connection, store_id).find(upload_id)

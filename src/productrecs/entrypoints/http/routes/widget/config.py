@@ -1,0 +1,126 @@
+"""Widget config: GET /v1/widget-config returns the settings that a widget renders with."""
+
+import asyncio
+import logging
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import (
+    NULLABLE_TEXT,
+    error_responses,
+    not_modified_response,
+    object_schema,
+    success_response,
+)
+from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.features.widgets.repository import read_config
+from productrecs.features.widgets.widget_config import WidgetConfig
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["widget"])
+
+CACHE_SECONDS: Final = 60
+"""How long a browser shows the look of a widget before it asks again."""
+_encode: Final = msgspec.json.Encoder().encode
+CONFIG_SCHEMA: Final[dict[str, Any]] = object_schema(
+    type={"type": "string"},
+    settings={"type": "object"},
+    custom_css=NULLABLE_TEXT,
+    scoped={"type": ["boolean", "null"]},
+)
+_EXAMPLE: Final = {
+    "type": "recs",
+    **msgspec.to_builtins(WidgetConfig().resolved(DEFAULT_TYPE, StoreSettings())),
+    "custom_css": ".card { border-radius: 8px }",
+    "scoped": True,
+}
+
+
+@router.get(
+    "/v1/widget-config",
+    operation_id="widget_config",
+    summary="Tell how a widget should look",
+    responses=success_response("Every setting, defaults included.", CONFIG_SCHEMA, _EXAMPLE)
+    | not_modified_response()
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_config(
+    request: Request,
+    type_: Annotated[
+        str,
+        Query(
+            alias="type",
+            description="Which widget: recs, fbt, cart, search, ...",
+            examples=["recs"],
+        ),
+    ] = DEFAULT_TYPE,
+    lang: Annotated[
+        str,
+        Query(
+            description="The page's language, for words that were not chosen.",
+            examples=["de"],
+        ),
+    ] = "",
+) -> Response:
+    """Return a widget's look; an unknown or never set type has the defaults.
+
+    The currency, the locale and the number of products come from the store's settings
+    where the widget has none of its own.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    context, store = exchange.context, exchange.known_caller.store
+    opened = await context.shops.open(store)
+    content = await answer_config(context, store, opened, type_, lang)
+    return conditional_reply(request, content, CACHE_SECONDS)
+
+
+async def answer_config(
+    context: Context, store: Store, opened: CachedStore, asked_type: str, lang: str
+) -> bytes:
+    """Return the body of a reply; a blank type is the default one."""
+    widget_type = asked_type or DEFAULT_TYPE
+    config = await _read(context, store, opened, widget_type)
+    return config_body(widget_type, config.resolved(widget_type, store.settings, lang))
+
+
+def config_body(widget_type: str, config: WidgetConfig) -> bytes:
+    """Return the body of a reply that tells a config, resolved or not."""
+    content = {
+        "type": widget_type,
+        "settings": config.settings,
+        "custom_css": config.custom_css,
+        "scoped": config.scoped,
+    }
+    return _encode(content)
+
+
+async def _read(
+    context: Context, store: Store, opened: CachedStore, widget_type: str
+) -> WidgetConfig:
+    def read() -> WidgetConfig:
+        return read_config(context.reader, store.store_id, widget_type)
+
+    try:
+        if context.reading is None:
+            config = read()
+        else:
+            loop = asyncio.get_running_loop()
+            config = await loop.run_in_executor(context.reading, read)
+    except Exception:
+        # A shop's page is better served by the last look that was seen than by an error.
+        _log.exception("a widget's settings could not be read; answering with the last")
+        return opened.widgets.get(widget_type, WidgetConfig())
+    if config == WidgetConfig():
+        opened.widgets.pop(widget_type, None)
+    else:
+        opened.widgets[widget_type] = config
+    return config

@@ -1,0 +1,329 @@
+"""Faceted search: the filters, facets, sorting, paging and highlights of GET /v1/search."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from fastapi import Query
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from productrecs.engines.text.highlight import Highlighter
+from productrecs.engines.text.query_suggestions import Suggestion
+from productrecs.engines.text.title_spelling import spelled_as_title
+from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
+from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
+from productrecs.features.search.facets import CategoryCount, PriceFacet, StockCount
+from productrecs.features.search.page_request import (
+    MAX_OFFSET,
+    MOST_FILTERS,
+    Facet,
+    FilterError,
+    Filters,
+    PageRequest,
+    Sort,
+    parse_filters,
+)
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.request import SearchRequest
+from productrecs.features.search.results_page import Counts, ResultsPage
+
+PARAMETER_NAMES: Final = frozenset(
+    {"filter", "facets", "sort", "offset", "highlight", "suggest"}
+)
+"""The parameters that a bare search has none of."""
+
+MAX_SUGGESTIONS: Final = 10
+_LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
+_PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
+_FILTER: Final = (
+    r"^(categories:[\s\S]*\S[\s\S]*|in_stock:(true|false)"
+    rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
+)
+_FACET: Final = "|".join(Facet)
+_FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
+_LONGEST_FACETS: Final = 100
+
+
+def _listed(value: object) -> object:
+    """Return the filters that say something: templates leave parameters empty."""
+    if isinstance(value, list):
+        return [one for one in value if one != ""]
+    return value
+
+
+def _false_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+def _none_if_blank(value: object) -> object:
+    return None if value == "" else value
+
+
+def _is_filter(value: str) -> str:
+    if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
+        message = "a filter is categories:NAME, price:10..50 or in_stock:true"
+        raise PydanticCustomError("filter", message)
+    return value
+
+
+def _are_facets(value: str) -> str:
+    if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
+        message = "facets are categories, price and in_stock, with commas between"
+        raise PydanticCustomError("facets", message)
+    return value
+
+
+_Filter = Annotated[
+    str,
+    AfterValidator(_is_filter),
+    WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
+]
+FilterQuery = Annotated[
+    list[_Filter],
+    BeforeValidator(_listed),
+    Query(
+        alias="filter",
+        max_length=MOST_FILTERS,
+        description="What results must be: `categories:NAME`, `price:LOW..HIGH` (also "
+        "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), `in_stock:true`. It may "
+        "stand several times: filters of one kind are alternatives, of different kinds "
+        "all must hold.",
+        examples=[["price:10..50", "in_stock:true"]],
+    ),
+]
+FacetsQuery = Annotated[
+    str,
+    AfterValidator(_are_facets),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": _FACETS,
+            "maxLength": _LONGEST_FACETS,
+            "examples": ["categories,price"],
+        }
+    ),
+    Query(
+        description="What to count the results by, comma-separated: `categories`, `price`, "
+        "`in_stock`.",
+    ),
+]
+SortQuery = Annotated[
+    Sort | None,
+    BeforeValidator(_none_if_blank),
+    Query(description="In which order the results come.", examples=["price_asc"]),
+]
+OffsetQuery = Annotated[
+    Annotated[int, Field(ge=0, le=MAX_OFFSET)] | None,
+    BeforeValidator(_none_if_blank),
+    Query(
+        description="How many results to pass over: the products of the pages before.",
+        examples=[12],
+    ),
+]
+HighlightQuery = Annotated[
+    bool,
+    BeforeValidator(_false_if_blank),
+    Query(
+        description="Whether each result shows which parts of its texts answer the query.",
+        examples=[True],
+    ),
+]
+SuggestQuery = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=MAX_SUGGESTIONS,
+        description="How many queries to suggest; each has results.",
+        examples=[5],
+    ),
+]
+
+
+def listing_of(  # noqa: PLR0913 - one a query parameter
+    asked: SearchRequest,
+    *,
+    filters: list[str],
+    facets: str,
+    sort: Sort | None,
+    offset: int | None,
+    highlight: bool,
+    suggest: int,
+) -> PageRequest | None:
+    """Return what is asked beside words; None for a bare search.
+
+    Raises:
+        BodyError: when a filter says something that its pattern cannot rule out.
+    """
+    counts = bool(filters or facets) or sort is not None or offset is not None
+    if not counts and not highlight and not suggest:
+        return None
+    return PageRequest(
+        request=asked,
+        filters=_read_filters(filters),
+        facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
+        sort=sort or Sort.RELEVANCE,
+        offset=offset or 0,
+        suggest=suggest,
+        highlight=highlight,
+        counts=counts,
+    )
+
+
+def _read_filters(texts: list[str]) -> Filters:
+    try:
+        return parse_filters(texts)
+    except FilterError as error:
+        problem = Problem(("query", "filter"), str(error), "value_error", texts)
+        raise BodyError([problem]) from error
+
+
+def search_page_reply(
+    shop: SearchableStore,
+    listing: PageRequest,
+    page: ResultsPage,
+    marks: Mapping[int, Mapping[str, str | None]] | None,
+) -> bytes:
+    """Return the body of a reply; `marks` are what `highlights_of` returns."""
+    source = "search" if listing.request.query.strip() else "trending"
+    cards = shop.catalog.cards
+    results = [
+        (card, hit, source, None if marks is None else marks.get(hit.item))
+        for hit in page.hits
+        if (card := cards[hit.item]) is not None
+    ]
+    beside: dict[str, object] = {}
+    if page.total is not None:
+        beside["total"] = page.total
+    if page.facets:
+        beside["facets"] = {
+            facet.value: _shown(page.facets[facet]) for facet in page.facets
+        }
+    if listing.suggest:
+        texts = [_text(shop, one) for one in page.next]
+        beside["suggestions"] = list(dict.fromkeys(text for text in texts if text))
+        beside["did_you_mean"] = _text(shop, page.meant) if page.meant else None
+    return search_page_body(results, beside)
+
+
+def highlights_of(
+    shop: SearchableStore,
+    page: ResultsPage,
+    marker: Highlighter,
+    descriptions: Mapping[int, str],
+) -> dict[int, Mapping[str, str | None]]:
+    """Return which parts of a page's products answer its query, by item number."""
+    cards = shop.catalog.cards
+    found: dict[int, Mapping[str, str | None]] = {}
+    for hit in page.hits:
+        card = cards[hit.item]
+        if card is not None:
+            found[hit.item] = {
+                "title": marker.marked(title_of(card)),
+                "description": marker.fragment(descriptions.get(hit.item, "")),
+            }
+    return found
+
+
+def _text(shop: SearchableStore, one: Suggestion) -> str | None:
+    card = shop.catalog.cards[one.item]
+    return None if card is None else spelled_as_title(one.words, title_of(card))
+
+
+def _shown(counts: Counts) -> object:
+    if isinstance(counts, StockCount):
+        return {"true": counts.yes, "false": counts.no}
+    if isinstance(counts, PriceFacet):
+        return {
+            "min": counts.low,
+            "max": counts.high,
+            "ranges": [
+                {
+                    "from": one.low,
+                    "to": one.high,
+                    "count": one.count,
+                    "filter": f"price:{_plain(one.low)}..{_before(one.high)}",
+                }
+                for one in counts.ranges
+            ],
+        }
+    return [_category(one) for one in counts]
+
+
+def _category(one: CategoryCount) -> dict[str, object]:
+    return {"value": one.value, "count": one.count}
+
+
+def _plain(price: float | None) -> str:
+    return "" if price is None else f"{price:f}".rstrip("0").rstrip(".")
+
+
+def _before(price: float | None) -> str:
+    return "" if price is None else f"<{_plain(price)}"
+
+
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_AMOUNT: Final = {"type": ["number", "null"]}
+EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
+    "total": {
+        **_COUNT,
+        "description": "How many results there are, up to 20,000; with any of `filter`, "
+        "`facets`, `sort` and `offset`.",
+    },
+    "facets": {
+        "type": "object",
+        "description": "With `facets`: how many results are of each kind. A kind is "
+        "counted as if no filter of that kind were set.",
+        "properties": {
+            "categories": {
+                "type": "array",
+                "description": "Those with the most results first, at most a hundred.",
+                "items": {
+                    "type": "object",
+                    "required": ["value", "count"],
+                    "properties": {"value": {"type": "string"}, "count": _COUNT},
+                },
+            },
+            "price": {
+                "type": "object",
+                "required": ["min", "max", "ranges"],
+                "properties": {
+                    "min": _AMOUNT,
+                    "max": _AMOUNT,
+                    "ranges": {
+                        "type": "array",
+                        "description": "Each `from` some price on and below `to`; `filter` "
+                        "asks for it.",
+                        "items": {
+                            "type": "object",
+                            "required": ["from", "to", "count", "filter"],
+                            "properties": {
+                                "from": _AMOUNT,
+                                "to": _AMOUNT,
+                                "count": _COUNT,
+                                "filter": {"type": "string"},
+                            },
+                        },
+                    },
+                },
+            },
+            "in_stock": {
+                "type": "object",
+                "required": ["true", "false"],
+                "properties": {"true": _COUNT, "false": _COUNT},
+            },
+        },
+    },
+    "suggestions": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "With `suggest`: what the query may become, the likeliest first.",
+    },
+    "did_you_mean": {
+        **NULLABLE_TEXT,
+        "description": "With `suggest`: the query in the right spelling; null where "
+        "nothing seems mistyped.",
+    },
+}
+"""What may stand beside `results`, as the description has it."""

@@ -1,0 +1,93 @@
+"""Looks: GET /v1/looks returns the look that is published for a product."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import (
+    error_responses,
+    look_response,
+    not_modified_response,
+)
+from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
+from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
+from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.features.looks.look import Hotspot, Look
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.entrypoints.http.pipeline.context import RequestContext
+
+router = APIRouter(tags=["widget"])
+
+NOTHING: Final = b'{"look":null}'
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@router.get(
+    "/v1/looks",
+    operation_id="look",
+    summary="Show the look that stands on a product's page",
+    responses=look_response() | not_modified_response() | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_look(
+    request: Request,
+    item_id: Annotated[
+        str, Query(min_length=1, description="The page's product.", examples=["tent"])
+    ],
+) -> Response:
+    """Return the look of a product that was published last; null where there is none.
+
+    Boxes are fractions of the upright picture, from its top left. A product that cannot be
+    shown now leaves its hotspot with `product` null.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    context = exchange.context
+    store = exchange.known_caller.store
+    opened = await context.shops.open(store)
+    look = opened.looks.newest.get(item_id)
+    if look is None:
+        return conditional_reply(request, NOTHING, 0)
+    told = _told(look, _image_url(request, store, look), opened, context.clock())
+    # Prices in it are those of this second, so a browser asks each time.
+    return conditional_reply(request, b'{"look":%b}' % _encode(told), 0)
+
+
+def _told(look: Look, image_url: str, opened: CachedStore, now_ms: int) -> dict[str, Any]:
+    content = look.content
+    return {
+        "id": str(look.look_id),
+        "title": content.title,
+        "image_url": image_url,
+        "item_id": content.item_id,
+        "hotspots": [_spot(one, opened, now_ms) for one in content.hotspots],
+        "published_at": iso(look.published_at or look.updated_at),
+    }
+
+
+def _image_url(request: Request, store: Store, look: Look) -> str:
+    """Return where a look's picture is: elsewhere, or here."""
+    kept = look.content.picture_id
+    if not kept:
+        return look.content.image_url
+    path = LOOK_PICTURE_PATH.format(store_domain=store.domain, picture_id=kept)
+    return base_url_of(request) + path
+
+
+def _spot(spot: Hotspot, opened: CachedStore, now_ms: int) -> dict[str, Any]:
+    shop = opened.shop
+    number = shop.catalog.number(spot.item_id)
+    card: bytes | None = None
+    if number is not None and shop.shelf(now_ms, ListKind.PRODUCT).shows(number):
+        card = shop.catalog.cards[number]
+    return {
+        "label": spot.label,
+        "bbox": list(spot.box),
+        "item_id": spot.item_id,
+        "product": None if card is None else msgspec.Raw(card + b"}"),
+    }

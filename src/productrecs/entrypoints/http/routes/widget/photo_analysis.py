@@ -1,0 +1,89 @@
+"""Photo analysis: POST /v1/shop-the-look/analyze finds the store's products in a photo."""
+
+from typing import Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import (
+    analysis_response,
+    error_responses,
+    request_body,
+)
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.routes.widget.photo_search import PHOTO
+from productrecs.entrypoints.http.schemas.photos import (
+    PHOTO_LIMIT,
+    PhotoBody,
+    parse_photo_only,
+    unreadable_photo,
+)
+from productrecs.entrypoints.http.schemas.product_cards import similar_cards
+from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
+from productrecs.features.looks.photo_analysis import PhotoSpot
+from productrecs.features.looks.picture_spots import spots_in_picture
+from productrecs.features.search.request import Hit
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.training.visual.photo_worker_client import PhotoWorkerClient
+
+router = APIRouter(tags=["widget"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
+
+
+@router.post(
+    "/v1/shop-the-look/analyze",
+    operation_id="analyze_photo",
+    summary="Find the store's products in a photo",
+    responses=analysis_response()
+    | error_responses(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=request_body(PhotoBody, _EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_analysis(request: Request) -> Response:
+    """Return up to eight places in the photo, the surest first, each with its products.
+
+    A place has a label, a box (fractions of the upright photo, from its top left), how
+    sure it is, and up to six products that look like what is there. The list is empty where
+    nothing can be said. Nothing of the photo is kept.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    context = exchange.context
+    headers, claim = request.scope["headers"], exchange.claim
+    store = exchange.known_caller.store
+    context.photo_pool.check_room(store.store_id)
+    data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
+    opened = await context.shops.open(store)
+    content = await context.photo_pool.run(
+        store.store_id, lambda lookout: _told(context, opened, data, lookout)
+    )
+    return Response(content, media_type="application/json")
+
+
+def _told(
+    context: Context, opened: CachedStore, data: bytes, lookout: PhotoWorkerClient
+) -> bytes:
+    photo = parse_photo_only(parse_json(data))
+    try:
+        shop = opened.shop
+        visible = shop.shelf(context.clock(), ListKind.PRODUCT).visible
+        spots = spots_in_picture(
+            photo, lookout.over(opened.pictures), shop.catalog, visible
+        )
+    except NotAPictureError as error:
+        raise unreadable_photo(error) from error
+    return _encode({"hotspots": [_spot(one, opened) for one in spots]})
+
+
+def _spot(spot: PhotoSpot, opened: CachedStore) -> dict[str, Any]:
+    hits = [Hit(*one) for one in zip(spot.items, spot.scores, strict=True)]
+    cards = similar_cards(hits, opened.shop.catalog.cards)
+    return {
+        "label": spot.label,
+        "bbox": [round(one, 4) for one in spot.box],
+        "confidence": round(spot.confidence, 4),
+        "products": [msgspec.Raw(card) for card in cards],
+    }

@@ -1,0 +1,421 @@
+"""Recommendations: GET /v1/recommendations and GET /v1/trending."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
+
+from productrecs.core.errors import StorageError
+from productrecs.entrypoints.http.caches.recommendation_cache import (
+    FingerprintSource,
+    ListInputs,
+    NoFingerprint,
+)
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import (
+    error_responses,
+    recommendations_response,
+    ref,
+)
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.schemas.product_cards import (
+    recommendations_body,
+    with_anchor,
+)
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
+from productrecs.features.recommendations.exploration import exploration_day
+from productrecs.features.recommendations.fingerprints import ListFingerprint
+from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recommend import Decision, recommend
+from productrecs.features.recommendations.request import (
+    Pick,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.experiments.assignment import HoldoutTest
+from productrecs.records.orders.shopper_history import ShopperHistory
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["widget"])
+
+MAX_NUM: Final = 20
+ANCHOR: Final[Mapping[str, Any]] = {
+    "anchor": {
+        "anyOf": [ref("Product"), {"type": "null"}],
+        "description": "With `anchor=true`: the product of `item_id`; null where it may "
+        "not be shown.",
+    }
+}
+EMPTY_LIST: Final = recommendations_body((), ())
+MAX_ANCHORS: Final = 50
+MAX_EXCLUDED: Final = 100
+_SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
+_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+Num = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=MAX_NUM,
+        description="How many products; the store's setting when absent.",
+        examples=[4],
+    ),
+]
+Excluded = Annotated[
+    str | None,
+    Query(
+        alias="exclude",
+        description="Ids that the page shows already, comma-separated, up to 100: "
+        "never in this list.",
+        examples=["stove,lamp"],
+    ),
+]
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+@router.get(
+    "/v1/recommendations",
+    operation_id="recommend",
+    summary="Recommend products for a product page, a cart or a shopper",
+    responses=recommendations_response("buy", ANCHOR) | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
+    request: Request,
+    num: Num = None,
+    source: Annotated[
+        Source,
+        Query(description="Which engines answer; `buy` is never padded.", examples=["mix"]),
+    ] = Source.MIX,
+    item_id: Annotated[
+        str | None, Query(description="The product page's item.", examples=["tent"])
+    ] = None,
+    item_ids: Annotated[
+        str | None,
+        Query(
+            description="The basket's items, comma-separated, up to 50.",
+            examples=["tent,rope"],
+        ),
+    ] = None,
+    user_id: Annotated[
+        str | None, Query(description="The shopper's identity.", examples=["s_4fQ9xZ"])
+    ] = None,
+    customer_id: Annotated[
+        str | None,
+        Query(
+            description="The customer id: the first identity when given.", examples=["c-7"]
+        ),
+    ] = None,
+    excluded: Excluded = None,
+    anchor: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(
+            description="Whether the reply also has the product of `item_id`.",
+            examples=[True],
+        ),
+    ] = False,
+) -> Response:
+    """Return products that fit the call, each with the `source` that supplied it.
+
+    `item_id` is the page's product, `item_ids` the cart's; with neither it is about the
+    shopper, and without one about what sells. `buy` answers only what was really bought
+    together, `browse` goes by the shopper's own history, `similar` needs `item_id`.
+    With `anchor=true` the page's own product stands beside the list, as `anchor`; null
+    where it may not be shown.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    asked = RecommendationRequest(
+        source=source,
+        num=num or exchange.known_caller.store.settings.rec_num,
+        item_id=item_id or None,
+        basket=_ids(item_ids),
+        identities=_identities(customer_id, user_id),
+        excluded=_ids(excluded),
+        with_anchor=anchor,
+    )
+    _check(asked, item_ids)
+    _check_excluded(asked.excluded, excluded)
+    opened = await exchange.context.shops.open(exchange.known_caller.store)
+    body = await answer_list(exchange.context, opened, asked)
+    return Response(body, media_type="application/json")
+
+
+@router.get(
+    "/v1/trending",
+    operation_id="trending",
+    summary="List what sells right now, the same for everybody",
+    responses=recommendations_response("trending") | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_trending(
+    request: Request,
+    num: Num = None,
+    user_id: Annotated[
+        str | None,
+        Query(description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]),
+    ] = None,
+    excluded: Excluded = None,
+) -> Response:
+    """Return the products that trend by the store's metric and look-back window.
+
+    By orders over 30 days, unless the store's settings say otherwise. It is never personal;
+    a shopper who is held out of the store's test gets an empty list.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    left_out = _ids(excluded)
+    _check_excluded(left_out, excluded)
+    opened = await exchange.context.shops.open(store)
+    asked = TrendingRequest(num or store.settings.rec_num, user_id, left_out)
+    body = await answer_trending(exchange.context, opened, asked)
+    return Response(body, media_type="application/json")
+
+
+def parse_list_request(
+    query: Mapping[str, str], default_num: int
+) -> RecommendationRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    source = _SOURCES.get(query.get("source", "mix"))
+    num = _NUMS.get(query["num"]) if "num" in query else default_num
+    basket, excluded = _ids(query.get("item_ids")), _ids(query.get("exclude"))
+    anchor = _SWITCHES.get(query.get("anchor", ""))
+    item_id = query.get("item_id") or None
+    is_too_long = len(basket) > MAX_ANCHORS or len(excluded) > MAX_EXCLUDED
+    if source is None or num is None or anchor is None or is_too_long:
+        return None
+    if source is Source.SIMILAR and item_id is None:
+        return None
+    identities = _identities(query.get("customer_id"), query.get("user_id"))
+    return RecommendationRequest(
+        source, num, item_id, basket, identities, excluded, with_anchor=anchor
+    )
+
+
+class TrendingRequest(NamedTuple):
+    """One call for what trends."""
+
+    num: int
+    user_id: str | None = None
+    excluded: tuple[str, ...] = ()
+
+
+def parse_trending_request(
+    query: Mapping[str, str], default_num: int
+) -> TrendingRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    num = _NUMS.get(query["num"]) if "num" in query else default_num
+    excluded = _ids(query.get("exclude"))
+    if num is None or len(excluded) > MAX_EXCLUDED:
+        return None
+    return TrendingRequest(num, query.get("user_id"), excluded)
+
+
+def answer_immediately(
+    context: Context, opened: CachedStore, asked: RecommendationRequest
+) -> bytes | None:
+    """Return the body of a reply that need not be waited for; None for any other.
+
+    Raises:
+        StorageError: when the database could not answer.
+    """
+    if not asked.identities:
+        return _with_anchor(_for_anybody(context, opened, asked), context, opened, asked)
+    if context.reading is not None or opened.shop.settings.holdout_percent:
+        return None
+    histories = [opened.histories.of(name, context.reader) for name in asked.identities]
+    body = _personal(context, opened, asked, histories)
+    return _with_anchor(body, context, opened, asked)
+
+
+async def answer_list(
+    context: Context, opened: CachedStore, asked: RecommendationRequest
+) -> bytes:
+    """Return the body of a reply; one that names no shopper may be a moment old."""
+    body = await _list(context, opened, asked)
+    return _with_anchor(body, context, opened, asked)
+
+
+async def _list(
+    context: Context, opened: CachedStore, asked: RecommendationRequest
+) -> bytes:
+    if not asked.identities:
+        return _for_anybody(context, opened, asked)
+    if not opened.shop.settings.holdout_percent:
+        histories = await _histories(context, opened, asked.identities)
+        return _personal(context, opened, asked, histories)
+    # Together, so that a database that hangs is waited for once.
+    held_out, histories = await asyncio.gather(
+        _is_held_out(context, opened, asked.identities),
+        _histories(context, opened, asked.identities),
+    )
+    return EMPTY_LIST if held_out else _personal(context, opened, asked, histories)
+
+
+async def answer_trending(
+    context: Context, opened: CachedStore, asked: TrendingRequest
+) -> bytes:
+    """Return the body of trending's reply; whose id it is asks for the holdout alone."""
+    num, excluded = asked.num, asked.excluded
+    identities = _identities(None, asked.user_id)
+    if (
+        identities
+        and opened.shop.settings.holdout_percent
+        and await _is_held_out(context, opened, identities)
+    ):
+        return EMPTY_LIST
+    now_ms = context.clock()
+    if excluded:
+        picks = trending_list(opened.shop, num, now_ms, excluded)
+        return recommendations_body(picks, opened.shop.catalog.cards)
+    untold = NoFingerprint()  # all that sells moves this list
+    return _kept_or(
+        opened, now_ms, num, lambda: trending_list(opened.shop, num, now_ms), untold
+    )
+
+
+def _with_anchor(
+    body: bytes, context: Context, opened: CachedStore, asked: RecommendationRequest
+) -> bytes:
+    """Return the reply with the product of the page, where it was asked for."""
+    if not asked.with_anchor:
+        return body
+    shop = opened.shop
+    number = shop.catalog.number(asked.item_id or "")
+    placement = Placement.CART if asked.basket else Placement.PRODUCT
+    shelf = shop.shelf(context.clock(), placement, asked.source)
+    if number is None or not shelf.shows(number):
+        return with_anchor(body, None)
+    return with_anchor(body, shop.catalog.cards[number])
+
+
+def _personal(
+    context: Context,
+    opened: CachedStore,
+    asked: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+) -> bytes:
+    picks = _picked(context, opened, asked, histories, context.clock())
+    return recommendations_body(picks, opened.shop.catalog.cards)
+
+
+async def _is_held_out(
+    context: Context, opened: CachedStore, identities: Sequence[str]
+) -> bool:
+    settings = opened.shop.settings
+    return await context.holdout_assigner.is_held_out(
+        opened.shop.catalog.store_id,
+        HoldoutTest(settings.holdout_test, settings.holdout_percent),
+        identities,
+        context.read,
+    )
+
+
+def _for_anybody(
+    context: Context, opened: CachedStore, asked: RecommendationRequest
+) -> bytes:
+    now_ms, shop = context.clock(), opened.shop
+    if asked.excluded:  # as many lists as there are pages: not worth their place
+        picks = _picked(context, opened, asked, (), now_ms)
+        return recommendations_body(picks, shop.catalog.cards)
+    day = exploration_day(shop, now_ms)
+    key = (asked.source.value, asked.num, asked.item_id, asked.basket, day)
+    return _kept_or(
+        opened,
+        now_ms,
+        key,
+        lambda: _picked(context, opened, asked, (), now_ms),
+        ListFingerprint(shop, asked, now_ms),
+    )
+
+
+def _kept_or(
+    opened: CachedStore,
+    now_ms: int,
+    key: Hashable,
+    make: Callable[[], list[Pick]],
+    rests_on: FingerprintSource,
+) -> bytes:
+    """Return the kept reply for `key`, or make its list and keep it."""
+    shop = opened.shop
+    moment = ListInputs(shop.visible(now_ms), shop.models, shop.settings, shop.book)
+    now = time.monotonic()
+
+    def write(picks: Sequence[Pick]) -> bytes:
+        return recommendations_body(picks, shop.catalog.cards)
+
+    body = opened.recommendation_cache.get(moment, key, now, write, rests_on)
+    if body is None:
+        picks = make()
+        body = write(picks)
+        opened.recommendation_cache.put(key, picks, body, now, rests_on)
+    return body
+
+
+def _picked(
+    context: Context,
+    opened: CachedStore,
+    asked: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
+) -> list[Pick]:
+    shop = opened.shop
+
+    def note(decision: Decision) -> None:
+        context.exploration_log.note(shop.catalog.store_id, decision, now_ms)
+
+    picks = recommend(shop, asked, histories, now_ms, note)
+    context.request_metrics.listed(asked.source, is_empty=not picks)
+    return picks
+
+
+async def _histories(
+    context: Context, opened: CachedStore, identities: Sequence[str]
+) -> list[ShopperHistory]:
+    try:
+        return await context.read(
+            lambda reader: [opened.histories.of(name, reader) for name in identities]
+        )
+    except StorageError:
+        return []  # a list that knows less beats none
+    except Exception:
+        _log.exception("a shopper's history could not be read; answering without it")
+        return []
+
+
+def _ids(item_ids: str | None) -> tuple[str, ...]:
+    if not item_ids:
+        return ()
+    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
+
+
+def _identities(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
+    named = (name for name in (customer_id, user_id) if name and "\0" not in name)
+    return tuple(dict.fromkeys(named))
+
+
+def _check_excluded(excluded: Sequence[str], given: str | None) -> None:
+    if len(excluded) > MAX_EXCLUDED:
+        message = f"a call may exclude up to {MAX_EXCLUDED} items"
+        raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
+
+
+def _check(asked: RecommendationRequest, item_ids: str | None) -> None:
+    if len(asked.basket) > MAX_ANCHORS:
+        message = f"a basket may name up to {MAX_ANCHORS} items"
+        problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
+        raise BodyError([problem])
+    if asked.source is Source.SIMILAR and asked.item_id is None:
+        message = "similar needs the item that the others should look like"
+        problem = Problem(("query", "item_id"), message, "missing", input=None)
+        raise BodyError([problem])

@@ -1,0 +1,327 @@
+"""Search: GET /v1/search returns the products that match a query."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
+
+from productrecs.core.errors import StorageError
+from productrecs.engines.text.highlight import Highlighter
+from productrecs.engines.text.search_index import Relaxed
+from productrecs.entrypoints.http.caches.search_cache import SearchState, are_same_inputs
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
+from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.routes.widget.faceted_search import (
+    EXTRA_PROPERTIES,
+    PARAMETER_NAMES,
+    FacetsQuery,
+    FilterQuery,
+    HighlightQuery,
+    OffsetQuery,
+    SortQuery,
+    SuggestQuery,
+    highlights_of,
+    listing_of,
+    search_page_reply,
+)
+from productrecs.entrypoints.http.schemas.product_cards import (
+    search_body,
+    trending_search_body,
+)
+from productrecs.entrypoints.http.writes.search_log import Searcher, searcher_of_scope
+from productrecs.features.recommendations.trending import trending_among
+from productrecs.features.search.page_request import PageRequest
+from productrecs.features.search.product_search import SearchableStore, find_products
+from productrecs.features.search.repository import read_descriptions
+from productrecs.features.search.request import SearchRequest, truncate_query
+from productrecs.features.search.results_page import MOST_COUNTED, ResultsPage, results_page
+from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.merchandising.rule import ListKind
+
+router = APIRouter(tags=["widget"])
+
+MAX_NUM: Final = 50
+DEFAULT_NUM: Final = 12
+_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+_RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
+
+Header = tuple[bytes, bytes]
+
+
+class SearchReply(NamedTuple):
+    """The body of a reply, and the headers that say how it was found."""
+
+    body: bytes
+    headers: Sequence[Header] = ()
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+@router.get(
+    "/v1/search",
+    operation_id="search",
+    summary="Find products by words, as they are typed",
+    responses=search_response(EXTRA_PROPERTIES)
+    | error_responses(401, 422, 503, "search_rebuilding"),
+    response_class=Response,
+)
+async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
+    request: Request,
+    q: Annotated[
+        str,
+        Query(
+            description="What was typed; cut at 256 characters. Empty: what trends.",
+            examples=["tent for two"],
+        ),
+    ] = "",
+    num: Annotated[
+        int, Query(ge=1, le=MAX_NUM, description="How many products.", examples=[6])
+    ] = DEFAULT_NUM,
+    in_stock: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(description="Only what can be bought.", examples=[True]),
+    ] = False,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    facets: FacetsQuery = "",
+    sort: SortQuery = None,
+    offset: OffsetQuery = None,
+    highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
+    suggest: SuggestQuery = 0,
+    user_id: Annotated[
+        str,
+        Query(
+            description="Who searches, as in their events: the search report then knows "
+            "which searches led to a click. It changes no result.",
+            examples=["s_4fQ9xZ"],
+        ),
+    ] = "",
+    customer_id: Annotated[
+        str,
+        Query(
+            description="The customer, where known; counts before `user_id`.",
+            examples=["c-7"],
+        ),
+    ] = "",
+    session_id: Annotated[
+        str,
+        Query(
+            description="The session, where there is no `user_id`.", examples=["s_4fQ9xZ"]
+        ),
+    ] = "",
+) -> Response:
+    """Return the products that the words mean, best first.
+
+    Typing mistakes are forgiven, the last word may be unfinished, and a product's exact id
+    or sku finds it first. Where no word means anything here, `results` is empty.
+
+    Pages of results may also filter, count, sort and turn over, mark what answers the
+    query, and ask what it may become; what was not asked for is not in the reply.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    asked = SearchRequest(truncate_query(q), num, in_stock)
+    listing = listing_of(
+        asked,
+        filters=filters,
+        facets=facets,
+        sort=sort,
+        offset=offset,
+        highlight=highlight,
+        suggest=suggest,
+    )
+    opened = await exchange.context.shops.open(exchange.known_caller.store)
+    named = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
+    who = searcher_of_scope(request.scope, named)
+    reply = await answer_search(exchange.context, opened, listing or asked, who)
+    headers = {name.decode(): value.decode() for name, value in reply.headers}
+    return Response(reply.body, media_type="application/json", headers=headers)
+
+
+def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    if not PARAMETER_NAMES.isdisjoint(query):
+        return None
+    num = _NUMS.get(query["num"]) if "num" in query else DEFAULT_NUM
+    in_stock = _SWITCHES.get(query.get("in_stock", ""))
+    if num is None or in_stock is None:
+        return None
+    return SearchRequest(truncate_query(query.get("q", "")), num, in_stock)
+
+
+def cached_search(
+    context: Context, opened: CachedStore, asked: SearchRequest | PageRequest, who: Searcher
+) -> SearchReply | None:
+    """Return what was found a moment ago, and count the search as `who`'s; else None."""
+    kept = opened.searches.get(_moment(opened, context.clock()), asked)
+    if kept is None:
+        return None
+    reply = _unpacked(kept)
+    _note(context, opened, asked, reply, who)
+    return reply
+
+
+async def answer_search(
+    context: Context, opened: CachedStore, asked: SearchRequest | PageRequest, who: Searcher
+) -> SearchReply:
+    """Return the reply to a search, and count it as `who`'s.
+
+    Raises:
+        QueueFullError: when too many searches wait.
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    kept = cached_search(context, opened, asked, who)
+    if kept is not None:
+        return kept
+    now_ms = context.clock()
+    moment = _moment(opened, now_ms)
+    if isinstance(asked, PageRequest):
+        reply = await _browsed(context, opened, asked, now_ms)
+    elif not asked.query.strip():
+        reply = SearchReply(_trending(opened, asked, now_ms))
+    else:
+        reply = await context.search_pool.run(lambda: _found(opened, asked, now_ms))
+    return _told(context, opened, asked, reply, who, moment)
+
+
+def _told(
+    context: Context,
+    opened: CachedStore,
+    asked: SearchRequest | PageRequest,
+    reply: SearchReply,
+    who: Searcher,
+    moment: SearchState,
+) -> SearchReply:
+    """Count a reply, and keep it if nothing changed since the `moment` it is of."""
+    context.request_metrics.add(CounterMetric.SEARCHES)
+    context.request_metrics.add(
+        CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_NOTHING)
+    )
+    _note(context, opened, asked, reply, who)
+    # Rules begin and end by the clock, which makes no other moment.
+    if not opened.said.rules and are_same_inputs(moment, _moment(opened, context.clock())):
+        opened.searches.put(moment, asked, _packed(reply))
+    return reply
+
+
+def _note(
+    context: Context,
+    opened: CachedStore,
+    asked: SearchRequest | PageRequest,
+    reply: SearchReply,
+    who: Searcher,
+) -> None:
+    """Count a search for words; further pages of one are not another."""
+    query = asked.query if isinstance(asked, SearchRequest) else asked.first_query
+    if query and not query.isspace():
+        leads = any(name == _REDIRECT for name, _ in reply.headers)
+        is_empty = reply.body.startswith(_NOTHING) and not leads
+        store_id = opened.shop.catalog.store_id
+        context.searches.note(store_id, query, who, is_empty=is_empty)
+
+
+_NOTHING: Final = search_body((), ())[:-1]
+
+
+async def _browsed(
+    context: Context, opened: CachedStore, listing: PageRequest, now_ms: int
+) -> SearchReply:
+    """Return the reply to a search that asked for more than products."""
+    shop, store_id = _searchable(opened), opened.shop.catalog.store_id
+
+    def trending(visible: Mask) -> Iterator[int]:
+        return (pick.item for pick in trending_among(opened.shop, visible, MOST_COUNTED))
+
+    page = await context.search_pool.run(
+        lambda: results_page(shop, listing, now_ms, trending)
+    )
+    texts: dict[int, str] = {}
+    if listing.highlight:
+        numbers = [hit.item for hit in page.hits]
+        with contextlib.suppress(StorageError):  # titles are in memory
+            texts = await context.read(
+                lambda reader: read_descriptions(reader, store_id, numbers)
+            )
+    body = await context.search_pool.run(lambda: _written(shop, listing, page, texts))
+    return SearchReply(body, _headers(page.relaxed, page.address))
+
+
+def _written(
+    shop: SearchableStore,
+    listing: PageRequest,
+    page: ResultsPage,
+    descriptions: Mapping[int, str],
+) -> bytes:
+    if not listing.highlight:
+        return search_page_reply(shop, listing, page, None)
+    synonyms = shop.said.synonyms_in(shop.index.language)
+    slots = shop.index.understand(shop.index.analyse(listing.request.query), synonyms)
+    marker = Highlighter.of(slots, shop.index.language)
+    return search_page_reply(
+        shop, listing, page, highlights_of(shop, page, marker, descriptions)
+    )
+
+
+def _packed(reply: SearchReply) -> bytes:
+    """Return a reply without redirects as bytes, to keep it."""
+    told = reply.headers[0][1] if reply.headers else b""
+    return told + b"\n" + reply.body
+
+
+def _unpacked(kept: bytes) -> SearchReply:
+    told, _, body = kept.partition(b"\n")
+    return SearchReply(body, ((_RELAXED, told),) if told else ())
+
+
+def _found(opened: CachedStore, asked: SearchRequest, now_ms: int) -> SearchReply:
+    found = find_products(_searchable(opened), asked, now_ms)
+    body = search_body(found.hits, opened.shop.catalog.cards)
+    return SearchReply(body, _headers(found.relaxed, found.address))
+
+
+def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
+    headers: list[Header] = []
+    if relaxed is not Relaxed.NOTHING:
+        headers.append((_RELAXED, relaxed.value.encode()))
+    if address is not None:
+        headers.append((_REDIRECT, address.encode()))
+    return headers
+
+
+def _trending(opened: CachedStore, asked: SearchRequest, now_ms: int) -> bytes:
+    visible = _searchable(opened).visible(now_ms, in_stock=asked.in_stock)
+    return trending_search_body(
+        trending_among(opened.shop, visible, asked.num), opened.shop.catalog.cards
+    )
+
+
+def _searchable(opened: CachedStore) -> SearchableStore:
+    shop = opened.shop
+    models, book = shop.models, shop.book
+    return SearchableStore(
+        catalog=shop.catalog,
+        index=opened.index,
+        ranks=models.ranks,
+        trending=len(models.trending),
+        said=opened.said,
+        rules=None if book is None else book.of(ListKind.SEARCH),
+        factors=None if book is None else book.naming(ListKind.SEARCH).factors,
+        sold_out=shop.settings.search_sold_out,
+        choices=models.choices,
+        told_language=shop.settings.language,
+    )
+
+
+def _moment(opened: CachedStore, now_ms: int) -> SearchState:
+    shop = opened.shop
+    shown = shop.catalog.visible(now_ms, hide_sold_out=False)
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    version, said = opened.index.version, opened.said
+    return (shown, buyable, shop.models, shop.settings, version, said, shop.book)

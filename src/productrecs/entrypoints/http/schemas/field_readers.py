@@ -1,0 +1,340 @@
+"""Field readers: parse and validate single values of a body.
+
+Each reader takes any JSON value and returns the inner value, or raises an error that
+pydantic files under the field. Beside each reader is the JSON schema of what it accepts, so
+that the published document and the behaviour are in one place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from productrecs.core.time_window import InvalidDateError, normalise_timestamp
+from productrecs.records.catalog.availability import (
+    Availability,
+    UnknownAvailabilityError,
+    parse_availability,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_ID = 255
+MAX_INTEGER = 2**53
+MAX_NUMBER = 1e12
+MAX_CURRENCY = 8
+
+Schema: TypeAlias = dict[str, Any]
+
+NUMERIC = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\s*$"
+_NUMERIC = re.compile(NUMERIC)
+CURRENCY_CODE = r"^\s*([A-Za-z]{3})?\s*$"
+_CURRENCY_CODE = re.compile("[A-Z]{3}")
+_SWITCHES = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+_MAX_NUMERAL = 400  # characters; no number within our bounds needs as many
+_WITHOUT_NUL = r"^[^\u0000]*$"
+_OUT_OF_RANGE = "Integer should be within ±2^53; send a longer id as a string"
+_NULL: Schema = {"type": "null"}
+
+
+def nullable(*schemas: Schema) -> Schema:
+    """Return the JSON schema of any of `schemas`, or null."""
+    return {"anyOf": [*schemas, _NULL]}
+
+
+def string_schema(least: int, most: int) -> Schema:
+    """Return the JSON schema of a string of `least` to `most` characters without NUL."""
+    schema: Schema = {"type": "string", "maxLength": most, "pattern": _WITHOUT_NUL}
+    return {**schema, "minLength": least} if least else schema
+
+
+def check_string(value: str, most: int) -> str:
+    """Return `value` when it can be stored: at most `most` characters, no NUL, Unicode.
+
+    Raises:
+        PydanticKnownError: when it is too long.
+        PydanticCustomError: when it holds NUL or half a surrogate pair.
+    """
+    if len(value) > most:
+        raise PydanticKnownError("string_too_long", {"max_length": most})
+    if "\0" in value:
+        message = "String should not hold the character NUL (U+0000)"
+        raise PydanticCustomError("string_nul", message)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            message = "String should be Unicode text, without half surrogate pairs"
+            raise PydanticCustomError("string_unicode", message) from None
+    return value
+
+
+def read_identifier(value: object) -> str:
+    """Return an id of 1 to 255 characters; an integer is read as its decimal string."""
+    if type(value) is str:
+        if not value:
+            raise PydanticKnownError("string_too_short", {"min_length": 1})
+        return check_string(value, MAX_ID)
+    if type(value) is int or type(value) is float:
+        return str(_integral(value))
+    message = "Input should be a string or an integer"
+    raise PydanticCustomError("identifier_type", message)
+
+
+def read_optional_identifier(value: object) -> str | None:
+    """Return an id, or None for null and for the empty string, which names nobody."""
+    return None if value is None or value == "" else read_identifier(value)
+
+
+def text_reader(most: int, empty: str | None) -> Callable[[object], str | None]:
+    """Return a reader of text of at most `most` characters; null and "" give `empty`."""
+
+    def read_text(value: object) -> str | None:
+        if type(value) is str:
+            return check_string(value, most) if value else empty
+        if value is None:
+            return empty
+        raise PydanticKnownError("string_type")
+
+    return read_text
+
+
+def read_number(value: object) -> float:
+    """Return a finite number within ±1e12, from a number or a numeric string."""
+    if type(value) is float:
+        number = value
+    elif type(value) is int:
+        number = _as_float(value)
+    elif type(value) is str:
+        number = float(_numeral(value))
+    else:
+        raise PydanticKnownError("float_type")
+    if -MAX_NUMBER <= number <= MAX_NUMBER:
+        return number
+    if not math.isfinite(number):
+        raise PydanticKnownError("finite_number")
+    if number < 0:
+        raise PydanticKnownError("greater_than_equal", {"ge": -MAX_NUMBER})
+    raise PydanticKnownError("less_than_equal", {"le": MAX_NUMBER})
+
+
+def read_optional_number(value: object) -> float | None:
+    """Return a number as `read_number` does, or None for null."""
+    return None if value is None else read_number(value)
+
+
+def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int | None]:
+    """Return a reader of integers from `least` to `most`, where null gives None.
+
+    `2.0` and numeric strings of integers are read too.
+    """
+
+    def read_whole(value: object) -> int | None:
+        if value is None:
+            return None
+        if type(value) is int:
+            number = value
+        elif type(value) is float:
+            number = _integral(value)
+        elif type(value) is str:
+            number = _integral_numeral(value)
+        else:
+            raise PydanticKnownError("int_type")
+        if number < least:
+            raise PydanticKnownError("greater_than_equal", {"ge": least})
+        if number > most:
+            raise PydanticKnownError("less_than_equal", {"le": most})
+        return number
+
+    return read_whole
+
+
+def read_switch(value: object) -> bool | None:
+    """Return true or false as addresses may say them too: 1, "1", "on"; None for null."""
+    if value is None or type(value) is bool:
+        return value
+    word = str(int(value)) if type(value) is float and value in {0, 1} else str(value)
+    if type(value) in {int, float, str} and word in _SWITCHES:
+        return _SWITCHES[word]
+    raise PydanticKnownError("bool_parsing")
+
+
+def read_availability(value: object) -> Availability | None:
+    """Return the availability meant by a known spelling, or None for null: absent."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    try:
+        return parse_availability(value)
+    except UnknownAvailabilityError as error:
+        raise PydanticCustomError(
+            "availability", "{reason}", {"reason": str(error)}
+        ) from None
+
+
+def read_moment(value: object) -> str | None:
+    """Return an ISO date or datetime in its normal form, or None for null."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    try:
+        return normalise_timestamp(value)
+    except InvalidDateError as error:
+        raise PydanticCustomError("iso_date", "{reason}", {"reason": str(error)}) from None
+
+
+def read_currency(value: object) -> str | None:
+    """Return a currency in capitals, or None for null and blanks: the store's own."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    upper = check_string(value, MAX_CURRENCY).strip().upper()
+    return upper[:MAX_CURRENCY] or None  # capitals can be longer: ß is SS
+
+
+def read_currency_code(value: object) -> str | None:
+    """Return the three capitals of a currency, or None for null and blanks."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    code = value.strip().upper()
+    if code and not _CURRENCY_CODE.fullmatch(code):
+        raise PydanticKnownError("string_pattern_mismatch", {"pattern": CURRENCY_CODE})
+    return code or None
+
+
+def list_of(most: int, null: tuple[()] | None = ()) -> BeforeValidator:
+    """Return a check that a value is a list of at most `most`; null becomes `null`.
+
+    The length is looked at before any member, so a huge list costs nothing.
+    """
+
+    def check(value: object) -> object:
+        if value is None:
+            return null
+        if not isinstance(value, list | tuple):
+            raise PydanticKnownError("list_type")
+        if len(value) > most:
+            raise too_long(most, len(value))
+        return value
+
+    return BeforeValidator(check)
+
+
+def too_long(most: int, actual: int) -> PydanticKnownError:
+    """Return the error of a list of `actual` members where `most` are allowed."""
+    context = {"field_type": "List", "max_length": most, "actual_length": actual}
+    return PydanticKnownError("too_long", context)
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _integral(value: float) -> int:
+    """Return the integer that `value` is, within ±2^53."""
+    if not -MAX_INTEGER <= value <= MAX_INTEGER:  # NaN is nowhere within
+        raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)
+    if value != int(value):
+        raise PydanticKnownError("int_from_float")
+    return int(value)
+
+
+def _integral_numeral(text: str) -> int:
+    number = Decimal(_numeral(text))
+    if not -MAX_INTEGER <= number <= MAX_INTEGER:
+        raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)
+    if number != int(number):
+        raise PydanticKnownError("int_from_float")
+    return int(number)
+
+
+def _numeral(text: str) -> str:
+    """Return `text` when it spells a decimal number in ASCII digits, without blanks."""
+    if len(text) <= _MAX_NUMERAL and _NUMERIC.match(text):
+        return text.strip()
+    raise PydanticKnownError("float_parsing")
+
+
+def whole_schema(least: int, most: int = MAX_INTEGER) -> Schema:
+    """Return the JSON schema of what `whole_reader` reads."""
+    bounds: Schema = {"minimum": least, "maximum": most}
+    return nullable({**INTEGER_SCHEMA, **bounds}, _NUMERIC_STRING)
+
+
+INTEGER_SCHEMA: Schema = {
+    "type": "integer",
+    "minimum": -MAX_INTEGER,
+    "maximum": MAX_INTEGER,
+}
+IDENTIFIER_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]}
+NAME_SCHEMA: Schema = nullable(string_schema(0, MAX_ID))
+_NUMERIC_STRING: Schema = {"type": "string", "pattern": NUMERIC}
+_NUMBER: Schema = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
+COUNT_SCHEMA: Schema = whole_schema(1)
+
+Identifier = Annotated[
+    str,
+    PlainValidator(read_identifier),
+    WithJsonSchema(IDENTIFIER_SCHEMA),
+]
+OptionalIdentifier = Annotated[
+    str | None,
+    PlainValidator(read_optional_identifier),
+    WithJsonSchema(nullable(string_schema(0, MAX_ID), INTEGER_SCHEMA)),
+]
+OptionalNumber = Annotated[
+    float | None,
+    PlainValidator(read_optional_number),
+    WithJsonSchema(nullable(_NUMBER, _NUMERIC_STRING)),
+]
+OptionalInteger = Annotated[
+    int | None,
+    PlainValidator(whole_reader(-MAX_INTEGER)),
+    WithJsonSchema(whole_schema(-MAX_INTEGER)),
+]
+OptionalSwitch = Annotated[
+    bool | None,
+    PlainValidator(read_switch),
+    WithJsonSchema(nullable({"type": "boolean"}, {"enum": [0, 1, *_SWITCHES]})),
+]
+OptionalCount = Annotated[
+    int | None, PlainValidator(whole_reader(1)), WithJsonSchema(COUNT_SCHEMA)
+]
+OptionalCurrency = Annotated[
+    str | None,
+    PlainValidator(read_currency),
+    WithJsonSchema(nullable(string_schema(0, MAX_CURRENCY))),
+]
+OptionalMoment = Annotated[
+    str | None,
+    PlainValidator(read_moment),
+    WithJsonSchema(
+        nullable(
+            {"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}
+        )
+    ),
+]
+OptionalAvailability = Annotated[
+    Availability | None,
+    PlainValidator(read_availability),
+    WithJsonSchema(
+        nullable(
+            {"type": "string", "enum": [state.value for state in Availability]},
+            {"type": "string", "description": "a spelling of schema.org, Google or Woo"},
+        )
+    ),
+]

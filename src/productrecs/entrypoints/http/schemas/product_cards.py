@@ -1,0 +1,114 @@
+"""Product cards: the JSON of products, encoded once when an item changes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from productrecs.features.recommendations.request import Engine, Pick
+from productrecs.features.search.request import Hit
+from productrecs.records.catalog.catalog_view import CardFields
+
+_encode: Final = msgspec.json.Encoder().encode
+_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
+_SAFE_SCHEMES: Final = ("http:", "https:")
+_IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
+
+
+class _Card(msgspec.Struct):
+    id: str
+    title: str
+    price: float | int | None
+    image_url: str | None
+    product_url: str | None
+
+
+def make_card(fields: CardFields) -> bytes:
+    """Return the beginning of a product's JSON object: everything but source and score."""
+    price = fields.price
+    card = _Card(
+        id=fields.item_id,
+        title=fields.title,
+        price=int(price) if price is not None and price.is_integer() else price,
+        image_url=safe_url(fields.image_url),
+        product_url=safe_url(fields.product_url),
+    )
+    return _encode(card)[:-1]
+
+
+def safe_url(url: str | None) -> str | None:
+    """Return the address if a page may link to it: http, https, or relative; else None."""
+    if url is None:
+        return None
+    seen = url.translate(_IGNORED_BY_BROWSERS).lower()  # as a browser reads the scheme
+    scheme = seen.split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]
+    if ":" in scheme and not scheme.startswith(_SAFE_SCHEMES):
+        return None
+    return url
+
+
+def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of recommendations and trending: cards by item number, in order."""
+    parts = [
+        b'%b,"score":%.6g%b' % (card, score, _ENDS[engine])
+        for item, engine, score in picks
+        if (card := cards[item]) is not None
+    ]
+    return b'{"recommendations":[%b]}' % b",".join(parts)
+
+
+def with_anchor(body: bytes, card: bytes | None) -> bytes:
+    """Return the reply of recommendations with the page's own product beside the list."""
+    return body[:-1] + b',"anchor":%b}' % (b"null" if card is None else card + b"}")
+
+
+def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of search: cards by item number, in order."""
+    parts = [
+        b'%b,"score":%.6g,"source":"search"}' % (card, hit.score)
+        for hit in hits
+        if (card := cards[hit.item]) is not None
+    ]
+    return b'{"results":[%b]}' % b",".join(parts)
+
+
+def similar_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of a search by photo: cards by item number, in order."""
+    return b'{"results":[%b]}' % b",".join(similar_cards(hits, cards))
+
+
+def similar_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[bytes]:
+    """Return products that look like something, as they stand in a reply."""
+    return [
+        b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
+        for hit in hits
+        if hit.item < len(cards) and (card := cards[hit.item]) is not None
+    ]
+
+
+def title_of(card: bytes) -> str:
+    """Return the title that a card shows."""
+    return msgspec.json.decode(card + b"}", type=_Card).title
+
+
+def search_page_body(
+    results: Sequence[tuple[bytes, Hit, str, Mapping[str, str | None] | None]],
+    beside: Mapping[str, object],
+) -> bytes:
+    """Return the reply of a search that asked for more than results.
+
+    Each result is a card, its hit, its source and its highlights; `beside` stands after
+    the results.
+    """
+    parts = []
+    for card, hit, source, marks in results:
+        more = b"" if marks is None else b',"highlight":%b' % _encode(marks)
+        said = (card, hit.score, source.encode(), more)
+        parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % said)
+    body = b'{"results":[%b]}' % b",".join(parts)
+    return body[:-1] + b"," + _encode(beside)[1:] if beside else body
+
+
+def trending_search_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+    """Return the reply of a search for nothing: what trends, in search's shape."""
+    return b'{"results":' + recommendations_body(picks, cards).partition(b":")[2]

@@ -1,0 +1,1 @@
+"""Transport: sockets, connections, request parsing and bodies, error bodies."""

@@ -1,0 +1,218 @@
+"""Streaming multipart parser: yields one uploaded file while the form still arrives.
+
+It holds only the bytes that came since the last `take`. It accepts what browsers, curl and
+HTTP libraries send: exactly one file of the given name, and a few small fields.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
+from productrecs.entrypoints.http.transport.request_body import (
+    BodyTooLargeError,
+    ClientGoneError,
+    EncodedBodyError,
+    Headers,
+    Receive,
+)
+
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it tells what was sent
+
+MAX_PARTS: Final = 10
+FIELDS_LIMIT: Final = 64 * 1024
+"""Bytes of all parts that are not the file."""
+
+_PLAIN: Final = frozenset({b"", b"7bit", b"8bit", b"binary"})
+_WINDOW_SECONDS: Final = 25.0
+"""Less than the connection's own limit, so that a stalled upload still gets a reply."""
+_WINDOW_BYTES: Final = 64 * 1024
+
+
+class NotMultipartError(ProductRecsError):
+    """The body is not multipart/form-data."""
+
+
+class UploadStalledError(ProductRecsError):
+    """The client sends too slowly, or not at all any more."""
+
+
+class MultipartForm:
+    """Takes a form apart as its bytes come, for the one file named `name`."""
+
+    def __init__(self, headers: Headers, name: str) -> None:
+        """Begin before the first byte of a body.
+
+        Raises:
+            NotAFormError: when the content type is not multipart/form-data.
+            BodyError: when the content type tells no boundary.
+        """
+        self.waiting = 0
+        self._name = name
+        self._pieces: list[bytes] = []
+        self._parts = 0
+        self._others = 0
+        self._found = False
+        self._ended = False
+        self._in_file = False
+        self._header = (b"", b"")
+        self._headers: dict[bytes, bytes] = {}
+        self._parser = MultipartParser(
+            _boundary(headers),
+            {
+                "on_part_begin": self._on_part_begin,
+                "on_part_data": self._on_part_data,
+                "on_header_begin": self._on_header_begin,
+                "on_header_field": self._on_header_field,
+                "on_header_value": self._on_header_value,
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._on_headers_finished,
+                "on_end": self._on_end,
+            },
+        )
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body.
+
+        Raises:
+            BodyError: when they are no form, or not one with one file of the name.
+            BodyTooLargeError: when there is too much beside the file.
+            EncodedBodyError: when the file is encoded in the form.
+        """
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise _malformed(str(error)) from None
+
+    def take(self) -> bytes:
+        """Return what came of the file since the last time."""
+        taken = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces, self.waiting = [], 0
+        return taken
+
+    def finish(self) -> None:
+        """Check that the body was a whole form with its file.
+
+        Raises:
+            BodyError: when it was not.
+        """
+        if not self._ended:
+            raise _malformed("the form ends before its last boundary")
+        if not self._found:
+            message = f"the form has no part named {self._name!r}; the CSV goes there"
+            raise BodyError([Problem(("body", self._name), message, "missing")])
+
+    def _on_part_begin(self) -> None:
+        self._headers, self._in_file = {}, False
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise self._unfit(f"the form has more than {MAX_PARTS} parts", "too_long")
+
+    def _on_header_begin(self) -> None:
+        self._header = (b"", b"")
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0] + data[start:end], self._header[1])
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0], self._header[1] + data[start:end])
+
+    def _on_header_end(self) -> None:
+        name, value = self._header
+        self._headers[name.lower()] = value.strip()
+
+    def _on_headers_finished(self) -> None:
+        disposition = self._headers.get(b"content-disposition", b"").decode("latin-1")
+        options = parse_options_header(disposition)[1]
+        named = options.get(b"name") == self._name.encode()
+        if not named and b"filename" not in options:
+            return
+        if not named or self._found:
+            raise self._unfit(
+                f"send exactly one file, as the part {self._name!r}", "too_many_files"
+            )
+        coding = self._headers.get(b"content-transfer-encoding", b"").lower()
+        if coding not in _PLAIN:
+            message = "send the file without Content-Transfer-Encoding, as it is"
+            raise EncodedBodyError(message)
+        self._found = self._in_file = True
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._in_file:
+            self._pieces.append(data[start:end])
+            self.waiting += end - start
+            return
+        self._others += end - start
+        if self._others > FIELDS_LIMIT:
+            message = f"the form's other fields may have at most {FIELDS_LIMIT} bytes"
+            raise BodyTooLargeError(message)
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+    def _unfit(self, message: str, kind: str) -> BodyError:
+        return BodyError([Problem(("body", self._name), message, kind)])
+
+
+async def body_chunks(
+    receive: Receive,
+    limit: int,
+    window_bytes: int = _WINDOW_BYTES,
+    window_seconds: float = _WINDOW_SECONDS,
+) -> AsyncIterator[bytes]:
+    """Yield a body's bytes as they come, however long that takes while they do come.
+
+    Raises:
+        BodyTooLargeError: when more than `limit` bytes come.
+        ClientGoneError: when the client closes before the end.
+        UploadStalledError: when less than `window_bytes` come in `window_seconds`.
+    """
+    clock = asyncio.get_running_loop().time
+    waited, came, size, more = 0.0, 0, 0, True
+    while more:
+        began = clock()
+        try:
+            async with asyncio.timeout(window_seconds - waited):
+                message = await receive()
+        except TimeoutError:
+            reason = "the upload stalled; send it again"
+            raise UploadStalledError(reason) from None
+        if message["type"] == "http.disconnect":
+            gone = "the client closed the connection before its body was complete"
+            raise ClientGoneError(gone)
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        came += len(chunk)
+        if size > limit:
+            raise BodyTooLargeError(f"the body may be at most {limit} bytes")
+        waited += clock() - began  # what our disk takes is not the client's
+        if came >= window_bytes:
+            waited, came = 0.0, 0
+        yield chunk
+
+
+def _boundary(headers: Headers) -> bytes:
+    named = _header(headers, b"content-type").decode("latin-1")
+    kind, options = parse_options_header(named)
+    if kind != b"multipart/form-data":
+        message = "send the file as multipart/form-data, in a part named 'file'"
+        raise NotMultipartError(message)
+    boundary = options.get(b"boundary", b"")
+    if not 0 < len(boundary) <= 70:  # noqa: PLR2004 - RFC 2046
+        raise _malformed("the content type names no boundary of 1 to 70 characters")
+    return boundary
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> bytes:
+    return next((value for name, value in headers if name == wanted), b"")
+
+
+def _malformed(reason: str) -> BodyError:
+    message = f"the form cannot be read: {reason}"
+    return BodyError([Problem(("body",), message, "multipart_invalid")])

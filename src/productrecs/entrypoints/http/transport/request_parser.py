@@ -1,0 +1,370 @@
+"""Strict HTTP/1.1 request parser: every message has one reading, or is rejected.
+
+A proxy in front of us and we must agree where each request ends. A message with two
+readings is rejected and the connection closed: nothing after it is read. The parser never
+switches protocols: `Upgrade` is a header like any other. Decision 0087 says why it is ours.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
+
+from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
+
+HEAD_LIMIT_BYTES: Final = 64 * 1024
+"""For the head of a message, with its trailers and chunk extensions."""
+MAX_HEADERS: Final = 256
+
+_REQUEST_LINE: Final = re.compile(rb"([A-Z-]{1,24}) ([!-\"$-~]+) HTTP/1\.([01])\r\n")
+_BEGINNING: Final = re.compile(rb"[A-Z-]{1,24}(?: |\Z)|\r\Z")
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
+_HEADER: Final = re.compile(
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):([^\x00-\x08\x0a-\x1f\x7f]*+)"
+)
+"""A token, a colon right after it, and a value without control characters."""
+_ABSOLUTE: Final = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE)
+_HOST: Final = re.compile(
+    rb"(?:[A-Za-z0-9._~%!$&'()*+;=-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?"
+)
+_REMEMBERED: Final = 4_096
+_REMEMBERED_BYTES: Final = 256
+"""So many header lines up to this length are read once for all: about two megabytes."""
+_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
+_CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(;[\t -~\x80-\xff]*+)?\r\n")
+_ONCE: Final = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
+_BEGIN: Final = "begin with `GET /path HTTP/1.1`, and end each line with CR and LF"
+_LINE_END: Final = b"\r\n"
+_HEAD_END: Final = b"\r\n\r\n"
+
+
+class MalformedRequestError(Exception):
+    """This is not HTTP/1.1, or can be read in two ways; the text says what to send."""
+
+
+class HeadersTooLargeError(Exception):
+    """The head, the trailers or the chunk extensions are over the limit."""
+
+
+class ParsedRequest(NamedTuple):
+    """What the head of a request says."""
+
+    method: bytes
+    target: bytes  # in origin form: the path and the query
+    version: str
+    head: RequestHead
+    keeps_alive: bool
+    length: int | None  # of the body; None where it is chunked
+    expects_continue: bool
+
+
+class RequestReceiver(Protocol):
+    """Takes the requests of one connection."""
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the next request has to wait until this one is answered."""
+
+    def on_request(self, request: ParsedRequest) -> None:
+        """Begin to answer."""
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+
+    def on_message_complete(self) -> None:
+        """Note that the body is whole."""
+
+
+class RequestParser:
+    """Cuts what comes on one connection into requests.
+
+    The head of a request is read once the request before it is answered; until then its
+    bytes stay here. The receiver is an argument, so that no reference cycle holds both.
+    """
+
+    def __init__(self) -> None:
+        """Begin before the first request."""
+        self.is_between_messages = True
+        """Whether the next byte begins a request."""
+        self._data = b""
+        self._at = 0  # the first byte that is not read yet
+        self._searched = 0  # no head ends before here
+        self._step: Callable[[RequestParser, RequestReceiver], bool] = (
+            RequestParser._read_head
+        )
+        self._remaining = 0  # bytes of the body, or of the chunk
+        self._chunks: list[bytes] = []
+        self._overhead = 0  # bytes of the head, the trailers and the chunk extensions
+        self._skipped_line = False
+        self._is_last = False
+        self._is_over = False
+
+    @property
+    def is_in_head(self) -> bool:
+        """Whether a part of the next head has come."""
+        return self._at < len(self._data) and self._step is RequestParser._read_head
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether the body of a request is not whole."""
+        return self._step is not RequestParser._read_head
+
+    def feed(self, data: bytes, receiver: RequestReceiver) -> None:
+        """Read what came, as far as possible.
+
+        Raises:
+            MalformedError: nothing is read after it.
+            HeadTooLargeError: nothing is read after it.
+        """
+        if self._is_over:
+            return
+        if self._at < len(self._data):
+            self._searched -= self._at
+            data = self._data[self._at :] + data
+        else:
+            self._searched = 0
+        self._data, self._at = data, 0
+        self.go_on(receiver)
+
+    def go_on(self, receiver: RequestReceiver) -> None:
+        """Read what is left, now that a request is answered.
+
+        Raises:
+            MalformedError: nothing is read after it.
+            HeadTooLargeError: nothing is read after it.
+        """
+        try:
+            while self._step(self, receiver):
+                pass
+            self._hand_over(receiver)
+        except (MalformedRequestError, HeadersTooLargeError):
+            self._stop()
+            raise
+        finally:
+            is_all_read = self._at == len(self._data) and not self._is_over
+            self.is_between_messages = (
+                is_all_read and self._step is RequestParser._read_head
+            )
+
+    def _stop(self) -> None:
+        self._is_over = True
+        self._data, self._at, self._chunks = b"", 0, []
+
+    def _read_head(self, receiver: RequestReceiver) -> bool:
+        data, at = self._data, self._at
+        if at == len(data) or receiver.is_answering:
+            return False
+        if not self._skipped_line and data.startswith(_LINE_END, at):
+            # RFC 9112, 2.2: old clients send an empty line after a body.
+            self._at, self._skipped_line = at + len(_LINE_END), True
+            return True
+        end = data.find(_HEAD_END, max(at, self._searched - len(_HEAD_END)))
+        self._overhead = (len(data) if end < 0 else end + len(_HEAD_END)) - at
+        self._check_overhead()
+        if end < 0:
+            # TLS or lines that end in LF: what we would wait for may never come.
+            begins = _BEGINNING.match(data, at)
+            if not begins or _BARE_LF.search(data, max(at, self._searched)):
+                raise MalformedRequestError(_BEGIN)
+            self._searched = len(data)
+            return False
+        request = read_head(data[at : end + len(_HEAD_END)])
+        self._at = self._searched = end + len(_HEAD_END)
+        self._skipped_line = False
+        self._is_last = not request.keeps_alive
+        if request.length is None:
+            self._step = RequestParser._read_chunk_line
+        elif request.length:
+            self._step, self._remaining = RequestParser._read_body, request.length
+        receiver.on_request(request)
+        if request.length == 0:
+            self._complete(receiver)
+        return not self._is_over
+
+    def _check_overhead(self) -> None:
+        if self._overhead > HEAD_LIMIT_BYTES:
+            raise HeadersTooLargeError
+
+    def _complete(self, receiver: RequestReceiver) -> None:
+        self._step = RequestParser._read_head
+        if self._is_last:
+            self._stop()
+        receiver.on_message_complete()
+
+    def _read_body(self, receiver: RequestReceiver) -> bool:
+        part = self._take()
+        if part:
+            receiver.on_body(part)
+        if self._remaining:
+            return False
+        self._complete(receiver)
+        return not self._is_over
+
+    def _take(self) -> bytes:
+        """Return what has come of the body, or of the chunk."""
+        part = self._data[self._at : self._at + self._remaining]
+        self._at += len(part)
+        self._remaining -= len(part)
+        return part
+
+    def _hand_over(self, receiver: RequestReceiver) -> None:
+        if self._chunks:
+            body, self._chunks = b"".join(self._chunks), []
+            receiver.on_body(body)
+
+    def _read_chunk_line(self, _receiver: RequestReceiver) -> bool:
+        found = _CHUNK_LINE.match(self._data, self._at)
+        if found is None:
+            self._wait_for_line("a chunk must begin with its size in hexadecimal digits")
+            return False
+        size, extension = found.groups()
+        self._overhead += len(extension or b"")
+        self._check_overhead()
+        self._at = found.end()
+        self._remaining = int(size, 16)
+        self._step = (
+            RequestParser._read_chunk if self._remaining else RequestParser._read_trailers
+        )
+        return True
+
+    def _wait_for_line(self, otherwise: str) -> None:
+        """Wait for the rest of a line.
+
+        Raises:
+            MalformedError: when the line is whole, with the given text.
+            HeadTooLargeError: when it is too long.
+        """
+        if self._data.find(b"\n", self._at) >= 0:
+            raise MalformedRequestError(otherwise)
+        if self._overhead + len(self._data) - self._at > HEAD_LIMIT_BYTES:
+            raise HeadersTooLargeError
+
+    def _read_chunk(self, _receiver: RequestReceiver) -> bool:
+        if self._remaining:
+            self._chunks.append(self._take())
+        if self._remaining:
+            return False
+        after = self._data[self._at : self._at + len(_LINE_END)]
+        if not _LINE_END.startswith(after):
+            raise MalformedRequestError("a chunk must end with CR and LF")
+        if after != _LINE_END:
+            return False
+        self._at += len(_LINE_END)
+        self._step = RequestParser._read_chunk_line
+        return True
+
+    def _read_trailers(self, receiver: RequestReceiver) -> bool:
+        """Check trailers and drop them: they came after the request was let in."""
+        if self._data.startswith(_LINE_END, self._at):
+            self._at += len(_LINE_END)
+            self._hand_over(receiver)
+            self._complete(receiver)
+            return not self._is_over
+        end = self._data.find(_LINE_END, self._at)
+        if end < 0:
+            self._wait_for_line("a trailer must end with CR and LF")
+            return False
+        _header(self._data[self._at : end])
+        self._overhead += end + len(_LINE_END) - self._at
+        self._check_overhead()
+        self._at = end + len(_LINE_END)
+        return True
+
+
+def read_head(data: bytes) -> ParsedRequest:
+    """Return what a head says; `data` ends with the empty line after it.
+
+    Raises:
+        MalformedError: when it is not one, or can be read in two ways.
+        HeadTooLargeError: when it has too many headers.
+    """
+    first = _REQUEST_LINE.match(data)
+    if first is None:
+        raise MalformedRequestError(_BEGIN)
+    lines = data[first.end() : -len(_LINE_END)].split(_LINE_END)
+    del lines[-1]  # empty
+    if len(lines) > MAX_HEADERS:
+        raise HeadersTooLargeError
+    head = RequestHead.of([_remembered(one) for one in lines])
+    if len(head.named) < len(head.lines):
+        _check_repeated(head.lines)
+    method, target, minor = first.groups()
+    is_old = minor == b"0"
+    host = head.named.get(b"host")
+    if host is None and not is_old:
+        raise MalformedRequestError("send a Host header")
+    if target[:1] != b"/":
+        target = _origin_form(method, target, host)
+    length, expects_continue = (0, False) if head.is_all else _body_of(head, is_old=is_old)
+    version = "1.0" if is_old else "1.1"
+    keeps_alive = not is_old and _keeps_alive(head)
+    return ParsedRequest(
+        method, target, version, head, keeps_alive, length, expects_continue
+    )
+
+
+def _header(line: bytes) -> Header:
+    found = _HEADER.fullmatch(line)
+    if found is None:
+        raise MalformedRequestError("write each header as `Name: value` in one line")
+    name, value = found[1].lower(), found[2].strip(b" \t")
+    if name == b"host" and not _HOST.fullmatch(value):
+        raise MalformedRequestError("the Host header must be a host name or address")
+    return name, value
+
+
+_remember = lru_cache(_REMEMBERED)(_header)
+
+
+def _remembered(line: bytes) -> Header:
+    return _remember(line) if len(line) <= _REMEMBERED_BYTES else _header(line)
+
+
+def _check_repeated(lines: Sequence[Header]) -> None:
+    names = [name for name, _ in lines if name in _ONCE]
+    for name in names:
+        if names.count(name) > 1:
+            raise MalformedRequestError(f"send one {name.decode().title()} header")
+
+
+def _origin_form(method: bytes, target: bytes, host: bytes | None) -> bytes:
+    """Return the path and query of a target that is written in another form."""
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is not None and method != b"CONNECT":
+        if host is None or absolute[1].lower() != host.lower():
+            raise MalformedRequestError("the Host header must name the host of the address")
+        return absolute[2] if absolute[2][:1] == b"/" else b"/" + absolute[2]
+    if target == b"*" and method == b"OPTIONS":
+        return target
+    raise MalformedRequestError("the address must begin with a slash")
+
+
+def _keeps_alive(head: RequestHead) -> bool:
+    given = head.named.get(b"connection")
+    if given is None or (given == b"keep-alive" and len(head.named) == len(head.lines)):
+        return True
+    options = b",".join([value for name, value in head.lines if name == b"connection"])
+    return b"close" not in [option.strip(b" \t") for option in options.lower().split(b",")]
+
+
+def _body_of(head: RequestHead, *, is_old: bool) -> tuple[int | None, bool]:
+    """Return the body's length, None where it is chunked; and whether 100 is expected."""
+    coding = head.named.get(b"transfer-encoding")
+    length = head.named.get(b"content-length")
+    expect = head.named.get(b"expect")
+    if expect is not None and not is_old and expect.lower() != b"100-continue":
+        raise MalformedRequestError("the only value of Expect is 100-continue")
+    if coding is not None and length is not None:
+        raise MalformedRequestError("send Content-Length or Transfer-Encoding, not both")
+    if coding is not None:
+        if is_old or coding.lower() != b"chunked":
+            raise MalformedRequestError(
+                "the only Transfer-Encoding is chunked, in HTTP/1.1"
+            )
+        return None, expect is not None
+    if length is None:
+        return 0, False
+    if not _LENGTH.fullmatch(length):
+        raise MalformedRequestError("Content-Length must be a number of bytes")
+    size = int(length)
+    return size, expect is not None and size > 0 and not is_old

@@ -1,0 +1,267 @@
+"""Server: one process listens, and stops without failing a request.
+
+To stop, readiness turns to 503 and every reply says `Connection: close`, while the process
+goes on accepting for a moment, so that load balancers and open connections go elsewhere.
+Then the kernel starts no more connections, those it has started are accepted, the socket
+is closed, and every request that has arrived is answered.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+
+from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimits
+from productrecs.entrypoints.http.transport.accept_balancer import AcceptBalancer
+from productrecs.entrypoints.http.transport.connection import (
+    ClientTimeouts,
+    DrainFlag,
+    HttpConnection,
+    TransportState,
+)
+
+_log = logging.getLogger(__name__)
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+TIMEOUT_CHECK_SECONDS: Final = 1.0
+FIRST_REQUEST_SECONDS: Final = 1.0
+SETTLE_SECONDS: Final = 0.1  # longer than a handshake takes
+MAX_OPEN_FILES: Final = 65_536
+BACKLOG: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How long a stop may take, how patient we are, and who started us.
+
+    `parent` is a socket's number whose other end the supervisor holds. A byte from there
+    says that the whole service stops; when it closes, the process is an orphan, and stops
+    too. A supervised process leaves the terminal's interrupt and a second signal to the
+    supervisor.
+    """
+
+    drain_seconds: float = 1.0
+    finish_seconds: float = 30.0
+    timeouts: ClientTimeouts = field(default_factory=ClientTimeouts)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    parent: int | None = None
+
+
+def run_server(
+    create: Callable[[TransportState], Application],
+    listener: socket.socket,
+    options: ServerOptions,
+    on_ready: Callable[[], None],
+) -> None:
+    """Answer requests from `listener` until SIGTERM, then drain and return.
+
+    `on_ready` is called once connections are accepted.
+
+    Raises:
+        SystemExit: with status 3 when the application could not start; the log says why.
+    """
+    _raise_file_limit()
+    listener.settimeout(0)
+    state = TransportState(DrainFlag(), options.limits)
+    config = uvicorn.Config(
+        create(state),
+        interface="asgi3",
+        loop="uvloop",
+        http=HttpConnection,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    _Server(config, state, options, on_ready).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        state: TransportState,
+        options: ServerOptions,
+        on_ready: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self.server_state: TransportState = state
+        self._accepting: list[AcceptBalancer] = []
+        self._draining = state.draining
+        self._options = options
+        self._on_ready = on_ready
+        self._told = asyncio.Event()
+        self._hurry = asyncio.Event()
+        # Without a parent the socket is ours; with one, others may go on listening to it.
+        self._is_last = options.parent is None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop in order at SIGTERM, and leave no trace of it in the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        if self._options.parent is not None:
+            loop.add_reader(self._options.parent, self._on_parent)
+        yield
+
+    def _on_signal(self, number: int) -> None:
+        supervised = self._options.parent is not None
+        if supervised and number == signal.SIGINT:
+            return  # the terminal sends it to all; the supervisor decides
+        if self._told.is_set() and not supervised:
+            self.force_exit = True
+            self._hurry.set()
+        self._told.set()
+
+    def _on_parent(self) -> None:
+        parent = self._options.parent
+        if parent is None:
+            return
+        if os.read(parent, 1) == b"":
+            asyncio.get_running_loop().remove_reader(parent)
+            self._hurry.set()  # nobody sends to us any more, and the port is wanted
+        self._is_last = True
+        self._told.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, then listen."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+        loop = asyncio.get_running_loop()
+        admission = self.server_state.admission
+        self._accepting = [
+            AcceptBalancer(
+                one,
+                admission,
+                lambda accepted: loop.connect_accepted_socket(self._protocol, accepted),
+            )
+            for one in sockets or []
+        ]
+        self.started = True
+
+    async def main_loop(self) -> None:
+        """Serve until told to stop, then go on for the time of the drain."""
+        self._on_ready()
+        self._looking = asyncio.create_task(self._cut_the_slow())
+        await self._told.wait()
+        _log.info("draining", extra={"connections": len(self._connections())})
+        self._draining.begin()
+        for connection in self._connections():
+            connection.part()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), self._options.drain_seconds)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer what has come, end the application."""
+        await self._stop_listening(sockets or [])
+        await self._finish()
+        self._looking.cancel()
+        if not self.force_exit:
+            await self.lifespan.shutdown()
+
+    async def _stop_listening(self, sockets: list[socket.socket]) -> None:
+        if self._is_last:
+            for one in sockets:
+                _begin_no_more(one)
+            await asyncio.sleep(SETTLE_SECONDS)
+        late = [connection for one in sockets for connection in _queued(one)]
+        for accepting in self._accepting:
+            accepting.close()
+        for one in sockets:
+            one.close()
+        for accepting in self._accepting:
+            await accepting.settled()
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(
+            *(loop.connect_accepted_socket(self._protocol, sock) for sock in late)
+        )
+
+    async def _finish(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        state = self.server_state
+        while (state.connections or state.tasks) and not self.force_exit:
+            waited = loop.time() - began
+            if waited > self._options.finish_seconds:
+                _log.error("requests cut off", extra={"requests": len(state.tasks)})
+                break
+            for connection in self._connections():
+                # One that came at the last moment gets the time to send its request.
+                if not (connection.is_fresh and waited < FIRST_REQUEST_SECONDS):
+                    connection.shutdown()
+            await asyncio.sleep(0.02)
+        for task in list(state.tasks):
+            task.cancel()
+
+    async def _cut_the_slow(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(TIMEOUT_CHECK_SECONDS)
+            now = loop.time()
+            for connection in self._connections():
+                if connection.is_overdue(now, self._options.timeouts):
+                    connection.transport.abort()
+
+    def _connections(self) -> list[HttpConnection]:
+        return [
+            one for one in self.server_state.connections if isinstance(one, HttpConnection)
+        ]
+
+    def _protocol(self) -> HttpConnection:
+        return HttpConnection(self.config, self.server_state, self.lifespan.state)
+
+
+# Socket filter: load byte 13 of the TCP header (the flags), keep SYN and ACK of it; drop
+# the packet where SYN stands alone, which is how a connection begins, else let it pass.
+_DROP_SYN: Final = b"".join(
+    struct.pack("=HBBI", *step)
+    for step in ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0))
+) + struct.pack("=HBBI", 0x06, 0, 0, 0xFFFFFFFF)
+_SO_ATTACH_FILTER: Final = 26
+
+
+def _begin_no_more(listener: socket.socket) -> None:
+    """Let the kernel ignore new connections: whoever begins one tries again by itself.
+
+    A connection that completes between our last accept and the close would be reset.
+    """
+    program = ctypes.create_string_buffer(_DROP_SYN, len(_DROP_SYN))
+    filtering = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
+    with contextlib.suppress(OSError):  # not Linux: then a close may reset one or two
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtering)
+
+
+def _queued(listener: socket.socket) -> list[socket.socket]:
+    """Return every connection that waits in the kernel's queue right now."""
+    queued = []
+    with contextlib.suppress(OSError):  # none left, or no more files
+        while True:
+            queued.append(listener.accept()[0])
+    return queued
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,1 @@
+"""Writes: the client and server of the writer process, and write-behind buffers."""

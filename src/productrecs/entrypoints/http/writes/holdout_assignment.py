@@ -1,0 +1,105 @@
+"""Holdout assignment: whether a shopper is in the control group of a store's test.
+
+The arm is decided at once and stored in the background. Nothing here can fail a reply:
+without the database, the memory of this process decides, and else the identity itself.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.writes.write_behind import WriteBehind
+from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.repository import (
+    KnownIdentity,
+    read_known_identity,
+    store_exposures,
+)
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import RawReader
+
+_log = logging.getLogger(__name__)
+
+FLUSH_SECONDS: Final = 0.5
+BACKOFF_SECONDS: Final = 2.0  # how long the database is left alone that did not answer
+_REMEMBERED: Final = 100_000
+
+Read = Callable[[Callable[[RawReader], KnownIdentity]], Awaitable[KnownIdentity]]
+
+
+class HoldoutAssigner:
+    """Which shoppers of this process's stores are held out, and who met which arm."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with nobody met; `seconds` times how long the database is left alone."""
+        self._clock = clock
+        self._seconds = seconds
+        self._units: OrderedDict[tuple[StoreId, str], str] = OrderedDict()
+        self._away_until = 0.0
+        self._database = database
+        self.write_behind = WriteBehind(
+            self._store, what="exposures of a holdout test", seconds=FLUSH_SECONDS
+        )
+
+    async def is_held_out(
+        self, store_id: StoreId, test: HoldoutTest, identities: Sequence[str], read: Read
+    ) -> bool:
+        """Return whether a call of a shopper gets an empty list, and note that they came.
+
+        `read` runs a short read of the database.
+        """
+        met = await self._met(store_id, identities, read)
+        unit = self._unit(store_id, identities, met)
+        arm = arm_of(store_id, test, unit)
+        now_ms = self._clock()
+        for name in dict.fromkeys((*identities, *met.names)):
+            exposure = Exposure(store_id, name, test.name, arm, unit, now_ms)
+            self.write_behind.noted.note(exposure)
+            self._remember((store_id, name), unit)
+        return arm is Arm.HELD_OUT
+
+    async def _met(
+        self, store_id: StoreId, identities: Sequence[str], read: Read
+    ) -> KnownIdentity:
+        if self._seconds() >= self._away_until:
+            try:
+                return await read(
+                    lambda reader: read_known_identity(reader, store_id, identities)
+                )
+            except StorageError:
+                self._away_until = self._seconds() + BACKOFF_SECONDS
+            except Exception:
+                _log.exception("a shopper's arm was decided without the database")
+                self._away_until = self._seconds() + BACKOFF_SECONDS
+        return KnownIdentity((), None, None)
+
+    def _unit(
+        self, store_id: StoreId, identities: Sequence[str], met: KnownIdentity
+    ) -> str:
+        if met.unit is not None:
+            return met.unit
+        for name in identities:
+            if (unit := self._units.get((store_id, name))) is not None:
+                return unit
+        return met.session or identities[-1]
+
+    def _remember(self, who: tuple[StoreId, str], unit: str) -> None:
+        self._units[who] = unit
+        self._units.move_to_end(who)
+        if len(self._units) > _REMEMBERED:
+            self._units.popitem(last=False)
+
+    def _store(self, batch: Sequence[Exposure]) -> None:
+        with self._database.transaction(synced=False) as transaction:
+            store_exposures(transaction, batch)

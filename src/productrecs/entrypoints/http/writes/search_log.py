@@ -1,0 +1,125 @@
+"""Search log: counts searches in memory, and stores the counts every two seconds."""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.records.searches.intents import count_by_intent
+from productrecs.records.searches.repository import SearchCountRepository
+from productrecs.records.searches.search_counter import ObservedSearch, SearchCounter
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+
+_log = logging.getLogger(__name__)
+
+FLUSH_SECONDS: Final = 2.0
+LAST_FLUSH_SECONDS: Final = 3.0  # what a stop waits for the rest to be kept
+_NAMED_BY: Final = ("customer_id", "user_id", "session_id")  # the first that is given
+_LONGEST_NAME: Final = 255
+_TOLD_BY: Final = frozenset({b"x-forwarded-for", b"user-agent"})
+
+Searcher = str | tuple[object, ...]
+"""Who searches: a shopper's id, or the address and agent of somebody unnamed."""
+
+
+class SearchLog:
+    """The searches of one process, on their way to the database."""
+
+    def __init__(
+        self, database: Database, accounts: AccountDirectory, clock: Clock
+    ) -> None:
+        """Begin with none; days are those of `clock`, in each store's zone."""
+        self._database = database
+        self._accounts = accounts
+        self._clock = clock
+        self.tally = SearchCounter()
+
+    def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
+        """Note a search: one letter of what somebody types, or all of it at once."""
+        shopper = visitor_hash(who) if isinstance(who, str) else None
+        self.tally.note(ObservedSearch(store_id, text, is_empty, shopper), who)
+
+    @contextlib.asynccontextmanager
+    async def flush_periodically(self) -> AsyncIterator[None]:
+        """Keep what was counted every other second, and the rest at the end."""
+        keeping = asyncio.create_task(self._keep_on())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            self.tally.settle(at_once=True)
+            with contextlib.suppress(TimeoutError):
+                taken = self.tally.take()
+                await asyncio.wait_for(
+                    asyncio.to_thread(self.keep, taken), LAST_FLUSH_SECONDS
+                )
+
+    def keep(self, taken: Counter[ObservedSearch]) -> Counter[ObservedSearch]:
+        """Store counts; return those that could not be stored now."""
+        left: Counter[ObservedSearch] = Counter()
+        by_store = defaultdict[StoreId, Counter[ObservedSearch]](Counter)
+        for search, count in taken.items():
+            by_store[search.store_id][search] = count
+        for store_id, counts in by_store.items():
+            store = self._accounts.by_id(store_id)
+            if store is None:
+                continue  # deleted meanwhile
+            try:
+                self._store(store, counts)
+            except StorageError as error:
+                _log.warning("searches could not be counted; they wait: %s", error)
+                left.update(counts)
+        return left
+
+    async def _keep_on(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            self.tally.settle()
+            taken = self.tally.take()
+            if taken:
+                try:
+                    self.tally.put_back(await asyncio.to_thread(self.keep, taken))
+                except Exception:
+                    _log.exception("searches were not counted")
+
+    def _store(self, store: Store, counts: Mapping[ObservedSearch, int]) -> None:
+        language = LanguageAnalyzer(store.settings.language)
+        by_intent = count_by_intent(counts, language)
+        now = datetime.fromtimestamp(self._clock() / 1000, UTC)
+        day = now.astimezone(store.settings.zone).date().isoformat()
+        with self._database.transaction(synced=False) as transaction:
+            SearchCountRepository(transaction, store.store_id).add(day, by_intent)
+
+
+def searcher_of(
+    address: str | None,
+    headers: Iterable[tuple[bytes, bytes]],
+    query: Mapping[str, str] | None,
+) -> Searcher:
+    """Return who searches: whom the call names, else the browser that it comes from.
+
+    An address and an agent tell who types from others for a few seconds and are kept
+    nowhere: many shoppers may share them, and a shop that searches from its server does.
+    """
+    for name in _NAMED_BY:
+        if query and 0 < len(named := query.get(name, "")) <= _LONGEST_NAME:
+            return named
+    return (address or None, *(value for name, value in headers if name in _TOLD_BY))
+
+
+def searcher_of_scope(
+    scope: MutableMapping[str, Any], query: Mapping[str, str] | None
+) -> Searcher:
+    """Return the same of a request's scope."""
+    client = scope.get("client")
+    return searcher_of(client[0] if client else None, scope["headers"], query)

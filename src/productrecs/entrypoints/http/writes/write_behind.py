@@ -1,0 +1,68 @@
+"""Write-behind: what replies record is stored in the background, in batches.
+
+Nothing here can fail a reply. What cannot be stored now waits, up to a limit; beyond it
+the rest is lost, and logged as lost.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, Generic
+
+from productrecs.core.errors import StorageError
+from productrecs.records.experiments.write_behind import T, WriteBehindBuffer
+
+_log = logging.getLogger(__name__)
+
+LAST_FLUSH_SECONDS: Final = 3.0  # what a stop waits for the rest to be stored
+_BATCH: Final = 1_000
+
+
+class WriteBehind(Generic[T]):
+    """What was noted, on its way to the database."""
+
+    def __init__(
+        self, store: Callable[[Sequence[T]], None], *, what: str, seconds: float
+    ) -> None:
+        """Begin with nothing; `store` writes a batch, every so many `seconds`."""
+        self._store = store
+        self._what = what
+        self._seconds = seconds
+        self._told_lost = 0
+        self.noted = WriteBehindBuffer[T]()
+
+    @contextlib.asynccontextmanager
+    async def flush_periodically(self) -> AsyncIterator[None]:
+        """Store what was noted now and then, and the rest at the end."""
+        flushing = asyncio.create_task(self._store_on())
+        try:
+            yield
+        finally:
+            flushing.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_FLUSH_SECONDS)
+
+    def flush(self) -> None:
+        """Store what waits; what cannot be stored now waits on, or is counted as lost."""
+        while batch := self.noted.take(_BATCH):
+            try:
+                self._store(batch)
+            except Exception as error:
+                self.noted.put_back(batch)
+                expected = isinstance(error, StorageError)
+                _log.log(
+                    logging.WARNING if expected else logging.ERROR,
+                    f"{self._what} could not be stored and wait",
+                    exc_info=not expected,
+                )
+                break
+        if self.noted.lost > self._told_lost:
+            self._told_lost = self.noted.lost
+            _log.error(f"{self._what} were lost", extra={"lost": self._told_lost})
+
+    async def _store_on(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            if self.noted.depth:
+                await asyncio.to_thread(self.flush)

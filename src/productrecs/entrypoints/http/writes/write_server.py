@@ -1,0 +1,189 @@
+"""Write server: the writer process, which commits the writes of all API processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import uvloop
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.writes import write_protocol
+from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
+from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
+from productrecs.storage.byte_budget import MIB, ByteBudget
+from productrecs.storage.group_commit import GroupCommit
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+
+    from productrecs.entrypoints.services import Services
+    from productrecs.storage.group_commit import BatchHandler
+
+_log = logging.getLogger(__name__)
+
+STOP_SECONDS: Final = 40.0
+MEMORY_FACTOR: Final = 3
+"""Times the packed payload: what it takes once it is read."""
+_SWITCH_SECONDS: Final = 0.0005
+
+
+class _Reply:
+    """Where a write's result goes: back to the process that asked."""
+
+    __slots__ = ("_connection", "_number")
+
+    def __init__(self, connection: _Connection, number: int) -> None:
+        self._connection = connection
+        self._number = number
+
+    def done(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._connection.is_lost
+
+    def set_result(self, result: Any) -> None:
+        """Send a result."""
+        self._connection.answer(self._number, result)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Send an error."""
+        self._connection.refuse(self._number, error)
+
+
+class _Connection(asyncio.Protocol):
+    """One process that answers."""
+
+    def __init__(
+        self,
+        writer: GroupCommit,
+        writings: Mapping[WriteKind, BatchHandler],
+        budget: ByteBudget,
+        gone: Callable[[Any], None],
+    ) -> None:
+        self._writer = writer
+        self._budget = budget
+        self._writings = writings
+        self._gone = gone
+        self._frames = write_protocol.FrameDecoder()
+        self._done: list[int] = []
+        self._told: list[bytes] = []
+        self._transport: asyncio.WriteTransport | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the other process is gone."""
+        return self._transport is None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Greet: whoever connected while this process was starting learns that it is up."""
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport.write(write_protocol.encode_done([]))
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """End: what was taken is written all the same."""
+        self._transport = None
+        self._gone(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take facts to be written."""
+        for frame in self._frames.feed(data):
+            number, fact, store_id, packed = write_protocol.decode_request(frame)
+            try:
+                with self._budget.claim(store_id).grow(
+                    MEMORY_FACTOR * len(packed)
+                ) as claim:
+                    payload = write_protocol.decode_payload(fact, packed)
+                    reply = _Reply(self, number)
+                    self._writer.put(
+                        self._writings[fact], store_id, payload, reply, claim=claim
+                    )
+            except ProductRecsError as error:
+                self.refuse(number, error)
+
+    def answer(self, number: int, result: Any) -> None:
+        """Send a result, with all others of this turn."""
+        self._soon()
+        if result is None:
+            self._done.append(number)
+        else:
+            self._told.append(write_protocol.encode_result(number, result))
+
+    def refuse(self, number: int, error: BaseException) -> None:
+        """Send an error, with all else of this turn."""
+        if not isinstance(error, ProductRecsError):
+            _log.error("a write failed", exc_info=error)
+        self._soon()
+        self._told.append(write_protocol.encode_error(number, error))
+
+    def _soon(self) -> None:
+        if not self._done and not self._told:
+            self._loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        told, self._told = self._told, []
+        if self._done:
+            told.append(write_protocol.encode_done(self._done))
+            self._done = []
+        if self._transport is not None:
+            self._transport.write(b"".join(told))
+
+
+class WriteServer:
+    """Serves until it is told to stop and nobody is connected any more."""
+
+    def __init__(self, services: Services, listener: socket.socket) -> None:
+        """Take connections from `listener`."""
+        self._services = services
+        self._listener = listener
+        self._connections: set[_Connection] = set()
+        self._told = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+
+    def run(self) -> None:
+        """Serve until `stop`, and until all who are connected have gone."""
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        self._services.database.checkpoint_in_background()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve())
+
+    def stop(self) -> None:
+        """End once nobody is connected; safe from threads."""
+        self._told = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self._changed.set)
+
+    async def _serve(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        writer = GroupCommit(self._services.database, exit_after_disk_failure)
+        writings = write_handlers(self._services)
+        budget = ByteBudget(self._services.settings.request_memory * MIB)
+
+        def gone(connection: _Connection) -> None:
+            self._connections.discard(connection)
+            self._changed.set()
+
+        def come() -> _Connection:
+            connection = _Connection(writer, writings, budget, gone)
+            self._connections.add(connection)
+            return connection
+
+        server = await loop.create_unix_server(come, sock=self._listener)
+        while not self._told:
+            await self._wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                while self._connections:
+                    await self._wait()
+        server.close()
+        await asyncio.to_thread(writer.close)
+
+    async def _wait(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()

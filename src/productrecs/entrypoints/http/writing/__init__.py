@@ -1,1 +1,0 @@
-"""Writes: the client and the server of the writer process."""

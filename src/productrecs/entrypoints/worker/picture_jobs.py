@@ -1,0 +1,265 @@
+"""How do the items' pictures come in? Fetched, looked at by a child, and let be found.
+
+A process of its own does it, which fetches from strangers' hosts and waits for them. What
+it was at when it is killed is due again.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
+from productrecs.entrypoints.worker.job_worker import JobHandler, JobProgress, JobWorker
+from productrecs.records.pictures.decode_picture import (
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.fetch_picture import (
+    CachedValidators,
+    FetchResult,
+    PictureUnavailableError,
+    fetch_picture,
+)
+from productrecs.records.pictures.follow_catalog import follow_catalog
+from productrecs.records.pictures.host_rate_limit import HostRateLimiter
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.picture import (
+    DuePicture,
+    FetchOutcome,
+    PictureState,
+    file_digest,
+    pack_descriptor,
+)
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    stores_seen_by_others,
+    stores_with_work,
+)
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.storage.job_queue import Job
+from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.picture_embedding import choose_embedding
+
+_log = logging.getLogger(__name__)
+
+JOB: Final = "pictures"
+
+SLICE_SECONDS: Final = 20.0
+"""After so long, a store's pictures let another store's go before."""
+
+REFETCH_AFTER_MS: Final = 7 * DAY_MS
+"""After so long it is asked whether a picture changed, or is there by now."""
+
+_FETCHING: Final = 8
+_BATCH: Final = 32
+_PAUSE_SECONDS: Final = 0.05
+_REST_FACTOR: Final = 8.0
+_READ_FACTOR: Final = 20.0  # what is due is read again after so many times what that took
+_LONGEST_REST_SECONDS: Final = 60.0
+_WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
+
+
+@dataclass(slots=True)
+class _DuePictures:
+    """What of a store is due, in order, as it was read."""
+
+    due: list[DuePicture]
+    good_until: float
+
+    def drop(self, asked: Sequence[DuePicture]) -> None:
+        """Take out what was asked for."""
+        numbers = {one.number for one in asked}
+        self.due = [one for one in self.due if one.number not in numbers]
+
+
+class PictureJobs:
+    """Handlers of the jobs about pictures."""
+
+    def __init__(self, services: Services) -> None:
+        """Fetch for the stores of `services`."""
+        self._services = services
+        path = services.settings.image_model
+        model = None if path is None else read_model_file(path, EMBEDDER)
+        self._embedding = choose_embedding(model)
+        self._viewer = SandboxedDecoder(embedder=path)
+        self._pace = HostRateLimiter()
+        self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
+        self._rest_until: dict[StoreId, float] = {}
+        self._waiting: dict[StoreId, _DuePictures] = {}
+        self._others: set[StoreId] | None = None  # whose pictures another embedding saw
+
+    def stores_with_due_pictures(self) -> Sequence[StoreId]:
+        """Return the stores that have pictures to fetch, or to let be found.
+
+        Those of another embedding are looked for once: it changes with the process only.
+        """
+        with self._services.database.reading() as connection:
+            if self._others is None:
+                self._others = set(stores_seen_by_others(connection, self._embedding.name))
+            found = stores_with_work(connection, system_ms())
+        return sorted({*found, *self._others})
+
+    def see(self, job: Job, progress: JobProgress) -> None:
+        """Follow the catalog, fetch what is due, and let it be found."""
+        database, store_id = self._services.database, job.store_id
+        until = time.monotonic() + SLICE_SECONDS
+        if self._others and store_id in self._others:
+            self._others.discard(store_id)
+            with database.transaction(synced=False) as transaction:
+                repository = PictureRepository(transaction, store_id)
+                repository.requeue_other_embedders(self._embedding.name, system_ms())
+        while not follow_catalog(database, store_id, system_ms()):
+            progress.report(0.0)
+        seen = 0
+        while (count := self._fetch_some(store_id)) and time.monotonic() < until:
+            seen += count
+            progress.report(0.5)
+        if time.monotonic() >= self._rest_until.get(store_id, 0.0):
+            self._build(store_id)
+        if seen:
+            _log.info("pictures were seen", extra={"store": store_id, "pictures": seen})
+
+    def close(self) -> None:
+        """Let threads and the child go."""
+        self._threads.shutdown(cancel_futures=True)
+        self._viewer.close()
+
+    def _build(self, store_id: StoreId) -> None:
+        """Let be found what was seen, and rest for a multiple of the time that took."""
+        began = time.monotonic()
+        services = self._services
+        built = build_visual(
+            services.database, services.pictures, store_id, self._embedding
+        )
+        took = time.monotonic() - began
+        if built is not None:
+            rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
+            self._rest_until[store_id] = time.monotonic() + rest
+            facts = {"store": store_id, "model": built, "s": round(took, 2)}
+            _log.info("a visual model was built", extra=facts)
+
+    def _fetch_some(self, store_id: StoreId) -> int:
+        """Fetch and look at some of what is due; return how many, 0 when none is."""
+        waiting = self._read_due(store_id)
+        if not waiting.due:
+            self._waiting.pop(store_id, None)
+            return 0
+        asked = self._ask(waiting.due)
+        waiting.drop([one for one, _ in asked])
+        outcomes = [self._outcome(one, answer) for one, answer in asked]
+        with self._services.database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).store(outcomes, system_ms())
+        if not outcomes:
+            hosts = {_host(one.url) for one in waiting.due}
+            time.sleep(max(_PAUSE_SECONDS, min(1.0, self._pace.seconds_until_free(hosts))))
+        return max(1, len(outcomes))
+
+    def _read_due(self, store_id: StoreId) -> _DuePictures:
+        """Return what is due, read lately: of a large catalog all of it must be sorted."""
+        began = time.monotonic()
+        waiting = self._waiting.get(store_id)
+        if waiting is not None and waiting.due and began < waiting.good_until:
+            return waiting
+        with self._services.database.reading() as connection:
+            due = PictureRepository(connection, store_id).due(system_ms(), _BATCH * 8)
+        ended = time.monotonic()
+        read = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
+        self._waiting[store_id] = read
+        return read
+
+    def _ask(
+        self, due: Sequence[DuePicture]
+    ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
+        """Ask hosts for some pictures, each host at its pace; wait for all answers."""
+        asked: list[tuple[DuePicture, Future[FetchResult]]] = []
+        for one in due:
+            host = _host(one.url)
+            is_ours = host in self._services.settings.image_hosts
+            if self._pace.take(host, is_ours=is_ours):
+                asked.append((one, self._threads.submit(self._fetch, one, host)))
+            if len(asked) == _BATCH:
+                break
+        wait([answer for _, answer in asked])
+        return asked
+
+    def _fetch(self, one: DuePicture, host: str) -> FetchResult:
+        # What was seen before digests were kept is asked for whole, once.
+        is_seen = one.embedder == self._embedding.name and one.digest is not None
+        known = CachedValidators(one.etag, one.modified) if is_seen else None
+        rest, seconds = False, 0.0
+        try:
+            return fetch_picture(one.url, known, self._services.settings.image_hosts)
+        except PictureUnavailableError as error:
+            rest, seconds = error.rest, error.wait_seconds
+            raise
+        finally:
+            self._pace.end(host, rest=rest, seconds=seconds)
+
+    def _outcome(self, one: DuePicture, answer: "Future[FetchResult]") -> FetchOutcome:
+        """Return what asking for one picture came to."""
+        now_ms = system_ms()
+        try:
+            found = answer.result()
+            if found.content is None:
+                return _indexed(one, found, now_ms)
+            seen = pack_descriptor(self._viewer.describe(found.content))
+        except PictureUnavailableError as error:
+            if error.may_pass and one.attempts < len(_WAITS_MS):
+                wait_ms = max(_WAITS_MS[one.attempts], 1_000 * error.wait_seconds)
+                return _failed(one, PictureState.PENDING, str(error), now_ms + wait_ms)
+            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+        except (NotAPictureError, PictureTooLargeError) as error:
+            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+        return replace(
+            _indexed(one, found, now_ms),
+            descriptor=seen,
+            embedder=self._embedding.name,
+            digest=file_digest(found.content),
+        )
+
+
+def build_picture_worker(services: Services) -> JobWorker:
+    """Return the worker of a process that does nothing but see to pictures."""
+    pictures = PictureJobs(services)
+    handlers: dict[str, JobHandler] = {JOB: pictures.see}
+    duties = (
+        PeriodicJob(
+            JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
+        ),
+    )
+    turns = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobWorker(
+        services.queue, handlers, JobSchedule(turns, duties), on_end=pictures.close
+    )
+
+
+def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
+    """Return that a picture is as it was."""
+    return FetchOutcome(
+        one.number,
+        one.url,
+        PictureState.INDEXED,
+        now_ms + REFETCH_AFTER_MS,
+        etag=found.etag,
+        modified=found.modified,
+    )
+
+
+def _failed(one: DuePicture, state: PictureState, why: str, due_at: int) -> FetchOutcome:
+    return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, why)
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""

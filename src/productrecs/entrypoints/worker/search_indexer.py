@@ -1,0 +1,76 @@
+"""How are search indexes kept true to the catalogs? By one process of a data folder.
+
+A process of its own does it: a batch of a thousand products takes Python's lock for tenths
+of a second, which neither a reply nor a training should wait for.
+"""
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.errors import StorageError
+from productrecs.entrypoints.services import Services
+from productrecs.storage.index_files import exclusive_writer
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.semantic_expansion import ExpansionBuilder
+from productrecs.training.search.text_embedder import shared_embedder
+
+if TYPE_CHECKING:
+    from productrecs.storage.dialects import RawReader
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 0.1
+"""Between two looks at what changed: a change is found within a second."""
+
+_TROUBLE_SECONDS: Final = 1.0
+
+
+class SearchIndexer:
+    """Follows every store's catalog until it is told to stop."""
+
+    def __init__(self, services: Services) -> None:
+        """Write the indexes of the stores of `services`.
+
+        Raises:
+            ModelFileError: when the operator's model of texts cannot be used.
+        """
+        self._services = services
+        path = services.settings.search_model
+        self._kinship = ExpansionBuilder(shared_embedder(path)) if path else None
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Work until `stop` is called, while no other process of this folder does."""
+        while not self._stopping.is_set():
+            try:
+                with exclusive_writer(self._services.indexes) as is_ours:
+                    if is_ours:
+                        self._work()
+            except OSError as error:
+                _log.warning("the search indexes cannot be written: %s", error)
+            self._stopping.wait(_TROUBLE_SECONDS)
+
+    def stop(self) -> None:
+        """Let `run` return after the batch in hand; safe from threads."""
+        self._stopping.set()
+
+    def _work(self) -> None:
+        """Keep the indexes true until there is trouble with the database, or the end."""
+        reader: RawReader | None = None
+        indexer: Indexer | None = None
+        try:
+            reader = self._services.database.raw_reader()
+            accounts = AccountDirectory(self._services.database)
+            indexer = Indexer(self._services.indexes, accounts, kinship=self._kinship)
+            while not self._stopping.is_set():
+                if not indexer.turn(reader):
+                    self._stopping.wait(_PAUSE_SECONDS)
+        except StorageError as error:
+            _log.warning("the catalogs cannot be read: %s", error)
+        finally:
+            if indexer is not None:
+                indexer.close()
+            if reader is not None:
+                reader.close()

@@ -1,0 +1,189 @@
+"""What does the background do for stores, and when is it due?"""
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from productrecs.core.clock import iso
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.job_worker import JobProgress, JobRefusedError
+from productrecs.entrypoints.worker.shopper_eraser import build_eraser
+from productrecs.features.insights.attribution.attributor import (
+    Attributor,
+    stores_to_attribute,
+)
+from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.features.insights.customers.refresh_schedule import stores_due_for_segments
+from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.privacy.repository import stores_under_way
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.catalog.resync import resync_catalog
+from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
+from productrecs.records.experiments.explorations import (
+    RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
+)
+from productrecs.records.experiments.repository import ExplorationRepository
+from productrecs.records.idempotency.repository import IdempotencyRepository
+from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountRepository
+from productrecs.storage.job_queue import Job, NewJob
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.fit import TrainingDeps
+from productrecs.training.stale_stores import stale_stores
+from productrecs.training.trainer import Trainer
+
+_log = logging.getLogger(__name__)
+
+_ATTRIBUTING_SECONDS: Final = 2.0  # at a time: training waits no longer
+_RESYNC_PAUSE_SECONDS: Final = 0.2  # in which the processes read what was pushed again
+
+
+class StoreJobs:
+    """Handlers of the jobs that are about one store, and which stores need them."""
+
+    def __init__(self, services: Services) -> None:
+        """Follow the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+        workshop = TrainingDeps(services.database, services.models, services.clock)
+        self._learner = Trainer(workshop)
+        self._attributor = Attributor(services.database, services.trails)
+        self._eraser = build_eraser(services)
+
+    def all_stores(self) -> Sequence[StoreId]:
+        """Return every store."""
+        self._accounts.refresh()
+        return [store.store_id for store in self._accounts.all()]
+
+    def stores_to_train(self) -> Sequence[StoreId]:
+        """Return the stores that have something new to learn and are not resting."""
+        self._accounts.refresh()
+        stale = stale_stores(
+            self._services.database, self._accounts, self._services.clock()
+        )
+        return [store_id for store_id in stale if not self._learner.is_paused(store_id)]
+
+    def train(self, job: Job, progress: JobProgress) -> None:
+        """Learn what the store's log says by now."""
+        model = self._learner.train(self._store(job), progress.report)
+        _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
+
+    def stores_to_attribute(self) -> Sequence[StoreId]:
+        """Return the stores whose log goes further than attribution has read it."""
+        self._accounts.refresh()
+        return stores_to_attribute(self._services.database, self._accounts)
+
+    def attribute(self, job: Job, progress: JobProgress) -> None:
+        """Credit what came in lately to recommendations; of very much a part at a time."""
+        store, until = self._store(job), time.monotonic() + _ATTRIBUTING_SECONDS
+        self._attributor.catch_up(
+            store, lambda: progress.stopping or time.monotonic() >= until
+        )
+
+    def stores_with_holdout_tests(self) -> Sequence[StoreId]:
+        """Return the stores that hold shoppers out."""
+        self._accounts.refresh()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.settings.holdout_percent
+        ]
+
+    def measure_holdout_tests(self, job: Job, _progress: JobProgress) -> None:
+        """Work out what the store's holdout test says by now."""
+        store, services = self._store(job), self._services
+        measure_holdout(
+            services.database, store, store.settings.holdout_test, services.clock()
+        )
+
+    def stores_to_segment(self) -> Sequence[StoreId]:
+        """Return the stores whose night has come, or that have grown much since."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_due_for_segments(
+            services.database, self._accounts.all(), services.clock()
+        )
+
+    def segment_customers(self, job: Job, _progress: JobProgress) -> None:
+        """Work out who the store's customers are."""
+        store, services = self._store(job), self._services
+        compute_customers(services.database, store, services.clock())
+
+    def stores_with_ending_plans(self) -> Sequence[StoreId]:
+        """Return the stores whose plan ends within three days, or ended not long ago."""
+        self._accounts.refresh()
+        now_ms = self._services.clock()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.subscription.is_near_end(now_ms)
+        ]
+
+    def warn_of_ending_plans(self, job: Job, _progress: JobProgress) -> None:
+        """Say in the log that a store's plan ends or has ended, and what to do."""
+        store = self._store(job)
+        said = store.subscription
+        facts = {
+            "store": store.store_id,
+            "domain": store.domain,
+            "plan": said.plan,
+            "ends_at": iso(said.ends_at or 0),
+            "remedy": f"productrecs store set-plan {store.domain} PLAN",
+        }
+        if said.ends_at is not None and said.ends_at <= self._services.clock():
+            _log.error("a plan has ended: the store's pages get nothing", extra=facts)
+        else:
+            _log.warning("a plan ends soon", extra=facts)
+
+    def sync_engines(self, job: Job, progress: JobProgress) -> None:
+        """Push the whole catalog to the engines once more, then let them learn anew."""
+        database, store_id = self._services.database, job.store_id
+        for share in resync_catalog(database, store_id):
+            progress.report(share)
+            if share < 1:
+                time.sleep(_RESYNC_PAUSE_SECONDS)
+        with database.transaction() as transaction:
+            CatalogRepository(transaction, store_id).note_sync(self._services.clock())
+            self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
+
+    def forget_searches(self, job: Job, _progress: JobProgress) -> None:
+        """Forget what was searched for longer ago than reports go back."""
+        before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
+        day = (before - timedelta(days=RETENTION_DAYS)).date().isoformat()
+        with self._services.database.transaction() as transaction:
+            SearchCountRepository(transaction, job.store_id).forget(day)
+
+    def purge_explorations(self, job: Job, _progress: JobProgress) -> None:
+        """Forget what lists tried longer ago than anybody learns from."""
+        now = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
+        day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
+        with self._services.database.transaction() as transaction:
+            ExplorationRepository(transaction, job.store_id).forget(day)
+
+    def stores_with_erasures(self) -> Sequence[StoreId]:
+        """Return the stores where a shopper is being forgotten."""
+        with self._services.database.reading() as connection:
+            return stores_under_way(connection)
+
+    def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
+        """Go on forgetting shoppers; what has to wait for a training goes on later."""
+        self._eraser.go_on(job.store_id, lambda: progress.stopping)
+
+    def forget_receipts(self, job: Job, _progress: JobProgress) -> None:
+        """Forget the ids of events a week old, and the names of calls a day old."""
+        before = self._services.clock() - RETRY_WINDOW_MS
+        with self._services.database.transaction() as transaction:
+            EventRepository(transaction, job.store_id).forget_receipts(before)
+            now_ms = self._services.clock()
+            IdempotencyRepository(transaction, job.store_id).forget(now_ms)
+
+    def _store(self, job: Job) -> Store:
+        self._accounts.refresh()  # the store may be a moment old
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        return store

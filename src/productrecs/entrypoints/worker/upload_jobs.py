@@ -1,0 +1,134 @@
+"""How does the background import what stores hand in? A store's uploads in their order.
+
+A process of its own does it: an import of an hour then neither keeps training waiting nor
+takes turns with it at Python's lock, and its memory is its own.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from productrecs.core.clock import system_ms
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
+from productrecs.entrypoints.worker.job_worker import (
+    JobHandler,
+    JobInterruptedError,
+    JobProgress,
+    JobRefusedError,
+    JobWorker,
+)
+from productrecs.records.orders.uploads.import_upload import UploadImport
+from productrecs.records.orders.uploads.repository import (
+    files_needed,
+    stores_with_uploads,
+)
+from productrecs.records.orders.uploads.submit_upload import JOB
+from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.storage.job_queue import Job
+from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.store_log import ItemNumbers
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+
+_log = logging.getLogger(__name__)
+
+SLICE_SECONDS: Final = 20.0
+"""After so long, a store's import lets another store's go before."""
+
+_KNOWN_NUMBERS: Final = 400_000  # some 60 MB; the others are looked up
+
+
+class UploadJobs:
+    """Handlers of the jobs about uploads."""
+
+    def __init__(self, services: Services) -> None:
+        """Import for the stores of `services`."""
+        self._services = services
+        self._folder = UploadFolder(services.uploads)
+        self._numbers = ItemNumbers(_KNOWN_NUMBERS)
+        self._accounts = AccountDirectory(services.database)
+        self._reader = services.database.raw_reader()
+
+    def stores_to_import(self) -> Sequence[StoreId]:
+        """Return the stores that wait for an import, should their job have been lost."""
+        return stores_with_uploads(self._services.database)
+
+    def import_uploads(self, job: Job, progress: JobProgress) -> None:
+        """Import what the store has handed in; give way to other stores now and then."""
+        self._accounts.refresh(self._reader)
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        turn = _TimeSlice(self._services, progress)
+        services = self._services
+        importing = UploadImport(
+            services.database,
+            self._numbers,
+            self._folder,
+            store.store_id,
+            store.settings.zone,
+        )
+        while importing.run_next(turn.on_share):
+            turn.end_of_file()
+            _log.info("an upload was imported", extra={"store": job.store_id})
+
+    def sweep(self, _job: Job, _progress: JobProgress) -> None:
+        """Delete files that nobody needs: of clients and processes that died."""
+        with self._services.database.reading() as connection:
+            needed = files_needed(connection)
+        count = self._folder.sweep(needed)
+        if count:
+            _log.info("uploads swept away", extra={"files": count})
+
+
+def build_importer(services: Services) -> JobWorker:
+    """Return the worker of a process that does nothing but import what was handed in."""
+    uploads = UploadJobs(services)
+    handlers: dict[str, JobHandler] = {
+        JOB: uploads.import_uploads,
+        "sweep-uploads": uploads.sweep,
+    }
+    duties = (
+        PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
+        PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
+    )
+    turns = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobWorker(services.queue, handlers, JobSchedule(turns, duties))
+
+
+class _TimeSlice:
+    """How long one store's job has had, and whether others wait."""
+
+    def __init__(self, services: Services, progress: JobProgress) -> None:
+        self._queue = services.queue
+        self._progress = progress
+        self._began = self._opened = self._moved = time.monotonic()
+        self._allowed = SLICE_SECONDS
+
+    def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
+        """Note how far the file is read; stop where the job should."""
+        self._progress.report(share)
+        now = time.monotonic()
+        if not has_moved:
+            # What was stored before is read again first: that must be worth its time.
+            self._moved = now
+            self._allowed = max(SLICE_SECONDS, 2 * (now - self._opened))
+        elif now - self._moved > self._allowed:
+            self._moved = now
+            self._give_way()
+
+    def end_of_file(self) -> None:
+        """Note that the next file begins."""
+        self._progress.report(1.0)
+        self._opened = time.monotonic()
+        if self._opened - self._began > SLICE_SECONDS:
+            self._give_way()
+
+    def _give_way(self) -> None:
+        if self._queue.is_due({JOB}):
+            message = "another store's upload waits"
+            raise JobInterruptedError(message)

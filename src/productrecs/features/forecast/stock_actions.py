@@ -1,0 +1,231 @@
+"""What should a merchant do about stock, and what is it worth? In order of money."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date, timedelta, tzinfo
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.demand.replenishment import (
+    ExpectedDemand,
+    ReplenishmentPolicy,
+    StockPlan,
+    plan_stock,
+)
+from productrecs.features.forecast.days_of_cover import Floats, days_of_cover_each
+from productrecs.features.forecast.forecast_dates import dates_from, sellable_days, today_of
+from productrecs.features.forecast.item_forecast import stockout_day
+from productrecs.records.catalog.availability import Availability
+
+if TYPE_CHECKING:
+    from productrecs.engines.arrays import Ints
+    from productrecs.features.forecast.repository import (
+        ForecastRun,
+        StockedItem,
+        StockedItems,
+    )
+    from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_WORTH_A_WORD: Final = 0.5  # units that may be lost, before it is told
+
+
+class Alert(StrEnum):
+    """What is the matter with a product's stock; the most pressing of it."""
+
+    OUT_OF_STOCK = "out_of_stock"  # and wanted
+    RUNS_OUT = "runs_out"  # before an order of today comes
+    ORDER_NOW = "order_now"  # an order is due
+    OVERSTOCK = "overstock"  # stock for longer than the store wants
+
+
+_ALERTS: Final = tuple(Alert)
+
+SORT_ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
+"""In which actions can be told, beside that of money."""
+
+
+@dataclass(frozen=True, slots=True)
+class StockAction:
+    """What is expected of one product, and what to do; money in the store's currency."""
+
+    item_id: str
+    sku: str | None
+    title: str
+    method: str
+    alert: Alert | None
+    money: float | None  # at risk, or bound in too much; None where no price is known
+    stock_qty: int | None
+    sold_30_days: float | None  # before the run, returns taken off
+    sold_60_days: float | None
+    sold_90_days: float | None
+    expected_28_days: float
+    days_of_cover: float | None
+    stockout_date: date | None
+    order_date: date | None
+    order_quantity: int | None
+    revenue_at_risk: float | None
+    overstock_units: int | None
+    overstock_value: float | None
+
+
+class StockActions:
+    """What to do about every forecast product, worked out together; told for some."""
+
+    def __init__(
+        self, stocked: StockedItems, run: ForecastRun, settings: StoreSettings, today: date
+    ) -> None:
+        """Work it out for a `run` of which days are still ahead."""
+        self._items, self._today = stocked.items, today
+        means, p90s = _from_tomorrow(stocked, run, settings.zone, today)
+        spreads = np.array([item.spread for item in self._items], np.float64)
+        supply = ReplenishmentPolicy(
+            lead_days=settings.lead_time_days,
+            service=settings.service_level / 100,
+            order_days=settings.order_every_days,
+            overstock_days=settings.overstock_days,
+        )
+        self._stock = np.array([_units(item) for item in self._items], np.float64)
+        self._plan = plan_stock(self._stock, ExpectedDemand(means, p90s, spreads), supply)
+        self._expected = means.sum(axis=1)
+        self._cover = days_of_cover_each(self._stock, means)
+        prices = _numbers([item.price for item in self._items])
+        costs = _numbers([item.cost for item in self._items])
+        self._at_risk = np.round(self._plan.lost * prices, 2)
+        worth = np.where(np.isnan(costs), prices, costs)
+        self._bound = np.round(self._plan.surplus * worth, 2)
+        self._alerts = _alerts(self._stock, self._plan)
+        is_too_much = self._alerts == _ALERTS.index(Alert.OVERSTOCK)
+        self._money = np.where(is_too_much, self._bound, self._at_risk)
+
+    def __len__(self) -> int:
+        """Return how many products there are."""
+        return len(self._items)
+
+    @property
+    def revenue_at_risk(self) -> float:
+        """That of all products together."""
+        return round(float(np.nansum(self._at_risk)), 2)
+
+    @property
+    def overstock_value(self) -> float:
+        """What is bound in too much of all products together."""
+        return round(float(np.nansum(self._bound)), 2)
+
+    @property
+    def healthy(self) -> int:
+        """How many products are counted and have no alert."""
+        counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
+        return int((counted & (self._alerts < 0)).sum())
+
+    def count(self, alert: Alert) -> int:
+        """Return how many products have this alert."""
+        return int((self._alerts == _ALERTS.index(alert)).sum())
+
+    def first(self, limit: int, by: str | None = None) -> list[StockAction]:
+        """Return the first `limit` actions: alerts of most money, or by one of ORDERS.
+
+        Equals come as they do in the order of money, and then by their id.
+        """
+        order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
+        if by is not None:
+            order = order[np.argsort(self._keys(by)[order], kind="stable")]
+        return [self._action(row) for row in order[:limit].tolist()]
+
+    def _keys(self, by: str) -> Floats:
+        if by == "stockout_date":
+            return np.nan_to_num(np.floor(self._cover), nan=np.inf)
+        if by == "order_date":
+            due = self._plan.order_in.astype(np.float64)
+            return np.where(due < 0, np.inf, due)
+        return -np.nan_to_num(self._bound if by == "overstock_value" else self._expected)
+
+    def _action(self, row: int) -> StockAction:
+        item, plan = self._items[row], self._plan
+        order_in = int(plan.order_in[row])
+        surplus, cover = _told(plan.surplus[row]), _told(self._cover[row])
+        code = int(self._alerts[row])
+        sold = (None, None, None) if item.sold is None else json.loads(item.sold)
+        return StockAction(
+            item_id=item.item_id,
+            sku=item.sku,
+            title=item.title,
+            method=item.method,
+            alert=None if code < 0 else _ALERTS[code],
+            money=_told(self._money[row]),
+            stock_qty=item.stock_qty,
+            sold_30_days=sold[0],
+            sold_60_days=sold[1],
+            sold_90_days=sold[2],
+            expected_28_days=round(float(self._expected[row]), 1),
+            days_of_cover=None if cover is None else round(cover, 1),
+            stockout_date=None if cover is None else stockout_day(self._today, cover),
+            order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
+            order_quantity=None if order_in < 0 else int(plan.quantity[row]),
+            revenue_at_risk=_told(self._at_risk[row]),
+            overstock_units=None if surplus is None else int(surplus),
+            overstock_value=_told(self._bound[row]),
+        )
+
+
+def plan_stock_actions(
+    stocked: StockedItems, run: ForecastRun, settings: StoreSettings, now_ms: int
+) -> StockActions | None:
+    """Return what to do; None once all days of the forecast have passed.
+
+    Revenue at risk is what will be wanted and not there before an order of today comes, at
+    today's price. Too much is valued at cost, or at the price where no cost is known.
+    Products whose stock is not counted have neither.
+    """
+    today = today_of(now_ms, settings.zone)
+    if not stocked.items or dates_from(run.first_day)[-1] <= today:
+        return None
+    return StockActions(stocked, run, settings, today)
+
+
+def _from_tomorrow(
+    stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
+) -> tuple[Floats, Floats]:
+    """Return means and p90s from tomorrow on, nothing on days an item is not offered.
+
+    What is missing at the end, since days of the run have passed, is the rest's average.
+    """
+    dates = dates_from(run.first_day, stocked.means.shape[1])
+    begun = sum(one <= today for one in dates)
+    offered = sellable_days(stocked.items, dates, zone)[:, begun:]
+    later = (stocked.means[:, begun:] * offered, stocked.p90s[:, begun:] * offered)
+    means, p90s = (
+        np.concatenate((part, np.repeat(part.mean(axis=1)[:, None], begun, axis=1)), axis=1)
+        for part in later
+    )
+    return means, p90s
+
+
+def _units(item: StockedItem) -> float:
+    """Return the units in stock, NaN where nobody counts them."""
+    if item.stock_qty is not None:
+        return float(item.stock_qty)
+    return 0.0 if item.availability == Availability.OUT_OF_STOCK else np.nan
+
+
+def _numbers(values: list[float | None]) -> Floats:
+    return np.array([np.nan if one is None else one for one in values], np.float64)
+
+
+def _alerts(stock: Floats, plan: StockPlan) -> Ints:
+    """Return the most pressing alert of each item, its place in _ALERTS; -1 for none."""
+    lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
+    pressing = (
+        (stock <= 0) & (lost > 0),
+        (stock > 0) & is_due & (lost > _WORTH_A_WORD),
+        (stock > 0) & is_due,
+        (stock > 0) & (np.nan_to_num(plan.surplus) >= 1),
+    )
+    return np.select(pressing, range(len(_ALERTS)), -1)
+
+
+def _told(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

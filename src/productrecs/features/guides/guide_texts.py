@@ -1,0 +1,117 @@
+"""What does a guide say? Its page, with the facts of this very program put in."""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from importlib import resources
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.guides.table_of_contents import GUIDES, Guide
+
+BASE: Final = "{base_url}"  # where a page names the address of the service
+_BY_SLUG: Final[Mapping[str, Guide]] = MappingProxyType({one.slug: one for one in GUIDES})
+_FACT: Final = re.compile(r"^<!-- facts: ([a-z-]+) -->$", re.MULTILINE)
+_MARK: Final = re.compile(r"^<!-- /?[a-z]+ -->\n", re.MULTILINE)  # for those who test it
+Facts = Mapping[str, Callable[[], str]]
+
+
+class UnknownGuideError(ProductRecsError):
+    """There is no guide of this name; the message names those that come near."""
+
+
+class GuideTexts:
+    """All guides, with `facts`: markdown by the name under which pages ask for it."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Read nothing yet: a page is read when it is first asked for."""
+        self._facts = facts
+        self._texts: dict[str, str] = {}
+
+    def guide(self, slug: str) -> Guide:
+        """Return what is known of a guide.
+
+        Raises:
+            UnknownGuideError: when there is none of this name.
+        """
+        found = _BY_SLUG.get(slug)
+        if found is None:
+            near = ", ".join(one.slug for one in near_guides(slug))
+            message = f"there is no guide of this name; try {near}"
+            raise UnknownGuideError(message)
+        return found
+
+    def text(self, slug: str) -> str:
+        """Return a guide's markdown with its facts; `{base_url}` stands where it belongs.
+
+        Raises:
+            UnknownGuideError: when there is none of this name.
+        """
+        guide = self.guide(slug)
+        if slug not in self._texts:
+            filled = _FACT.sub(self._fact, guide_source(guide))
+            self._texts[slug] = _MARK.sub("", filled)
+        return self._texts[slug]
+
+    def markdown(self, slug: str, base_url: str) -> str:
+        """Return a guide as it is sent: where it comes from stands below its title.
+
+        Raises:
+            UnknownGuideError: when there is none of this name.
+        """
+        title, _, rest = self.text(slug).partition("\n")
+        whence = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
+        return f"{title}\n\n{whence}\n{rest}".replace(BASE, base_url)
+
+    def whole(self, base_url: str) -> str:
+        """Return /llms-full.txt: every guide as it is sent, in the order of the index."""
+        guides = (self.markdown(one.slug, base_url) for one in GUIDES)
+        return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
+
+    def _fact(self, found: re.Match[str]) -> str:
+        return self._facts[found.group(1)]().strip()
+
+
+def near_guides(slug: str) -> list[Guide]:
+    """Return the guides whose names come near to `slug`; all where none does."""
+    near = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
+    return [_BY_SLUG[one] for one in near]
+
+
+def llms_index(base_url: str) -> str:
+    """Return /llms.txt: the guides in groups, by absolute address (llmstxt.org)."""
+    lines = [
+        "# ProductRecs",
+        "",
+        "> Recommendations for online stores, self-hosted: a store sends its catalog, its",
+        "> orders and what shoppers do; the service answers what belongs on a page.",
+        "",
+        f"The service answers at {base_url}. Browsers call it with a publishable key",
+        "(pk_...), the merchant's server with a secret key (sk_...). Start with the quick",
+        "start; the errors guide has the remedy for every code.",
+    ]
+    for group in dict.fromkeys(one.group for one in GUIDES):
+        lines += ["", f"## {group}", ""]
+        lines += [
+            f"- [{one.title}]({base_url}/docs-md/{one.slug}.md): {one.summary}"
+            for one in GUIDES
+            if one.group == group
+        ]
+    lines += [
+        "",
+        "## Optional",
+        "",
+        f"- [All guides as one text]({base_url}/llms-full.txt): long",
+        f"- [OpenAPI]({base_url}/openapi.json): every call, field and refusal",
+        f"- [API reference]({base_url}/docs): the same to read and to try in a browser",
+        f"- [Guides as pages]({base_url}/guides): the same guides for people",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def guide_source(guide: Guide) -> str:
+    """Return a guide's page as it was written, its facts not yet put in."""
+    page = resources.files(__package__) / "pages" / f"{guide.slug}.md"
+    return page.read_text("utf-8")

@@ -1,0 +1,119 @@
+"""HTML of a guide: its markdown rendered, with anchors, highlighting and its headings."""
+
+import re
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from productrecs.features.guides.guide_texts import BASE
+from productrecs.features.guides.highlighting import highlighted
+from productrecs.features.guides.pictures import PICTURES
+
+# Stands for the address of the service while a page is rendered: `{base_url}` itself would
+# be taken apart by the lexers of the samples, and escaped in links.
+_STAND_IN: Final = "https://service.invalid"
+_PICTURE: Final = f"{_STAND_IN}/docs/"
+_LINK: Final = re.compile(r"^([a-z-]+)\.md(#.*)?$")
+_OUTLINED: Final = {"h2", "h3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that one may link to."""
+
+    level: int
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedGuide:
+    """A guide's HTML, and its headings in order."""
+
+    html: str
+    headings: tuple[Heading, ...]
+
+
+def render_markdown(markdown: str) -> RenderedGuide:
+    """Return the HTML of a guide: HTML within it is shown as text, never obeyed."""
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _sample})
+    parser.enable("table")
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
+    tokens = parser.parse(markdown.replace(BASE, _STAND_IN))
+    headings = tuple(_headings(tokens))
+    for token in tokens:
+        if token.type == "fence":
+            token.info = token.info.split(" ")[0]  # "sh run" is for those who test it
+        for child in token.children or ():
+            _lead_to_page(child)
+            _size_picture(child)
+    html: str = parser.renderer.render(tokens, parser.options, {})
+    return RenderedGuide(html.replace(_STAND_IN, BASE), headings)
+
+
+def anchor_of(heading: str) -> str:
+    """Return the part of an address that leads to a heading, as code hosts make it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return kept.replace(" ", "-")
+
+
+def _headings(tokens: Sequence[Token]) -> list[Heading]:
+    found = []
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            opening.attrSet("id", anchor_of(text))
+            if opening.tag in _OUTLINED:
+                found.append(Heading(int(opening.tag[1]), anchor_of(text), text))
+    return found
+
+
+def _lead_to_page(token: Token) -> None:
+    link = _LINK.match(str(token.attrGet("href") or ""))
+    if token.type == "link_open" and link:
+        token.attrSet("href", f"/guides/{link.group(1)}{link.group(2) or ''}")
+
+
+def _size_picture(token: Token) -> None:
+    """Give a picture its size, so that the text below it does not move when it loads."""
+    name = str(token.attrGet("src") or "").removeprefix(_PICTURE)
+    if token.type == "image" and name in PICTURES:
+        width, height = PICTURES[name]
+        token.attrSet("src", f"/docs/{name}")
+        token.attrSet("width", str(width))
+        token.attrSet("height", str(height))
+        token.attrSet("loading", "lazy")
+
+
+def _sample(code: str, language: str, _attributes: str) -> str:
+    """Return a fenced block; wide ones scroll, by keyboard too."""
+    kind = f' class="language-{escape(language)}"' if language else ""
+    return f'<pre tabindex="0"><code{kind}>{highlighted(code, language)}</code></pre>'
+
+
+def _open_table(
+    _self: RendererHTML,
+    _tokens: Sequence[Token],
+    _index: int,
+    _options: OptionsDict,
+    _env: MutableMapping[str, Any],
+) -> str:
+    return '<div class="table" tabindex="0"><table>\n'  # wide ones scroll, by keyboard too
+
+
+def _close_table(
+    _self: RendererHTML,
+    _tokens: Sequence[Token],
+    _index: int,
+    _options: OptionsDict,
+    _env: MutableMapping[str, Any],
+) -> str:
+    return "</table></div>\n"

@@ -1,0 +1,210 @@
+"""Which click or impression came last before a cart or a sale, and may be credited?
+
+A touch is a click on, or an impression of, one recommended product, or a click on one that
+a search found. Shopper and product together are one 64-bit code, a pair. Everything here is
+arithmetic on arrays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS
+
+WINDOW_MS: Final = 30 * DAY_MS
+"""Credit reaches so far back, inclusive (interface 6, rule 3)."""
+
+Ints = npt.NDArray[np.int64]
+
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def pair_codes(shoppers: Ints, items: Ints) -> Ints:
+    """Return one code for each shopper (`core.shopper.visitor_code`) and product number.
+
+    Pairs of one shopper never share a code; others do by chance once in 2**64.
+    """
+    mixed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    codes: Ints = (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """Touches of one kind: parallel arrays, sorted by pair, then by `seqs`."""
+
+    pairs: Ints
+    seqs: Ints  # in the order they were received
+    times: Ints  # UTC ms
+
+    def after(self, earlier: "Touches") -> "Touches":
+        """Return these and `earlier` ones together; all of them were received before."""
+        pairs = np.concatenate((earlier.pairs, self.pairs))
+        order = np.argsort(pairs, kind="stable")
+        return Touches(
+            pairs[order],
+            np.concatenate((earlier.seqs, self.seqs))[order],
+            np.concatenate((earlier.times, self.times))[order],
+        )
+
+
+def touches_of(pairs: Ints, seqs: Ints, times: Ints) -> Touches:
+    """Return touches that are given in the order they were received."""
+    order = np.argsort(pairs, kind="stable")
+    return Touches(pairs[order], seqs[order], times[order])
+
+
+NO_TOUCHES: Final = touches_of(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+@dataclass(frozen=True, slots=True)
+class TouchpointSegment:
+    """The touches of one stretch of the log, and the first and last time among them."""
+
+    clicks: Touches
+    impressions: Touches
+    searches: Touches  # clicks on what a search for words found
+    earliest: int
+    latest: int
+    last_seq: int
+
+
+def stretch_of(
+    clicks: Touches, impressions: Touches, searches: Touches
+) -> TouchpointSegment:
+    """Return all kinds as one stretch; an empty one reaches no time."""
+    kinds = (clicks, impressions, searches)
+    times = np.concatenate([kind.times for kind in kinds])
+    if not len(times):
+        return TouchpointSegment(*kinds, earliest=1, latest=0, last_seq=0)
+    seqs = np.concatenate([kind.seqs for kind in kinds])
+    return TouchpointSegment(*kinds, int(times.min()), int(times.max()), int(seqs.max()))
+
+
+NOTHING: Final = stretch_of(NO_TOUCHES, NO_TOUCHES, NO_TOUCHES)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionQueries:
+    """Carts and sales that look for their touch: parallel arrays, `seqs` of receipt.
+
+    A code of a pair says nothing where `named` is false: nobody is known to have done it.
+    """
+
+    pairs: Ints
+    seqs: Ints
+    times: Ints
+    named: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LastTouches:
+    """The touch of each cart or sale: its place in the log and time; -1 without one."""
+
+    seqs: Ints
+    times: Ints
+    clicked: npt.NDArray[np.bool_]
+
+
+def attribute_last_touch(
+    stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
+) -> LastTouches:
+    """Return what each cart or sale is credited to; `stretches` are in the log's order.
+
+    It is the last click received before it, and not more than 30 days nor less than
+    nothing older; without one the last such impression.
+    """
+    found = _nothing_found(wanted)
+    _find(found, [one.clicks for one in stretches], stretches, wanted)
+    found.clicked[:] = found.seqs >= 0
+    _find(found, [one.impressions for one in stretches], stretches, wanted)
+    return found
+
+
+def last_search_clicks(
+    stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
+) -> LastTouches:
+    """Return the last click on a search's result before each cart or sale, likewise."""
+    found = _nothing_found(wanted)
+    _find(found, [one.searches for one in stretches], stretches, wanted)
+    return found
+
+
+def _nothing_found(wanted: AttributionQueries) -> LastTouches:
+    count = len(wanted.pairs)
+    seqs, times = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+    return LastTouches(seqs, times, np.zeros(count, np.bool_))
+
+
+def _find(
+    found: LastTouches,
+    kind: Sequence[Touches],
+    stretches: Sequence[TouchpointSegment],
+    wanted: AttributionQueries,
+) -> None:
+    """Fill in the last touch of a `kind` (one for each stretch) where none is found yet."""
+    for stretch, touches in zip(reversed(stretches), reversed(kind), strict=True):
+        waiting = np.flatnonzero(wanted.named & (found.seqs < 0))
+        if not len(waiting):
+            return
+        some = _some(wanted, waiting)
+        if not _may_hold(stretch, some):
+            continue
+        places = _last_places(touches, some, stretch.last_seq)
+        hit = places >= 0
+        found.seqs[waiting[hit]] = touches.seqs[places[hit]]
+        found.times[waiting[hit]] = touches.times[places[hit]]
+
+
+def _some(wanted: AttributionQueries, which: npt.NDArray[np.intp]) -> AttributionQueries:
+    return AttributionQueries(
+        wanted.pairs[which], wanted.seqs[which], wanted.times[which], wanted.named[which]
+    )
+
+
+def _may_hold(stretch: TouchpointSegment, wanted: AttributionQueries) -> bool:
+    return bool(
+        stretch.earliest <= wanted.times.max()
+        and stretch.latest >= wanted.times.min() - WINDOW_MS
+    )
+
+
+def _last_places(touches: Touches, wanted: AttributionQueries, last_seq: int) -> Ints:
+    """Return where in `touches` each wanted finds its last one, or -1."""
+    if not len(touches.pairs):
+        return np.full(len(wanted.pairs), -1, np.int64)
+    low = np.searchsorted(touches.pairs, wanted.pairs, "left").astype(np.int64)
+    end = np.searchsorted(touches.pairs, wanted.pairs, "right").astype(np.int64)
+    inside = np.flatnonzero((wanted.seqs <= last_seq) & (low < end))
+    if len(inside):  # of the same stretch: what came later does not count
+        end[inside] = _lower_bounds(
+            touches.seqs, low[inside], end[inside], wanted.seqs[inside]
+        )
+    places = end - 1
+    left = np.flatnonzero(places >= low)
+    while len(
+        left
+    ):  # clocks of several machines: the last received may not be the youngest
+        ages = wanted.times[left] - touches.times[places[left]]
+        wrong = left[(ages < 0) | (ages > WINDOW_MS)]
+        places[wrong] -= 1
+        left = wrong[places[wrong] >= low[wrong]]
+    return np.where(places >= low, places, -1)
+
+
+def _lower_bounds(values: Ints, low: Ints, high: Ints, bounds: Ints) -> Ints:
+    """Return, for each range of ascending `values`, where what is below its bound ends."""
+    low, high = low.copy(), high.copy()
+    while True:
+        searching = np.flatnonzero(low < high)
+        if not len(searching):
+            return low
+        middle = (low[searching] + high[searching]) // 2
+        below = values[middle] < bounds[searching]
+        low[searching[below]] = middle[below] + 1
+        high[searching[~below]] = middle[~below]

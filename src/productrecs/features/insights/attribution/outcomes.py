@@ -1,0 +1,192 @@
+"""What did shoppers put into their carts and buy, and what does that come to by day?"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from productrecs.records.events.event import EventKind
+
+CART: Final = int(EventKind.ADD_TO_CART)
+SALE: Final = int(EventKind.BUY)
+
+
+class AttributedOutcome(NamedTuple):
+    """One live add-to-cart or bought line, in the order of the table's columns."""
+
+    fact: int  # its place in the log: of a line that of its first receipt
+    kind: int  # CART or SALE
+    day: str  # in the store's zone
+    ts: int
+    item: int
+    basket: int | None
+    units: int  # unknown counts as 1; a return is negative
+    value: float  # unknown counts as 0
+    currency: str  # empty: the store's
+    touch: int | None  # the click or impression that is credited; None: nothing is
+    clicked: bool | None
+    touched_at: int | None
+    widget: str  # of the touch; empty where it tells none
+    source: str
+    position: int  # from 1; 0 where it tells none
+    search: int | None  # the click on a search's result that came last before it
+    intent: str  # of that search; empty without one, and for all that are not told apart
+
+
+class CreditDay(NamedTuple):
+    """What is credited on a day to one place, in the order of the table's columns."""
+
+    day: str
+    widget: str
+    source: str
+    position: int
+    currency: str
+    carts: int
+    carts_clicked: int
+    cart_value: float
+    lines: int
+    lines_clicked: int
+    units: int
+    revenue: float
+    revenue_clicked: float
+
+
+class OutcomeDay(NamedTuple):
+    """All of a day's outcomes in a currency, in the order of the table's columns."""
+
+    day: str
+    currency: str
+    carts: int
+    cart_value: float
+    lines: int
+    units: int
+    revenue: float
+    orders: int
+    orders_credited: int
+    orders_clicked: int  # of them with a line that followed a click
+
+
+class SearchCreditDay(NamedTuple):
+    """What followed clicks on one search's results, in the order of the table's columns."""
+
+    day: str
+    intent: str
+    currency: str
+    carts: int
+    lines: int
+    units: int
+    revenue: float
+
+
+class SearchDay(NamedTuple):
+    """A day's clicks on one search's results, in the order of the table's columns."""
+
+    day: str
+    intent: str
+    text: str  # as somebody typed it last
+    clicks: int
+    shoppers: int  # different ones
+    positions: int  # clicks that told one
+    position_sum: int
+    who: bytes  # the crowd of them
+
+
+class DaySums(NamedTuple):
+    """What outcomes sum to by day: credited, all of them, and after searches."""
+
+    credited: list[CreditDay]
+    whole: list[OutcomeDay]
+    searched: list[SearchCreditDay]
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Values are kept and summed at the end: then their order makes no difference."""
+
+    carts: int = 0
+    carts_clicked: int = 0
+    cart_values: list[float] = field(default_factory=list)
+    lines: int = 0
+    lines_clicked: int = 0
+    units: int = 0
+    revenues: list[float] = field(default_factory=list)
+    revenues_clicked: list[float] = field(default_factory=list)
+    orders: set[int] = field(default_factory=set)
+    orders_credited: set[int] = field(default_factory=set)
+    orders_clicked: set[int] = field(default_factory=set)
+
+    def take(self, one: AttributedOutcome) -> None:
+        if one.kind == CART:
+            self.carts += 1
+            self.carts_clicked += bool(one.clicked)
+            self.cart_values.append(one.value)
+            return
+        if one.units > 0:  # a return takes back units and revenue, and is no sale
+            self.lines += 1
+            self.lines_clicked += bool(one.clicked)
+            order = one.fact if one.basket is None else one.basket
+            self.orders.add(order)
+            if one.touch is not None:
+                self.orders_credited.add(order)
+            if one.clicked:
+                self.orders_clicked.add(order)
+        self.units += one.units
+        self.revenues.append(one.value)
+        if one.clicked:
+            self.revenues_clicked.append(one.value)
+
+
+def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
+    """Return the sums of whole days; in no special order.
+
+    The same outcomes give the same sums to the last bit, in whichever order they come.
+    """
+    credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
+    whole: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+    searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
+    for one in outcomes:
+        whole[one.day, one.currency].take(one)
+        if one.touch is not None:
+            place = (one.day, one.widget, one.source, one.position, one.currency)
+            credited[place].take(one)
+        if one.search is not None:
+            searched[one.day, one.intent, one.currency].take(one)
+    return DaySums(
+        [_credit_day(place, found) for place, found in credited.items()],
+        [_outcome_day(place, found) for place, found in whole.items()],
+        [_search_day(place, found) for place, found in searched.items()],
+    )
+
+
+def _search_day(place: tuple[str, str, str], found: _Sum) -> SearchCreditDay:
+    revenue = math.fsum(found.revenues)
+    return SearchCreditDay(*place, found.carts, found.lines, found.units, revenue)
+
+
+def _credit_day(place: tuple[str, str, str, int, str], found: _Sum) -> CreditDay:
+    return CreditDay(
+        *place,
+        found.carts,
+        found.carts_clicked,
+        math.fsum(found.cart_values),
+        found.lines,
+        found.lines_clicked,
+        found.units,
+        math.fsum(found.revenues),
+        math.fsum(found.revenues_clicked),
+    )
+
+
+def _outcome_day(place: tuple[str, str], found: _Sum) -> OutcomeDay:
+    return OutcomeDay(
+        *place,
+        found.carts,
+        math.fsum(found.cart_values),
+        found.lines,
+        found.units,
+        math.fsum(found.revenues),
+        len(found.orders),
+        len(found.orders_credited),
+        len(found.orders_clicked),
+    )

@@ -1,0 +1,87 @@
+"""Which searches were their results clicked on, how often, by how many shoppers?"""
+
+from collections import defaultdict
+from typing import Final
+
+import numpy as np
+
+from productrecs.engines.hyperloglog import (
+    NOBODY,
+    cardinality,
+    merge,
+    sketch,
+)
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.features.insights.attribution.local_days import LocalDays
+from productrecs.features.insights.attribution.outcomes import SearchDay
+from productrecs.features.insights.attribution.repository import (
+    AttributionRepository,
+    SearchColumns,
+    SearchKey,
+)
+from productrecs.features.insights.attribution.touchpoint_index import ShopperCodes
+from productrecs.records.events.event import EventKind
+from productrecs.records.searches.repository import OTHER_INTENTS, PHOTO_SEARCHES
+
+_IMAGE: Final = int(EventKind.IMAGE_SEARCH_CLICK)
+_KEPT: Final = 10_000
+
+
+class Intents(dict[str, str]):
+    """The intent of every query asked lately, in one language."""
+
+    def __init__(self, language: str) -> None:
+        """Begin with none."""
+        super().__init__()
+        self._language = LanguageAnalyzer(language)
+
+    def __missing__(self, term: str) -> str:
+        """Work out what a query is about; texts with an address are not told apart."""
+        if len(self) >= _KEPT:
+            self.clear()
+        told = (
+            AnalysedQuery.of(term, self._language).intent
+            if "@" not in term
+            else OTHER_INTENTS
+        )
+        self[term] = told
+        return told
+
+
+def counted_searches(
+    repository: AttributionRepository,
+    clicks: SearchColumns,
+    codes: ShopperCodes,
+    days: LocalDays,
+    intents: Intents,
+) -> list[SearchDay]:
+    """Return the days and intents that `clicks` are of, as they are with them."""
+    rows: dict[SearchKey, list[int]] = defaultdict(list)
+    for row, (ts, kind, term) in enumerate(
+        zip(clicks.times, clicks.kinds, clicks.terms, strict=True)
+    ):
+        if kind == _IMAGE or term:
+            intent = PHOTO_SEARCHES if kind == _IMAGE else intents[term or ""]
+            rows[days.of(ts), intent].append(row)
+    stored = {(one.day, one.intent): one for one in repository.searches(rows)}
+    shoppers = codes.of(clicks.shoppers)
+    grown = []
+    for key, chosen in rows.items():
+        before = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, NOBODY))
+        who = merge((before.who, sketch(shoppers[np.array(chosen)])))
+        places = [clicks.positions[row] for row in chosen]
+        told = [place for place in places if place is not None]
+        is_told_apart = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
+        grown.append(
+            SearchDay(
+                *key,
+                text=(clicks.terms[chosen[-1]] or "") if is_told_apart else "",
+                clicks=before.clicks + len(chosen),
+                shoppers=cardinality(who),
+                positions=before.positions + len(told),
+                position_sum=before.position_sum + sum(told),
+                who=who,
+            )
+        )
+    return grown

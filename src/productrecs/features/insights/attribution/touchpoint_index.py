@@ -1,0 +1,215 @@
+"""Where are a store's touches found quickly? In sorted arrays, a file for each stretch.
+
+A stretch is a fixed range of the log, and its file a pure function of it: whoever misses
+one reads the log again and writes it anew. What came after the last whole stretch is held
+in memory.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.features.insights.attribution.last_touch import (
+    NOTHING,
+    Ints,
+    Touches,
+    TouchpointSegment,
+    pair_codes,
+    stretch_of,
+    touches_of,
+)
+from productrecs.features.insights.attribution.repository import (
+    AttributionRepository,
+    SearchColumns,
+    TouchpointColumns,
+)
+from productrecs.records.events.event import EventKind
+
+SEGMENT_LENGTH: Final = 400_000
+"""How many places of the log a file covers: at most 10 MB."""
+
+_PIECE: Final = 100_000  # of the log that is held as rows
+_ROWS: Final = 3  # pairs, seqs, times
+_HEADER: Final = 3  # columns before the touches
+_FORM: Final = -2  # of the files: in the form before, a time or a place stood there
+_CODES_KEPT: Final = 100_000
+_CLICK: Final = int(EventKind.REC_CLICK)
+
+
+class ShopperCodes(dict[str, int]):
+    """`visitor_hash` of every name asked lately."""
+
+    def __missing__(self, name: str) -> int:
+        """Work out a name's code, and remember it."""
+        if len(self) >= _CODES_KEPT:
+            self.clear()
+        self[name] = code = visitor_hash(name)
+        return code
+
+    def of(self, names: Iterable[str | None]) -> Ints:
+        """Return the codes of names; 0 for nobody."""
+        return np.array([self[name] if name else 0 for name in names], np.int64)
+
+
+class TouchpointIndex:
+    """One store's touches; `folder` holds the files of its whole stretches."""
+
+    def __init__(
+        self, folder: Path, codes: ShopperCodes, stretch: int = SEGMENT_LENGTH
+    ) -> None:
+        """Begin with none; `prepare` reads them."""
+        self._folder = folder
+        self._length = stretch
+        self.codes = codes
+        self._whole: list[TouchpointSegment] = []
+        self._tail = NOTHING
+        self._read = 0  # the log is read up to here
+
+    @property
+    def size(self) -> int:
+        """How many touches are held in memory, not in files."""
+        tail = self._tail
+        kinds = (tail.clicks, tail.impressions, tail.searches)
+        return sum(len(kind.pairs) for kind in kinds)
+
+    @property
+    def stretches(self) -> Sequence[TouchpointSegment]:
+        """All touches that are read, in the order of the log."""
+        return [*self._whole, self._tail]
+
+    @property
+    def end(self) -> int:
+        """Where the stretch ends that is being read."""
+        return (len(self._whole) + 1) * self._length
+
+    def prepare(self, repository: AttributionRepository, seq: int) -> bool:
+        """Hold what came up to `seq`; return False while there is more to read.
+
+        Reads a piece of the log at most, and files as long as there are any.
+        """
+        if self._read > seq:  # somebody began anew
+            self._forget(seq)
+        while self.end <= seq and self._opened(repository):
+            pass
+        if self._read == seq:
+            return True
+        up_to = min(seq, self.end, self._read + _PIECE)
+        self.take(*repository.touches(self._read, up_to), up_to)
+        self.close_stretch(repository)
+        return self._read == seq
+
+    def take(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
+        """Hold further touches: all that the log has up to there."""
+        if columns.seqs or searches.seqs:
+            fresh, tail = _read(columns, searches, self.codes), self._tail
+            self._tail = stretch_of(
+                fresh.clicks.after(tail.clicks),
+                fresh.impressions.after(tail.impressions),
+                fresh.searches.after(tail.searches),
+            )
+        self._read = up_to
+
+    def close_stretch(self, repository: AttributionRepository) -> None:
+        """Write the stretch to its file if all of it is read."""
+        if self._read < self.end:
+            return
+        last = repository.last_event(self.end - self._length, self.end)
+        _write(self._file(len(self._whole)), self._tail, last)
+        self._whole.append(self._tail)
+        self._tail = NOTHING
+
+    def _opened(self, repository: AttributionRepository) -> bool:
+        """Open the next whole stretch from its file; return whether there is one."""
+        if self._read > self.end - self._length:
+            return False  # a part of it is in memory
+        last = repository.last_event(self.end - self._length, self.end)
+        stretch = _open(self._file(len(self._whole)), last)
+        if stretch is None:
+            return False
+        self._read = self.end
+        self._whole.append(stretch)
+        return True
+
+    def _forget(self, seq: int) -> None:
+        self._whole = self._whole[: seq // self._length]
+        self._tail = NOTHING
+        self._read = len(self._whole) * self._length
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{number:06d}.npy"
+
+
+def _read(
+    columns: TouchpointColumns, searches: SearchColumns, codes: ShopperCodes
+) -> TouchpointSegment:
+    """Return touches of the log by their kinds."""
+    pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
+    places = np.array(columns.seqs, np.int64)
+    moments = np.array(columns.times, np.int64)
+    clicked = np.array(columns.kinds, np.int64) == _CLICK
+    told = np.array([bool(term) for term in searches.terms], np.bool_)
+    found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
+    return stretch_of(
+        touches_of(pairs[clicked], places[clicked], moments[clicked]),
+        touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),
+        touches_of(
+            found[told],
+            np.array(searches.seqs, np.int64)[told],
+            np.array(searches.times, np.int64)[told],
+        ),
+    )
+
+
+def _write(path: Path, stretch: TouchpointSegment, last: tuple[int, int]) -> None:
+    """Write a file whole or not at all; a full disk costs speed, later, and no more."""
+    kinds = (stretch.clicks, stretch.impressions, stretch.searches)
+    lengths = [len(kind.pairs) for kind in kinds]
+    header = [
+        [lengths[0], stretch.earliest, lengths[1]],
+        [last[0], stretch.latest, _FORM],
+        [last[1], stretch.last_seq, lengths[2]],
+    ]
+    array = np.empty((_ROWS, _HEADER + sum(lengths)), np.int64)
+    array[:, :_HEADER] = header
+    for row, name in enumerate(("pairs", "seqs", "times")):
+        array[row, _HEADER:] = np.concatenate([getattr(kind, name) for kind in kinds])
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as file:
+            np.save(file, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
+    """Return a file's stretch, mapped; None when it is missing or not of this log."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    except (OSError, ValueError, EOFError):
+        return None
+    if array.dtype != np.int64 or array.shape[:-1] != (_ROWS,) or array.shape[1] < _HEADER:
+        return None
+    (clicks, earliest, impressions), (last_seq, latest, form), (last_time, newest, more) = (
+        array[:, :_HEADER].tolist()
+    )
+    if (last_seq, last_time, form) != (*last, _FORM):
+        return None  # of a log that a restored backup has replaced, or of another release
+    ends = np.cumsum([_HEADER, clicks, impressions, more]).tolist()
+    if min(clicks, impressions, more) < 0 or ends[-1] != array.shape[1]:
+        return None
+    of_clicks, shown, found = (
+        Touches(*array[:, start:end]) for start, end in pairwise(ends)
+    )
+    return TouchpointSegment(of_clicks, shown, found, earliest, latest, newest)

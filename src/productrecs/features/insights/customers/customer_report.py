@@ -1,0 +1,216 @@
+"""Who buys, how often and for how much, and whom to expect next?"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from productrecs.core.clock import iso
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    share_of,
+)
+from productrecs.features.insights.customers.repository import (
+    CustomerRepository,
+    StoredSegments,
+)
+from productrecs.features.insights.customers.rfm_segments import (
+    MEANINGS,
+    Customer,
+    Segment,
+    segment_customers,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+LISTED: Final = 1_000
+"""So many customers of most revenue are kept by name, and as many who are due next."""
+
+RULE: Final = (
+    "From orders that carry a customer (user_id of an order, customer_id of a file), with "
+    "returns taken off; orders of sessions alone count for nobody. The usual gap between "
+    "two orders is a customer's own, drawn towards the shop's while they bought few times."
+)
+_VALUES: Final = ("high", "middle", "low")
+_GROUPS: Final = {
+    "segment": Definition("segment", "text", "where customers stand in their own rhythm"),
+    "value": Definition(
+        "value", "text", "high: the tenth with most revenue; middle: the next four tenths"
+    ),
+}
+_SUMS: Final = (
+    Definition("customers", "count", "how many customers"),
+    Definition("customers_share", "share", "of all customers"),
+    Definition("orders", "count", "their orders until now"),
+    Definition("revenue", "money", "their revenue in the store's currency until now"),
+    Definition("revenue_share", "share", "of the revenue of all customers"),
+    Definition("revenue_each", "money", "revenue / customers"),
+)
+_PEOPLE: Final = (
+    Definition("customer", "text", "the customer's id"),
+    _GROUPS["segment"],
+    _GROUPS["value"],
+    Definition("orders", "count", "their orders until now"),
+    Definition("revenue", "money", "their revenue in the store's currency"),
+    Definition("first_order", "day", "the day of their first order"),
+    Definition("last_order", "day", "the day of their last order"),
+    Definition("expected", "day", "when to expect the next; empty where it is overdue"),
+    Definition("recency", "count", "5: the fifth that bought last; 1: longest ago"),
+    Definition("frequency", "count", "5: the fifth that ordered most often"),
+    Definition("money", "count", "5: the fifth that spent most"),
+)
+
+
+def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSegments:
+    """Work out and keep who the store's customers are; reads all of their lines.
+
+    Raises:
+        StoreGoneError: when the store was deleted meanwhile.
+    """
+    zone = store.settings.zone
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
+    with database.reading() as connection:
+        repository = CustomerRepository(connection, store.store_id)
+        head = repository.head()
+        found = segment_customers(repository.lines(), store.settings.currency, zone, today)
+    worked_out = StoredSegments(
+        now_ms, head, {"sums": _summed(found), "people": _listed(found)}
+    )
+    with database.transaction(synced=False) as transaction:
+        AccountRepository(transaction).hold(store.store_id)
+        CustomerRepository(transaction, store.store_id).keep(worked_out)
+    return worked_out
+
+
+def customers_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+    """Return the segments of all customers until now; days that are asked do not matter.
+
+    Raises:
+        ReportError: for a grouping that there is not.
+    """
+    by = asked.by or ("segment",)
+    if set(by) - set(_GROUPS) or len(set(by)) != len(by):
+        message = f"group by any of {', '.join(_GROUPS)}, each once"
+        raise ReportError(message)
+    found = _last(database, store)
+    sums = [] if found is None else found.result["sums"]
+    count, revenue = sum(one[2] for one in sums), sum(one[4] for one in sums)
+    groups: dict[tuple[str, ...], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
+    for segment, value, people, orders, earned in sums:
+        named = {"segment": segment, "value": value}
+        group = groups[tuple(named[name] for name in by)]
+        group[0] += people
+        group[1] += orders
+        group[2] += earned
+    rows = [
+        (
+            *key,
+            people,
+            share_of(people, count),
+            orders,
+            earned,
+            share_of(earned, revenue),
+            share_of(earned, people),
+        )
+        for key, (people, orders, earned) in sorted(groups.items(), key=_order)
+    ]
+    meanings = [f"{one.value}: {MEANINGS[one]}." for one in Segment if "segment" in by]
+    return Report(
+        name="customers",
+        title="Customers, by how recently, how often and for how much they buy",
+        figures=(
+            Figure(Definition("customers", "count", "who ever bought, by name"), count),
+            Figure(
+                Definition("worked_out", "time", "when this was worked out"),
+                None if found is None else iso(found.computed_at),
+            ),
+        ),
+        columns=(*(_GROUPS[name] for name in by), *_SUMS),
+        rows=tuple(rows[: asked.limit]),
+        notes=(RULE, *meanings, *_unfinished(found)),
+    )
+
+
+def customer_list_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+    """Return customers by name: those of the highest revenue, or with `by` next those due.
+
+    Raises:
+        ReportError: for another `by` than value or next.
+    """
+    by = asked.by or ("value",)
+    if by not in {("value",), ("next",)}:
+        message = "list customers by value, or by next: whose next order is due first"
+        raise ReportError(message)
+    found = _last(database, store)
+    people = [] if found is None else found.result["people"]
+    if by == ("next",):
+        people = sorted((one for one in people if one[7]), key=lambda one: (one[7], one[0]))
+    else:
+        people = sorted(people, key=lambda one: (-one[4], one[0]))
+    return Report(
+        name="customer-list",
+        title="Customers by name",
+        columns=_PEOPLE,
+        rows=tuple(tuple(one) for one in people[: asked.limit]),
+        notes=(RULE, *_unfinished(found)),
+    )
+
+
+def _last(database: Database, store: Store) -> StoredSegments | None:
+    with database.reading() as connection:
+        return CustomerRepository(connection, store.store_id).last()
+
+
+def _unfinished(found: StoredSegments | None) -> list[str]:
+    return (
+        []
+        if found
+        else [
+            "Not worked out yet: the background does so within minutes of the first orders."
+        ]
+    )
+
+
+def _order(group: tuple[tuple[str, ...], Any]) -> list[int]:
+    places = [*Segment, *_VALUES]
+    return [places.index(name) for name in group[0]]
+
+
+def _summed(found: Sequence[Customer]) -> list[list[Any]]:
+    """Return [segment, value, customers, orders, revenue] of each group."""
+    groups: dict[tuple[str, str], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
+    for one in found:
+        group = groups[one.segment.value, one.value]
+        group[0] += 1
+        group[1] += one.orders
+        group[2] += one.revenue
+    return [[*key, *group] for key, group in sorted(groups.items())]
+
+
+def _listed(found: Sequence[Customer]) -> list[list[Any]]:
+    due = sorted(
+        (one for one in found if one.next_day is not None),
+        key=lambda one: (one.next_day or date.max, -one.revenue, one.name),
+    )
+    chosen = {one.name: one for one in (*found[:LISTED], *due[:LISTED])}
+    return [
+        [
+            one.name,
+            one.segment.value,
+            one.value,
+            one.orders,
+            one.revenue,
+            one.first_day.isoformat(),
+            one.last_day.isoformat(),
+            None if one.next_day is None else one.next_day.isoformat(),
+            one.recency,
+            one.frequency,
+            one.money,
+        ]
+        for one in chosen.values()
+    ]

@@ -1,0 +1,177 @@
+"""What is wrong with what a store sends, so that its numbers cannot be right?
+
+Each finding says what it means for the numbers, and how it is mended.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.features.insights.diagnosis.repository import (
+    Buyer,
+    DiagnosisRepository,
+    Touch,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+ENOUGH: Final = 20  # fewer records say nothing about a share
+BUYERS: Final = 60
+MET_SHARE: Final = 0.05  # of buyers whose recommendations are found again, at least
+UNTOLD_SHARE: Final = 0.5
+BACKWARD_MS: Final = 5 * MINUTE_MS
+FROZEN: Final = 200  # events of one millisecond
+_ZERO: Final = "attribution will be zero because"
+_MONTH_MS: Final = 30 * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class DataIssue:
+    """One thing that is wrong (or, where not `is_serious`, worth knowing)."""
+
+    code: str
+    is_serious: bool
+    message: str
+    remedy: str
+
+
+def find_data_issues(database: Database, store: Store, now_ms: int) -> list[DataIssue]:
+    """Return what makes a store's attribution or history wrong; empty when all is well.
+
+    Looks at the newest records only: some milliseconds, however long the log is.
+    """
+    with database.reading() as connection:
+        repository = DiagnosisRepository(connection, store.store_id)
+        since_ms = now_ms - _MONTH_MS
+        touches, buyers = repository.touches(), repository.buyers(since_ms, BUYERS)
+        lines, nameless = repository.nameless_lines(since_ms)
+        unmet = [buyer for buyer in buyers if not repository.is_met_as(buyer)]
+        others = [repository.other_ids(buyer) for buyer in unmet]
+        moments = repository.moments()
+    found = list(_identities(touches, buyers, unmet, others))
+    found += _orders(lines, nameless)
+    found += _touches(touches)
+    found += _clocks(moments)
+    return found
+
+
+def _identities(
+    touches: Sequence[Touch],
+    buyers: Sequence[Buyer],
+    unmet: Sequence[Buyer],
+    others: Sequence[set[str]],
+) -> Iterator[DataIssue]:
+    if len(buyers) < ENOUGH:
+        return
+    if not touches:
+        message = (
+            f"{len(buyers)} shoppers bought in the last 30 days, but no widget tells what "
+            "it showed: attribution is zero"
+        )
+        remedy = "embed the widgets, or send rec-impression and rec-click from your own"
+        yield DataIssue("no_touches", is_serious=False, message=message, remedy=remedy)
+        return
+    if len(buyers) - len(unmet) > MET_SHARE * len(buyers):
+        return
+    of = f"none of the newest {len(buyers)} buyers was"
+    if len(unmet) < len(buyers):
+        of = f"only {len(buyers) - len(unmet)} of the newest {len(buyers)} buyers were"
+    known = sum(bool(ids) for ids in others)
+    message = (
+        f"{of} shown a recommendation under the id they buy by: {_why(touches, unmet)}"
+    )
+    if known:
+        example = next(
+            (buyer, ids) for buyer, ids in zip(unmet, others, strict=True) if ids
+        )
+        message += f" ({known} were under another id: {_pair(*example)})"
+    remedy = (
+        "give the widgets the customer id that orders carry (data-customer-id, or user_id "
+        "of your own events), letter by letter"
+    )
+    yield DataIssue("identities_differ", is_serious=True, message=message, remedy=remedy)
+
+
+def _why(touches: Sequence[Touch], unmet: Sequence[Buyer]) -> str:
+    anonymous = sum(touch.shopper == touch.session for touch in touches)
+    named = sum(buyer.shopper != buyer.session for buyer in unmet)
+    if anonymous > len(touches) / 2 and named > len(unmet) / 2:
+        return f"{_ZERO} widgets are anonymous while orders carry customer ids"
+    if anonymous <= len(touches) / 2 and named <= len(unmet) / 2:
+        return f"{_ZERO} orders are anonymous while widgets carry customer ids"
+    return f"{_ZERO} widgets and orders call the same shoppers differently"
+
+
+def _pair(buyer: Buyer, ids: set[str]) -> str:
+    return f"{_short(buyer.shopper)} bought, {_short(min(ids))} was shown"
+
+
+def _short(name: str) -> str:
+    """Return the beginning of an id: enough to see its form, too little to know whom."""
+    return f"{name[:4]}..." if len(name) > len("s_12") else name
+
+
+def _orders(lines: int, nameless: int) -> Iterator[DataIssue]:
+    if lines >= ENOUGH and nameless > UNTOLD_SHARE * lines:
+        message = (
+            f"{round(100 * nameless / lines)} % of the lines bought name no shopper: "
+            "they can never be credited"
+        )
+        remedy = "send user_id, or else session_id, with each order"
+        yield DataIssue(
+            "orders_without_shopper", is_serious=True, message=message, remedy=remedy
+        )
+
+
+def _touches(touches: Sequence[Touch]) -> Iterator[DataIssue]:
+    if len(touches) < ENOUGH:
+        return
+    unplaced = sum(not touch.is_placed for touch in touches)
+    if unplaced > UNTOLD_SHARE * len(touches):
+        message = (
+            f"{round(100 * unplaced / len(touches))} % of what is shown or clicked tells "
+            "no widget or source: credit cannot be told apart by them"
+        )
+        remedy = "send widget and sources (of a click: source), as the reply named them"
+        yield DataIssue(
+            "touches_without_place", is_serious=False, message=message, remedy=remedy
+        )
+    if not any(touch.session for touch in touches):
+        message = "no widget sends a session id (pr_sid): visits before a sign-in are lost"
+        remedy = "send session_id with every event, beside user_id"
+        yield DataIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
+    addresses = sum("@" in touch.shopper for touch in touches)
+    if addresses > UNTOLD_SHARE * len(touches):
+        message = "shoppers are called by their e-mail addresses"
+        remedy = "send your internal customer id instead; pages must not carry addresses"
+        yield DataIssue(
+            "addresses_as_ids", is_serious=False, message=message, remedy=remedy
+        )
+
+
+def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:
+    latest, back = 0, 0
+    for moment in moments:
+        latest = max(latest, moment)
+        back = max(back, latest - moment)
+    if back > BACKWARD_MS:
+        message = (
+            f"its newest events went back by up to {round(back / MINUTE_MS)} minutes: the "
+            "clocks of your machines differ, or one was set"
+        )
+        remedy = "let every machine of the service follow one time server (NTP)"
+        yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
+    run, longest = 0, 0
+    before: int | None = None
+    for moment in moments:
+        run = run + 1 if moment == before else 1
+        longest, before = max(longest, run), moment
+    if longest >= FROZEN:
+        message = (
+            f"{longest} events in a row have the very same time: the clock stands still"
+        )
+        remedy = "unset PRODUCTRECS_NOW, which is for replays"
+        yield DataIssue(
+            "clock_stands_still", is_serious=True, message=message, remedy=remedy
+        )

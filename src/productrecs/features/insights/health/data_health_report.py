@@ -1,0 +1,119 @@
+"""How much comes in, hour by hour, and what is wrong with it?"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportQuery,
+    ReportValue,
+    share_of,
+)
+from productrecs.features.insights.diagnosis.data_issues import find_data_issues
+from productrecs.features.insights.health.repository import (
+    HealthRepository,
+    UnknownProducts,
+)
+from productrecs.records.events.event import EventKind
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+HOURS: Final = 48
+_DAY_HOURS: Final = 24
+_WEEK_HOURS: Final = 7 * 24
+_EXAMPLES: Final = 10
+_KINDS: Final = tuple(kind for kind in EventKind if kind is not EventKind.BUY)
+_COLUMNS: Final = (
+    Definition("hour", "time", "when the hour began, in UTC"),
+    Definition("events", "count", "live events of all kinds but buy"),
+    *(
+        Definition(kind.wire_name, "count", f"of them, events of the kind {kind.wire_name}")
+        for kind in _KINDS
+    ),
+)
+
+
+def health_report(
+    database: Database, store: Store, asked: ReportQuery, now_ms: int
+) -> Report:
+    """Return the live events of the last 48 hours, and what is wrong with the newest."""
+    last = now_ms // HOUR_MS
+    first = last - HOURS + 1
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
+    yesterday = (today.date() - timedelta(days=1)).isoformat()
+    with database.reading() as connection:
+        repository = HealthRepository(connection, store.store_id)
+        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+        orders, lines = repository.orders(yesterday, today.date().isoformat())
+        unknown = repository.unknown()
+        examples = repository.unknown_items(_EXAMPLES)
+        bought, unnamed = repository.unnamed_buys()
+    figures = [
+        *_flow(counts, last),
+        _figure("orders", "count", orders, "live orders of today and yesterday"),
+        _figure("lines", "count", lines, "lines bought in them"),
+        *_unknown(unknown),
+        _figure(
+            "lines_without_order",
+            "share",
+            share_of(unnamed, bought),
+            f"of the newest {bought:,} live lines bought, those without an order id",
+        ),
+    ]
+    hours = range(last, first - 1, -1)
+    return Report(
+        name="health",
+        title="What comes in from the store",
+        figures=tuple(figures),
+        columns=_COLUMNS,
+        rows=tuple(_row(hour, counts) for hour in hours)[: asked.limit],
+        notes=tuple(_notes(database, store, now_ms, examples)),
+    )
+
+
+def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
+    day = sum(
+        count for (hour, _), count in counts.items() if last - _DAY_HOURS < hour <= last
+    )
+    before = last - _WEEK_HOURS
+    earlier = sum(
+        count for (hour, _), count in counts.items() if before - _DAY_HOURS < hour <= before
+    )
+    yield _figure("events_24h", "count", day, "live events of this hour and the 23 before")
+    yield _figure(
+        "events_week_ago", "count", earlier, "live events of the same hours a week ago"
+    )
+    yield _figure("change", "share", share_of(day - earlier, earlier), "between the two")
+
+
+def _unknown(found: UnknownProducts) -> Iterator[Figure]:
+    yield _figure(
+        "unknown_items",
+        "share",
+        share_of(found.unknown, found.named),
+        f"of the newest {found.named:,} live events that name a product, those whose "
+        "product is not in the catalog now",
+    )
+
+
+def _row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue, ...]:
+    kinds = [counts.get((hour, int(kind)), 0) for kind in _KINDS]
+    return (iso(hour * HOUR_MS), sum(kinds), *kinds)
+
+
+def _notes(
+    database: Database, store: Store, now_ms: int, examples: list[tuple[str, int]]
+) -> Iterator[str]:
+    if examples:
+        named = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
+        yield f"Products that are in no catalog: {named}."
+    for symptom in find_data_issues(database, store, now_ms):
+        yield f"{symptom.message}: {symptom.remedy}."
+
+
+def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
+    return Figure(Definition(name, unit, meaning), value)

@@ -1,0 +1,349 @@
+"""Which carts and sales followed a recommendation, of which widget, source and position?"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final, NamedTuple
+
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+    share_of,
+)
+from productrecs.features.insights.impact.repository import (
+    AttributedTotals,
+    ImpactRepository,
+    Key,
+    ShopperReach,
+    StoreTotals,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+RULE: Final = (
+    "A cart or a sale is credited when the same shopper clicked on a recommendation of the "
+    "same product, or else was shown one, at most 30 days before: to the last click, or "
+    "else the last impression. A shopper is user_id, else session_id, letter by letter. "
+    "Imported history takes no part. Credit is no proof of cause: see the experiment."
+)
+
+
+def apart(name: str, unit: str) -> tuple[Definition, Definition]:
+    """Define the two parts of a credited total."""
+    return (
+        Definition(f"{name}_clicked", unit, f"{name} credited to a click"),
+        Definition(f"{name}_seen", unit, f"{name} credited to an impression: no click"),
+    )
+
+
+def parted(whole: float, clicked: float) -> tuple[float, float, float]:
+    """Return a total with its parts: what followed a click, and what was seen only."""
+    return whole, clicked, round(whole - clicked, 6)
+
+
+GROUPS: Final = {
+    "day": Definition(
+        "day", "day", "the day in the store's time zone: of the cart or sale"
+    ),
+    "widget": Definition("widget", "text", "the widget that the credited click came from"),
+    "source": Definition("source", "text", "the engine that supplied the product"),
+    "position": Definition("position", "count", "its place in the list, from 1"),
+}
+DEFAULT_BY: Final = ("widget", "source")
+
+CURRENCY: Final = Definition("currency", "text", "the currency of value and revenue")
+MEASURES: Final = (
+    Definition("shown", "count", "recommended products shown (rec-impression), live"),
+    Definition("clicked", "count", "clicks on them (rec-click), live"),
+    Definition("click_rate", "share", "clicked / shown"),
+    Definition("carts", "count", "credited add-to-carts"),
+    *apart("carts", "count"),
+    Definition("cart_value", "money", "the value of all of them"),
+    Definition("sales", "count", "credited lines of orders and buy events, no returns"),
+    *apart("sales", "count"),
+    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue, returns taken off"),
+    *apart("revenue", "money"),
+)
+
+
+_CREDITED: Final = ("carts", "orders", "revenue")
+_COMPARED: Final = frozenset(
+    {
+        *("shown", "click_rate", "conversion", "revenue_share"),
+        *(f"{one}{part}" for one in _CREDITED for part in ("", "_clicked", "_seen")),
+    }
+)
+
+
+class Impact(NamedTuple):
+    """One group in one currency; what is shown has none, and stands with the store's."""
+
+    key: Key
+    currency: str
+    shown: int | None
+    clicked: int | None
+    credits: AttributedTotals
+
+
+NOTHING: Final = AttributedTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
+
+
+def attribution_report(database: Database, store: Store, period: ReportQuery) -> Report:
+    """Return what recommendations of a period are credited with, most revenue first.
+
+    Raises:
+        ReportError: for a grouping that there is not.
+    """
+    by = period.by or DEFAULT_BY
+    unknown = [name for name in by if name not in GROUPS]
+    if unknown or len(set(by)) != len(by):
+        message = f"group by any of {', '.join(GROUPS)}, each once"
+        raise ReportError(message)
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id)
+        behind, currency = repository.behind(), store.settings.currency
+        groups = _groups(repository, period, by, currency)
+        reached = repository.reached(period, ())[()]
+        figures = [*_met(reached)]
+        figures += _figures(groups, repository.whole(period), currency)
+        earlier = _just_before(period)
+        if earlier is not None:
+            before = _groups(repository, earlier, by, currency)
+            figures += _told_before(_figures(before, repository.whole(earlier), currency))
+    rows = tuple(_row(one) for one in _ordered(groups, by)[: period.limit])
+    return Report(
+        name="attribution",
+        title=f"Carts and sales after recommendations, {period.first_day} to "
+        f"{period.last_day}",
+        figures=tuple(figures),
+        columns=(*(GROUPS[name] for name in by), CURRENCY, *MEASURES),
+        rows=rows,
+        notes=(RULE, *notes_on(len(groups) - len(rows), behind)),
+    )
+
+
+def _met(reached: ShopperReach) -> Iterable[Figure]:
+    met = "different shoppers who were shown a recommendation (to within some 2 %)"
+    yield _figure("shoppers", "count", reached.shown, met)
+    met = "different shoppers who clicked on one"
+    yield _figure("shoppers_clicked", "count", reached.clicked, met)
+
+
+def _groups(
+    repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
+) -> list[Impact]:
+    return joined(repository.touches(period, by), repository.credits(period, by), currency)
+
+
+def _just_before(period: ReportQuery) -> ReportQuery | None:
+    """Return as many days as `period` has, right before it."""
+    first, last = (date.fromisoformat(day) for day in (period.first_day, period.last_day))
+    days = (last - first).days + 1
+    if (first - date.min).days < days:
+        return None
+    return replace(
+        period,
+        first_day=(first - timedelta(days=days)).isoformat(),
+        last_day=(first - timedelta(days=1)).isoformat(),
+    )
+
+
+def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
+    """Give the figures that are worth comparing, as those of the days before."""
+    for one in figures:
+        named = one.definition
+        if named.name in _COMPARED:
+            meaning = f"{named.meaning}: in as many days right before"
+            yield _figure(f"{named.name}_before", named.unit, one.value, meaning)
+
+
+def joined(
+    touches: Mapping[Key, tuple[int, int]],
+    credited: Mapping[Key, AttributedTotals],
+    own: str,
+) -> list[Impact]:
+    """Return every group that was shown or is credited, in each of its currencies."""
+    together: dict[tuple[Key, str], list[AttributedTotals]] = defaultdict(list)
+    for place, found in credited.items():
+        together[place[:-1], place[-1] or own].append(found)
+    for key in touches:
+        together.setdefault((key, own), [])
+    return [
+        _impact(key, currency, touches if currency == own else None, total(parts))
+        for (key, currency), parts in together.items()
+    ]
+
+
+def _impact(
+    key: Key,
+    currency: str,
+    touches: Mapping[Key, tuple[int, int]] | None,
+    credited: AttributedTotals,
+) -> Impact:
+    if touches is None:
+        return Impact(key, currency, None, None, credited)
+    shown, clicked = touches.get(key, (0, 0))
+    return Impact(key, currency, shown, clicked, credited)
+
+
+def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
+    """Return the sum of credits in one currency."""
+    carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NOTHING
+    for one in parts:
+        carts += one.carts
+        carts_clicked += one.carts_clicked
+        value += one.cart_value
+        lines += one.lines
+        lines_clicked += one.lines_clicked
+        units += one.units
+        revenue += one.revenue
+        clicked += one.revenue_clicked
+    return AttributedTotals(
+        carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked
+    )
+
+
+def notes_on(left_out: int, behind: int) -> list[str]:
+    """Return what a reader must know of a table that is cut, or not up to date."""
+    notes = []
+    if left_out > 0:
+        notes.append(
+            f"{left_out} more rows are left out; ask for more with a higher limit."
+        )
+    if behind > 0:
+        notes.append(f"The newest {behind} records are not counted yet.")
+    return notes
+
+
+def _ordered(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
+    if by[0] == "day":
+        return sorted(groups, key=lambda one: (one.key, one.currency))
+    return sorted(
+        groups,
+        key=lambda one: (
+            -one.credits.revenue,
+            -one.credits.carts,
+            -(one.shown or 0),
+            one.key,
+            one.currency,
+        ),
+    )
+
+
+def _row(one: Impact) -> tuple[ReportValue, ...]:
+    credits_ = one.credits
+    rate = None if one.shown is None else share_of(one.clicked or 0, one.shown)
+    return (
+        *(value or None for value in one.key),
+        one.currency,
+        one.shown,
+        one.clicked,
+        rate,
+        *parted(credits_.carts, credits_.carts_clicked),
+        credits_.cart_value,
+        *parted(credits_.lines, credits_.lines_clicked),
+        credits_.units,
+        *parted(credits_.revenue, credits_.revenue_clicked),
+    )
+
+
+def _figures(
+    groups: Sequence[Impact], whole: Sequence[StoreTotals], own: str
+) -> Iterable[Figure]:
+    shown = sum(one.shown or 0 for one in groups)
+    clicked = sum(one.clicked or 0 for one in groups)
+    yield _figure("shown", "count", shown, "recommended products shown, live")
+    yield _figure("clicked", "count", clicked, "clicks on them")
+    yield _figure("click_rate", "share", share_of(clicked, shown), "clicked / shown")
+    bought = sum(one.credits.lines_clicked for one in groups)
+    yield _figure(
+        "conversion",
+        "share",
+        share_of(bought, clicked),
+        "lines bought after a click / clicked",
+    )
+    by_currency: dict[str, list[AttributedTotals]] = defaultdict(list)
+    for one in groups:
+        by_currency[one.currency].append(one.credits)
+    everything = _by_currency(whole, own)
+    for currency in sorted(everything, key=lambda name: (name != own, name)):
+        credits_ = total(by_currency[currency])
+        suffix = "" if currency == own else f"_{currency.lower()}"
+        yield from _in_currency(credits_, everything[currency], currency, suffix)
+
+
+def _in_currency(
+    credits_: AttributedTotals, all_of_it: StoreTotals, currency: str, suffix: str
+) -> Iterable[Figure]:
+    carts, orders = credits_.carts, all_of_it.orders_credited
+    parts = parted(carts, credits_.carts_clicked)
+    yield from _in_parts(("carts", suffix), "count", parts, "credited add-to-carts")
+    yield _figure(
+        f"carts_share{suffix}",
+        "share",
+        share_of(carts, all_of_it.carts),
+        "credited add-to-carts / all live add-to-carts",
+    )
+    parts = parted(orders, all_of_it.orders_clicked)
+    told = "live orders with a credited line"
+    yield from _in_parts(("orders", suffix), "count", parts, told)
+    yield _figure(
+        f"orders_share{suffix}",
+        "share",
+        share_of(orders, all_of_it.orders),
+        "live orders with a credited line / all live orders",
+    )
+    parts = parted(credits_.revenue, credits_.revenue_clicked)
+    told = f"credited revenue in {currency}"
+    yield from _in_parts(("revenue", suffix), "money", parts, told)
+    shares = [share_of(part, all_of_it.revenue) for part in parts]
+    told = f"credited revenue / all live revenue in {currency}"
+    yield from _in_parts(("revenue_share", suffix), "share", shares, told)
+    yield _figure(
+        f"order_value{suffix}",
+        "money",
+        share_of(all_of_it.revenue, all_of_it.orders),
+        f"all live revenue / all live orders in {currency}",
+    )
+
+
+def _in_parts(
+    name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
+) -> Iterable[Figure]:
+    """Give a credited total, and apart from one another what it is of."""
+    of = ("", ": credited to a click", ": credited to an impression, no click")
+    for part, value, which in zip(("", "_clicked", "_seen"), parts, of, strict=True):
+        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")
+
+
+def _by_currency(whole: Sequence[StoreTotals], own: str) -> dict[str, StoreTotals]:
+    found = {own: _none(own)}
+    for one in whole:
+        currency = one.currency or own
+        before = found.get(currency, _none(currency))
+        found[currency] = StoreTotals(
+            currency,
+            before.carts + one.carts,
+            before.cart_value + one.cart_value,
+            before.lines + one.lines,
+            before.units + one.units,
+            before.revenue + one.revenue,
+            before.orders + one.orders,
+            before.orders_credited + one.orders_credited,
+            before.orders_clicked + one.orders_clicked,
+        )
+    return found
+
+
+def _none(currency: str) -> StoreTotals:
+    return StoreTotals(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)
+
+
+def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
+    return Figure(Definition(name, unit, meaning), value)

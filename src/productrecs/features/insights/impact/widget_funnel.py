@@ -1,0 +1,130 @@
+"""How do the lists of a shop do: what is shown, to how many, clicked, carted and bought?"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+    share_of,
+)
+from productrecs.features.insights.impact.attribution_report import (
+    CURRENCY,
+    GROUPS,
+    Impact,
+    apart,
+    joined,
+    notes_on,
+    parted,
+)
+from productrecs.features.insights.impact.repository import ImpactRepository, ShopperReach
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+DEFAULT_BY: Final = ("widget", "source", "position")
+_THOUSAND: Final = 1_000
+_POSITION: Final = "position"
+
+COLUMNS: Final = (
+    Definition("shown", "count", "recommended products shown (rec-impression), live"),
+    Definition("clicked", "count", "clicks on them (rec-click)"),
+    Definition("click_rate", "share", "clicked / shown"),
+    Definition("carted", "count", "add-to-carts that are credited to them (attribution)"),
+    *apart("carted", "count"),
+    Definition("cart_rate", "share", "carted / shown"),
+    Definition("bought", "count", "lines bought that are credited to them, no returns"),
+    *apart("bought", "count"),
+    Definition("buy_rate", "share", "bought / shown"),
+    Definition("revenue", "money", "their revenue, returns taken off"),
+    *apart("revenue", "money"),
+    CURRENCY,
+    Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
+)
+
+SHOPPERS: Final = (
+    Definition(
+        "shoppers",
+        "count",
+        "different shoppers who were shown something: exactly up to 1,024, then to within "
+        "some 2 %; who comes on several days or sees several lists counts once",
+    ),
+    Definition("shoppers_clicked", "count", "those of them who clicked, likewise"),
+)
+_RATE: Final = Definition("shopper_rate", "share", "shoppers_clicked / shoppers")
+_NOBODY: Final = ShopperReach(0, 0)
+_BY_POSITION: Final = (
+    "Shoppers are counted by widget, source and day, not by position: --by widget,source."
+)
+
+
+def widgets_report(database: Database, store: Store, period: ReportQuery) -> Report:
+    """Return the funnel of each place, the most shown first, in the store's currency.
+
+    Raises:
+        ReportError: for a grouping that there is not.
+    """
+    by = period.by or DEFAULT_BY
+    if set(by) - set(GROUPS) or len(set(by)) != len(by):
+        message = f"group by any of {', '.join(GROUPS)}, each once"
+        raise ReportError(message)
+    own = store.settings.currency
+    with database.reading() as connection:
+        repository = ImpactRepository(connection, store.store_id)
+        touches, credited = repository.touches(period, by), repository.credits(period, by)
+        reached = repository.reached(period, [name for name in by if name != _POSITION])
+        behind = repository.behind()
+    groups = joined(touches, credited, own)
+    found = [one for one in groups if one.currency == own]
+    is_by_position = _POSITION in by
+    rows = tuple(
+        _row(one) + (() if is_by_position else _met(reached.get(one.key, _NOBODY)))
+        for one in _ordered(found, by)[: period.limit]
+    )
+    notes = notes_on(len(found) - len(rows), behind)
+    if len(found) < len(groups):
+        notes.append("Sales in other currencies are left out: see the report attribution.")
+    if is_by_position:
+        notes.append(_BY_POSITION)
+    return Report(
+        name="widgets",
+        title=f"Lists and what became of them, {period.first_day} to {period.last_day}",
+        figures=tuple(map(Figure, (*SHOPPERS, _RATE), _met(reached[()]))),
+        columns=(
+            *(GROUPS[name] for name in by),
+            *COLUMNS,
+            *(() if is_by_position else (*SHOPPERS, _RATE)),
+        ),
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def _met(reached: ShopperReach) -> tuple[ReportValue, ...]:
+    return (*reached, share_of(reached.clicked, reached.shown))
+
+
+def _ordered(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
+    if by[0] == "day":
+        return sorted(found, key=lambda one: one.key)
+    return sorted(found, key=lambda one: (-(one.shown or 0), one.key))
+
+
+def _row(one: Impact) -> tuple[ReportValue, ...]:
+    shown, clicked, credited = one.shown or 0, one.clicked or 0, one.credits
+    return (
+        *(value or None for value in one.key),
+        shown,
+        clicked,
+        share_of(clicked, shown),
+        *parted(credited.carts, credited.carts_clicked),
+        share_of(credited.carts, shown),
+        *parted(credited.lines, credited.lines_clicked),
+        share_of(credited.lines, shown),
+        *parted(credited.revenue, credited.revenue_clicked),
+        one.currency,
+        share_of(credited.revenue * _THOUSAND, shown),
+    )

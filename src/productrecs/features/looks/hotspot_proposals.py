@@ -1,0 +1,79 @@
+"""Which hotspots might a look have? The analysis proposes, the merchant decides."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.engines.visual.region_proposals import intersection_over_union
+from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, Look, LookError
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.looks.photo_analysis import PhotoSpot
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.pictures.fetch_picture import fetch_picture
+from productrecs.records.pictures.safe_url import absolute_url
+
+_SAME: Final = 0.4  # of the area that two boxes cover together: one thing
+
+
+@dataclass(frozen=True, slots=True)
+class HotspotProposal:
+    """A place in a look's picture, how sure it is, and what may be there, best first."""
+
+    label: str
+    box: tuple[float, float, float, float]
+    confidence: float  # 0 to 1
+    products: tuple[tuple[str, float], ...]  # ids with their likenesses; at least one
+
+    def hotspot(self, item_id: str | None = None) -> Hotspot:
+        """Return the hotspot that it would be, with the product named or the likeliest."""
+        return Hotspot(self.label, self.box, item_id or self.products[0][0])
+
+
+def look_picture(
+    looks: LookEditor, look: Look, domain: str, trusted: Collection[str]
+) -> bytes:
+    """Return the picture of a look: the one kept here, or fetched from its address.
+
+    Raises:
+        LookError: when it is not kept any more.
+        PictureUnavailableError: when it cannot be had from there.
+    """
+    content = look.content
+    if content.picture_id:
+        found = looks.picture(content.picture_id)
+        if found is None:
+            message = "the look's picture is not kept here any more; give it once more"
+            raise LookError(message)
+        return found
+    url = absolute_url(content.image_url, domain)
+    return fetch_picture(url, trusted=trusted).content or b""
+
+
+def propose_hotspots(
+    spots: Sequence[PhotoSpot], catalog: CatalogView, known: Sequence[Hotspot]
+) -> list[HotspotProposal]:
+    """Return what spots propose beside the hotspots that there are, the surest first."""
+    found = []
+    for spot in spots:
+        box = _within(spot.box)
+        products = tuple(
+            (item_id, round(score, 4))
+            for item, score in zip(spot.items, spot.scores, strict=True)
+            if (item_id := catalog.ids[item]) is not None
+        )
+        if products and not any(
+            intersection_over_union(box, one.box) > _SAME for one in known
+        ):
+            label = spot.label[:LONGEST_LABEL]
+            found.append(HotspotProposal(label, box, round(spot.confidence, 4), products))
+    return found
+
+
+def _within(
+    box: tuple[float, float, float, float],
+) -> tuple[float, float, float, float]:
+    """Return a box in thousandths of the picture that lies in it."""
+    x, y = (min(max(round(one, 3), 0.0), 0.99) for one in box[:2])
+    width = max(0.001, min(round(box[2], 3), round(1 - x, 3)))
+    height = max(0.001, min(round(box[3], 3), round(1 - y, 3)))
+    return x, y, width, height

@@ -1,0 +1,221 @@
+"""How does a merchant make looks? Checked, and whole or not at all."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from productrecs.core.clock import DAY_MS, Clock
+from productrecs.features.looks.look import (
+    MOST_LOOKS,
+    Hotspot,
+    Look,
+    LookContent,
+    LookError,
+    LookState,
+    UnknownLookError,
+    checked_look,
+)
+from productrecs.features.looks.repository import LookRepository
+from productrecs.features.looks.sanitized_picture import SanitizedPicture, sanitize_picture
+from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+
+class LookEditor:
+    """One store's looks: to make, edit, publish, unpublish, archive and remove."""
+
+    def __init__(self, database: Database, store: Store, clock: Clock) -> None:
+        """Work on `store` in `database`."""
+        self._database = database
+        self._store_id = store.store_id
+        self._clock = clock
+
+    def all(self) -> list[Look]:
+        """Return every look, the oldest first."""
+        with self._database.reading() as connection:
+            return LookRepository(connection, self._store_id).all()
+
+    def add(self, contents: Sequence[LookContent], *, publish: bool = False) -> list[Look]:
+        """Keep new looks, as drafts or published at once; all or none.
+
+        Raises:
+            LookError: when one says something impossible, or there are too many.
+            StoreGoneError: when the store was deleted.
+        """
+        kept, now_ms = [checked_look(one) for one in contents], self._clock()
+        state = LookState.PUBLISHED if publish else LookState.DRAFT
+        added: list[Look] = []
+        with self._database.transaction() as transaction:
+            repository = LookRepository(transaction, self._store_id)
+            for content in kept:
+                number = repository.next_id()
+                _check_kept(repository, content)
+                look = Look(number, content, state, now_ms if publish else None, now_ms)
+                repository.add(look)
+                added.append(look)
+            if repository.count() > MOST_LOOKS:
+                message = f"a store may have {MOST_LOOKS:,} looks; remove some first"
+                raise LookError(message)
+        return added
+
+    def keep_picture(self, data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
+        """Keep a merchant's picture for a look; what no look has by tomorrow is forgotten.
+
+        `LookContent.picture_id` names it then.
+
+        Raises:
+            NotAPictureError: when `data` is none that can be read.
+            PictureTooLargeError: when it has too many bytes or pixels.
+            StoreGoneError: when the store was deleted.
+        """
+        if len(data) > MAX_BYTES:
+            message = f"a picture may have {MAX_BYTES >> 20} MiB"
+            raise PictureTooLargeError(message)
+        picture, now_ms = sanitize_picture(data, viewer), self._clock()
+        with self._database.transaction() as transaction:
+            repository = LookRepository(transaction, self._store_id)
+            repository.next_id()
+            repository.forget_pictures("", now_ms - DAY_MS)
+            repository.keep_picture(picture, now_ms)
+        return picture
+
+    def picture(self, picture_id: str) -> bytes | None:
+        """Return a kept picture, a JPEG."""
+        with self._database.reading() as connection:
+            return LookRepository(connection, self._store_id).picture(picture_id)
+
+    def one(self, look_id: int) -> Look:
+        """Return one look.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        with self._database.reading() as connection:
+            found = LookRepository(connection, self._store_id).find(look_id)
+        if found is None:
+            raise _unknown(look_id)
+        return found
+
+    def edit(self, look_id: int, content: LookContent) -> Look:
+        """Keep what a look says now; whether it is published stays.
+
+        A content that names no picture leaves it the one that it has.
+
+        Raises:
+            LookError: when it says something impossible.
+            UnknownLookError: when there is none of this id.
+        """
+
+        def say(known: LookContent) -> LookContent:
+            if content.image_url or content.picture_id:
+                return checked_look(content)
+            kept, url = known.picture_id, known.image_url
+            return checked_look(replace(content, image_url=url, picture_id=kept))
+
+        return self._changed(look_id, say=say)
+
+    def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
+        """Let a look have more hotspots: those of the proposals that were accepted, say.
+
+        Raises:
+            LookError: when one says something impossible, or there are too many.
+            UnknownLookError: when there is none of this id.
+        """
+        return self._changed(
+            look_id,
+            say=lambda content: checked_look(
+                replace(content, hotspots=(*content.hotspots, *hotspots))
+            ),
+        )
+
+    def show_picture(self, look_id: int, picture: SanitizedPicture) -> Look:
+        """Let a look have a picture that is kept here; its hotspots stay.
+
+        Raises:
+            LookError: when the picture is not kept any more.
+            UnknownLookError: when there is none of this id.
+        """
+        kept = picture.picture_id
+        return self._changed(
+            look_id, say=lambda content: replace(content, image_url="", picture_id=kept)
+        )
+
+    def publish(self, look_id: int) -> Look:
+        """Show a look from now on; it is the newest of its product.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        return self._changed(look_id, LookState.PUBLISHED)
+
+    def unpublish(self, look_id: int) -> Look:
+        """Show a look no more; it is a draft again.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        return self._changed(look_id, LookState.DRAFT)
+
+    def archive(self, look_id: int) -> Look:
+        """Archive a look.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        return self._changed(look_id, LookState.ARCHIVED)
+
+    def remove(self, look_id: int) -> None:
+        """Forget a look, and its picture unless another look has it.
+
+        Raises:
+            UnknownLookError: when there is none of this id.
+        """
+        with self._database.transaction() as transaction:
+            repository = LookRepository(transaction, self._store_id)
+            repository.next_id()
+            known = repository.find(look_id)
+            if known is None:
+                raise _unknown(look_id)
+            repository.remove(look_id)
+            repository.forget_pictures(known.content.picture_id, self._clock() - DAY_MS)
+
+    def _changed(
+        self,
+        look_id: int,
+        state: LookState | None = None,
+        say: Callable[[LookContent], LookContent] = lambda content: content,
+    ) -> Look:
+        now_ms = self._clock()
+        with self._database.transaction() as transaction:
+            repository = LookRepository(transaction, self._store_id)
+            repository.next_id()
+            known = repository.find(look_id)
+            if known is None:
+                raise _unknown(look_id)
+            changed = replace(
+                known,
+                content=say(known.content),
+                state=state or known.state,
+                published_at=(
+                    now_ms if state is LookState.PUBLISHED else known.published_at
+                ),
+                updated_at=now_ms,
+            )
+            is_another = changed.content.picture_id != known.content.picture_id
+            if is_another:
+                _check_kept(repository, changed.content)
+            repository.change(changed)
+            if is_another:
+                repository.forget_pictures(known.content.picture_id, now_ms - DAY_MS)
+        return changed
+
+
+def _check_kept(repository: LookRepository, content: LookContent) -> None:
+    if content.picture_id and not repository.has_picture(content.picture_id):
+        message = "the look's picture is not kept here any more; give it once more"
+        raise LookError(message)
+
+
+def _unknown(look_id: int) -> UnknownLookError:
+    return UnknownLookError(f"there is no look {look_id}; `looks list` shows all")

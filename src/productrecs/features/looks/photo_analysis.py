@@ -1,0 +1,131 @@
+"""What in this photo does the store sell? Places where the catalog knows the like."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.engines.visual.match_confidence import VOTERS, MatchConfidence
+from productrecs.engines.visual.region_proposals import intersection_over_union
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.training.visual.photo_matcher import Box, RegionMatch
+
+MOST_HOTSPOTS: Final = 8
+MOST_PRODUCTS: Final = 6
+
+_LEAST: Final = 0.35  # of evidence
+_AGREED: Final = 0.6  # of the voters: with fewer of one category there is no label
+_LIKELY: Final = (
+    0.65  # of a label: of those that were likely by less one in three was right
+)
+_TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
+_FEW: Final = 20  # items of a catalog whose categories all may tell something
+_OVERLAP: Final = 0.4
+_INSIDE: Final = 0.75  # of its own area: a part of the other
+_MOST_OF_IT: Final = 0.45  # of the photo
+
+_LEVEL: Final = " > "  # between the levels of a category's path: the last is its name
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoSpot:
+    """A place in a photo with products that look like it, best first, with likenesses."""
+
+    label: str
+    box: Box
+    confidence: float
+    items: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+def find_spots(
+    sureness: MatchConfidence, catalog: CatalogView, places: Sequence[RegionMatch]
+) -> list[PhotoSpot]:
+    """Return up to eight spots, the surest first; none where nothing can be said.
+
+    Without a detector a place counts where the catalog knows something like it. Its
+    confidence says how often pictures of this store that are so alike, and whose neighbours
+    agree so far, are of the kind that they say, and that there is such a thing. Where
+    neighbours do not agree, or are too likely wrong, there is no label.
+    """
+    spots = [
+        spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
+    ]
+    spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
+    kept: list[PhotoSpot] = []
+    for spot in spots:
+        if len(kept) < MOST_HOTSPOTS and not any(_is_same(spot, one) for one in kept):
+            kept.append(spot)
+    return kept
+
+
+def _spot(
+    sureness: MatchConfidence, catalog: CatalogView, place: RegionMatch
+) -> PhotoSpot | None:
+    found = place.alike
+    if not len(found.items):
+        return None
+    items, scores = tuple(found.items.tolist()), tuple(found.scores.tolist())
+    label, share, label_share = _vote(catalog, items)
+    if place.confidence is not None:
+        return PhotoSpot(place.label or label, place.box, place.confidence, items, scores)
+    evidence = sureness.evidence_of(scores[0], share)
+    if evidence < _LEAST:
+        return None
+    # Twice: whether the place is a thing at all is as uncertain as of which kind it is.
+    confidence = sureness.chance_of(evidence) ** 2
+    if sureness.chance_of(sureness.evidence_of(scores[0], label_share)) ** 2 < _LIKELY:
+        label = ""
+    return PhotoSpot(label, place.box, round(confidence, 4), items, scores)
+
+
+def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float]:
+    """Return the narrowest category that the nearest agree on, as a label, and two shares.
+
+    The first is the largest of any narrowest category, the second that of the label. No
+    label where too few agree.
+    """
+    voters = items[:VOTERS]
+    narrowest = Counter(
+        min(named, key=lambda name: (len(catalog.members.get(name, ())), name))
+        for item in voters
+        if (named := catalog.categories[item])
+    )
+    share = max(narrowest.values(), default=0) / len(voters)
+    votes = Counter(name for item in voters for name in catalog.categories[item])
+    agreed = [
+        name
+        for name, count in votes.items()
+        if count >= _AGREED * len(voters) and _tells(catalog, name)
+    ]
+    if not agreed:
+        return "", share, 0.0
+    # Of two with the same items the longer name says more: a level further down.
+    label = min(
+        agreed, key=lambda name: (len(catalog.members.get(name, ())), -len(name), name)
+    )
+    return label.rpartition(_LEVEL)[2], share, votes[label] / len(voters)
+
+
+def _tells(catalog: CatalogView, category: str) -> bool:
+    """Return whether a category tells anything; one that nearly all are of does not."""
+    count, total = len(catalog.members.get(category, ())), len(catalog.numbers)
+    return total < _FEW or count <= _TELLING * total
+
+
+def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
+    """Return whether a spot is of the same thing as a surer one, or only a part of it.
+
+    What lies within most of the photo is a thing of its own: a bag beside a coat.
+    """
+    if intersection_over_union(one.box, other.box) > _OVERLAP:
+        return True
+    x, y, width, height = one.box
+    left, top = max(x, other.box[0]), max(y, other.box[1])
+    right = min(x + width, other.box[0] + other.box[2])
+    bottom = min(y + height, other.box[1] + other.box[3])
+    if right <= left or bottom <= top:
+        return False
+    is_part = (right - left) * (bottom - top) > _INSIDE * width * height
+    around = other.box[2] * other.box[3]
+    return is_part and (around < _MOST_OF_IT or one.label == other.label)

@@ -1,0 +1,21 @@
+"""Which of the store's products are in a picture? From a file's bytes to places in it."""
+
+from productrecs.engines.arrays import Bools
+from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.training.visual.photo_matcher import PhotoSearch
+
+
+def spots_in_picture(
+    data: bytes, looking: PhotoSearch, catalog: CatalogView, visible: Bools
+) -> list[PhotoSpot]:
+    """Return up to eight places in a picture with products alike, the surest first.
+
+    None while the store has no pictures that are indexed, or where nothing is known.
+
+    Raises:
+        NotAPictureError: when it is no picture, or takes too long or too much to read.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    seen = looking.around(data, MOST_PRODUCTS, visible)
+    return find_spots(seen.sureness, catalog, seen.places)

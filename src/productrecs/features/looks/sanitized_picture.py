@@ -1,0 +1,33 @@
+"""What is kept of a picture that a merchant gives us for a look? Not the file they sent.
+
+A child that may be killed reads it and writes it anew: upright, a JPEG of a bounded size,
+without whatever else the file carried.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizedPicture:
+    """A picture as the service shows it."""
+
+    picture_id: str  # of the content: the same picture is the same id
+    content: bytes  # a JPEG
+    width: int
+    height: int
+
+
+def sanitize_picture(data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
+    """Return what is kept of a merchant's file.
+
+    Raises:
+        NotAPictureError: when it is no JPEG, PNG, WebP, AVIF or GIF, or a broken one.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    content, width, height = viewer.rewrite(data)
+    return SanitizedPicture(
+        hashlib.sha256(content).hexdigest()[:32], content, width, height
+    )

@@ -1,0 +1,170 @@
+"""How is a shopper forgotten? Step by step, each whole, so that a crash only delays it.
+
+First the store's door is closed to them, then their records go, some at a time, then what
+was made from these. Whatever breaks off, the background goes on with it; every step may be
+taken again. Their events are deleted; what they bought stays, without a customer: it is the
+merchant's books, and what items sell. What engines learned is learned anew without them.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.clock import Clock
+from productrecs.core.ids import StoreId
+from productrecs.features.privacy import erasure_ledger
+from productrecs.features.privacy.repository import (
+    Erasure,
+    ErasureRepository,
+    ShopperRepository,
+)
+from productrecs.records.erasures.erased_names import name_digest
+from productrecs.records.erasures.repository import ErasedNameRepository
+from productrecs.storage.database import Database
+from productrecs.storage.model_files import remove_older_models
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import events, purchase_lines
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.trained_models import models_folder
+
+_log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 1_000
+"""Rows of one transaction: events wait for it."""
+
+FEW_SEARCHES: Final = 10
+"""What was searched for less often than this may tell who did."""
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """Forgets the shoppers of one installation; `data` is its folder."""
+
+    database: Database
+    data: Path
+    models: Path
+    trails: Path
+    clock: Clock
+
+    def ask(self, store_id: StoreId, name: str) -> Erasure:
+        """Note that a shopper is to be forgotten; from now on nothing of theirs comes in.
+
+        `name` is any of theirs, a customer's id or a session's.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+        """
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, store_id)
+            erasure_id, now_ms = log.take(1), self.clock()
+            names = ShopperRepository(transaction, store_id).names_of(name)
+            moments = {name_digest(store_id, one): now_ms for one in names}
+            ErasedNameRepository(transaction, store_id).add(moments)
+            ErasureRepository(transaction, store_id).add(erasure_id, now_ms, names)
+        return Erasure(erasure_id, now_ms, names, 0, 0, None, None)
+
+    def go_on(
+        self, store_id: StoreId, is_over: Callable[[], bool] = lambda: False
+    ) -> list[Erasure]:
+        """Go on with the store's erasures as far as they can be; return those not done.
+
+        Raises:
+            StoreGoneError: when the store was deleted.
+            OSError, StorageError: what is gone stays gone; call it again.
+        """
+        for erasure in self._under_way(store_id):
+            if erasure.cleared_seq is None:
+                if not self._clear(store_id, erasure, is_over):
+                    break
+                _log.info(
+                    "a shopper's records were erased",
+                    extra={"store": store_id, "erasure": erasure.erasure_id},
+                )
+        waiting = [one for one in self._under_way(store_id) if one.cleared_seq is not None]
+        if waiting and not is_over() and self._leave_no_trace(store_id, waiting):
+            now_ms = self.clock()
+            with self.database.transaction() as transaction:
+                for erasure in waiting:
+                    ErasureRepository(transaction, store_id).finish(
+                        erasure.erasure_id, now_ms
+                    )
+        return self._under_way(store_id)
+
+    def all(self, store_id: StoreId) -> list[Erasure]:
+        """Return every erasure of a store, the oldest first."""
+        with self.database.reading() as connection:
+            return ErasureRepository(connection, store_id).all()
+
+    def _under_way(self, store_id: StoreId) -> list[Erasure]:
+        return [one for one in self.all(store_id) if one.done_at is None]
+
+    def _clear(
+        self, store_id: StoreId, erasure: Erasure, is_over: Callable[[], bool]
+    ) -> bool:
+        """Remove all records of a shopper; return False if that was interrupted."""
+        names = erasure.names
+        erasure_ledger.append_erasure(
+            self.data,
+            store_id,
+            {name_digest(store_id, one): erasure.asked_at for one in names},
+        )
+        with self.database.transaction() as transaction:
+            shoppers = ShopperRepository(transaction, store_id)
+            texts = {" ".join(one.split())[:100].lower() for one in shoppers.typed(names)}
+            shoppers.forget_searches(sorted(texts), FEW_SEARCHES)
+            shoppers.forget_tests(names)
+            shoppers.forget_complaints(names)
+        while self._clear_some(store_id, erasure):
+            if is_over():
+                return False
+        self._return_sessions(store_id, names)
+        with self.database.transaction() as transaction:
+            # The names that led to one another go last: they are how the rest is found.
+            seq = StoreLog(self.database, transaction, store_id).take(1)
+            shoppers = ShopperRepository(transaction, store_id)
+            shoppers.unlink(names)
+            shoppers.begin_views_anew()
+            ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
+        return True
+
+    def _clear_some(self, store_id: StoreId, erasure: Erasure) -> bool:
+        with self.database.transaction() as transaction:
+            shoppers = ShopperRepository(transaction, store_id)
+            gone = shoppers.delete_events(erasure.names, AT_ONCE)
+            lines = 0 if gone else shoppers.unname_lines(erasure.names, AT_ONCE)
+            if gone or lines:
+                ErasureRepository(transaction, store_id).count(
+                    erasure.erasure_id, events_gone=gone, lines_changed=lines
+                )
+        return bool(gone or lines)
+
+    def _return_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
+        for table in (events, purchase_lines):
+            with self.database.reading() as connection:
+                keys = ShopperRepository(connection, store_id).borrowed(table, names)
+            for start in range(0, len(keys), AT_ONCE):
+                with self.database.transaction() as transaction:
+                    ShopperRepository(transaction, store_id).unname_sessions(
+                        table, keys[start : start + AT_ONCE]
+                    )
+
+    def _leave_no_trace(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
+        """Remove what was made from records that are gone; return whether nothing is left.
+
+        Files that were handed in before are imported first, without the shopper; then the
+        store must have learned and counted anew.
+        """
+        shutil.rmtree(self.trails / store_id, ignore_errors=True)
+        needed = max(one.cleared_seq or 0 for one in cleared)
+        with self.database.reading() as connection:
+            serving = TrainingRepository(connection, store_id).serving()
+            shoppers = ShopperRepository(connection, store_id)
+            files = shoppers.uploads_before(max(one.asked_at for one in cleared))
+            is_counted = shoppers.views_follow(needed)
+        if serving is None or serving.applied_seq < needed or files or not is_counted:
+            return False
+        remove_older_models(models_folder(self.models, store_id), serving.model_id)
+        return self.database.overwrite_deleted()

@@ -1,0 +1,58 @@
+"""How does an erasure outlive a restored backup? By a file beside the database.
+
+A backup from before an erasure brings the shopper back. The file `erased.jsonl` in the data
+folder is in no backup and is replaced by none: after a restore, whoever stands in it and is
+there again is erased again. It holds digests, as the database does, and no name.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.ids import StoreId
+
+LEDGER_FILE: Final = "erased.jsonl"
+
+
+def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) -> None:
+    """Add erased names, by digest, with the moments of their erasure; durable at return.
+
+    A name may stand there several times: the latest counts.
+
+    Raises:
+        OSError: when the disk fails.
+    """
+    lines = [
+        json.dumps({"store_id": store_id, "name": name, "erased_at": moment}) + "\n"
+        for name, moment in sorted(moments.items())
+    ]
+    with (folder / LEDGER_FILE).open("a", encoding="utf-8") as file:
+        file.write("".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
+    """Return who was erased when, by store and digest; empty where nobody ever was.
+
+    A last line that a crash cut off is passed over: its erasure was not over, and goes on.
+
+    Raises:
+        OSError: when the file is there and cannot be read.
+    """
+    found: dict[StoreId, dict[str, int]] = {}
+    try:
+        lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return found
+    for line in lines:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        moments = found.setdefault(StoreId(told["store_id"]), {})
+        name, moment = str(told["name"]), int(told["erased_at"])
+        moments[name] = max(moment, moments.get(name, moment))
+    return found

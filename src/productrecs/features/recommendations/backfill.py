@@ -1,0 +1,45 @@
+"""What fills a list that the engines left short? Used so often that it never rusts."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.visual_similarity import visually_similar_to_each
+
+_CATEGORIES: Final = 6
+
+Filler = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
+
+
+def from_categories(shelf: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
+    """Give the best of the anchors' categories, the narrowest category first."""
+    for name in narrowest_categories(shelf, anchors):
+        yield from shelf.best_of_category(name)
+
+
+def narrowest_categories(shelf: EligibleItems, anchors: Sequence[int]) -> list[str]:
+    """Return up to six categories of the anchors, those with the fewest items first."""
+    catalog = shelf.catalog
+    sizes = {
+        name: len(catalog.members.get(name, ()))
+        for anchor in anchors
+        if anchor < len(catalog)
+        for name in catalog.categories[anchor]
+    }
+    return sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]
+
+
+def trending(shelf: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
+    """Give what trends, then the rest of the catalog, the newest first."""
+    return shelf.trending()
+
+
+FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(
+    {
+        Engine.SIMILAR: visually_similar_to_each,
+        Engine.CATEGORY: from_categories,
+        Engine.TRENDING: trending,
+    }
+)

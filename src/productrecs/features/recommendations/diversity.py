@@ -1,0 +1,103 @@
+"""How is one list kept from being all of a kind? Variants and one category wait their turn.
+
+What waits is not struck out: it comes when there is nothing else among what the engines
+proposed, before anything fills the list up.
+"""
+
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from productrecs.features.recommendations.eligible_items import EligibleItems
+
+ABOUT_AN_ITEM: Final = 0.75  # of a list may be of one category, where a page has an item,
+ABOUT_NOBODY: Final = 0.4  # and where it has none
+_HEAD: Final = 100  # of what fills a list up: further down nothing waits any more
+
+
+class DiversityFilter:
+    """What one list holds so far: which variants, and how much of each category."""
+
+    def __init__(self, shelf: EligibleItems, num: int, anchors: Sequence[int]) -> None:
+        """Begin a list of `num`; variants of its anchors are in it already."""
+        share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
+        self._most = max(2, math.ceil(num * share))
+        self._num = num
+        self._visible = shelf.visible
+        self._narrowest = shelf.narrowest
+        variants = shelf.catalog.variants
+        known = len(variants)
+        self._variants = variants
+        self._met = {variants[anchor] for anchor in anchors if anchor < known}
+        self._shares: dict[str, int] = {}
+
+    def admits(self, item: int, *, of_any: bool = False) -> bool:
+        """Return whether an item need not wait its turn; then it is in the list.
+
+        With `of_any` its category may fill the list, and only variants wait.
+        """
+        variant, category = self._variants[item], self._narrowest[item]
+        share = self._shares.get(category, 0) + 1
+        if variant and variant in self._met:
+            return False
+        if category and share > self._most and not of_any:
+            return False
+        if variant:
+            self._met.add(variant)
+        self._shares[category] = share
+        return True
+
+    def choose(
+        self, items: Iterable[int], refused: Container[int], resting: Container[str]
+    ) -> list[int]:
+        """Return the places of items that make a list, those that have to wait last.
+
+        All may be shown, none is `refused` or of a category that rests. One of a product's
+        variants goes first, the anchors' own variants wait, and of the narrowest category
+        of an item at most a share of the list.
+        """
+        # Asks what `admits` asks, for a dozen items of every list that is made.
+        visible, variants, narrowest = self._visible, self._variants, self._narrowest
+        met, shares, most, num = self._met, self._shares, self._most, self._num
+        known = len(visible)
+        chosen: list[int] = []
+        waiting: list[int] = []
+        for place, item in enumerate(items):
+            if item in refused or item >= known or not visible[item]:
+                continue
+            variant, category = variants[item], narrowest[item]
+            if category in resting:
+                continue
+            share = shares.get(category, 0)
+            if (variant and variant in met) or (category and share >= most):
+                waiting.append(place)
+                continue
+            if variant:
+                met.add(variant)
+            shares[category] = share + 1
+            chosen.append(place)
+            if len(chosen) == num:
+                return chosen
+        return chosen + waiting[: num - len(chosen)]
+
+
+def diverse_backfill(
+    items: Iterator[int], variety: DiversityFilter, *, of_any: bool
+) -> Iterator[int]:
+    """Give what fills a list up, without what has to wait.
+
+    With `of_any` only variants wait, and are left to what fills next. Else, of the first
+    hundred, what has to wait comes after the others, then the rest as it stands.
+    """
+    if of_any:
+        yield from (item for item in items if variety.admits(item, of_any=True))
+        return
+    waiting = []
+    for item in islice(items, _HEAD):
+        if variety.admits(item):
+            yield item
+        else:
+            waiting.append(item)
+    yield from waiting
+    yield from items

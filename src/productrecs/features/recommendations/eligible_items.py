@@ -1,0 +1,139 @@
+"""What may one kind of list be made of right now, and with what does it fill up?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats, Ints
+from productrecs.engines.category_top_items import category_top_items
+from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.narrowest_category import NarrowestCategories
+from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.training.trained_models import TrainedModels
+
+_ENOUGH: Final = 200
+_CHUNK: Final = 256
+_NEWCOMERS: Final = 200
+_HEAD: Final = 4_096  # how far down an order a boost reaches
+_MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
+_SEVERAL: Final = 0.05  # of what is bought with them: if more is of their own category
+
+
+@dataclass(slots=True, eq=False)
+class EligibleItems:
+    """What may be shown in one kind of list; true for one catalog, model and rule book.
+
+    `visible` is by item number, what the rules exclude taken out. Orders to fill from are
+    made when they are first asked for, and kept.
+    """
+
+    catalog: CatalogView
+    models: TrainedModels
+    visible: Mask
+    rules: ListRules | None
+    _best: dict[str, list[int]] = field(default_factory=dict)
+    _head: list[int] | None = None
+    narrowest: NarrowestCategories = field(init=False)
+    _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    _severally: dict[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take out what the rules exclude."""
+        self.narrowest = self.catalog.narrowest
+        if self.rules is not None:
+            self.visible = self.rules.shown(self.visible)
+
+    def best_of_category(self, name: str) -> list[int]:
+        """Return up to 200 visible items of a category, the most trending first."""
+        best = self._best.get(name)
+        if best is None:
+            best = self._best[name] = self._rank_category(name)
+        return best
+
+    def goes_with_itself(self, category: str) -> bool:
+        """Return whether its products are bought together with others of it."""
+        told = self._severally.get(category)
+        if told is None:
+            told = self._severally[category] = self._own_share(category) > _SEVERAL
+        return told
+
+    def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
+        """Return up to 200 visible items that were hardly shown yet, and their promise.
+
+        The newest of a category, or of the catalog; a rule that boosts or buries weighs.
+        """
+        found = self._newcomers.get(category)
+        if found is None:
+            found = self._newcomers[category] = self._find_newcomers(category)
+        return found
+
+    def _find_newcomers(self, category: str) -> tuple[Ints, Floats]:
+        catalog, trials = self.catalog, self.models.trials
+        if category:
+            members = np.array(catalog.members.get(category, ()), dtype=np.int64)
+            members = members[np.argsort(-catalog.created[members], kind="stable")]
+        else:
+            members = catalog.newest()
+        members = members[members < len(self.visible)]
+        items = members[self.visible[members]]
+        items = items[trials.are_new(items)][:_NEWCOMERS]
+        promise = trials.promise(items, members)
+        if self.rules is not None and self.rules.factors is not None:
+            promise *= self.rules.factors.take(items, mode="clip")
+        return items, promise
+
+    def shows(self, item: int) -> bool:
+        """Return whether an item may be shown."""
+        return item < len(self.visible) and bool(self.visible[item])
+
+    def trending(self, among: Mask | None = None) -> Iterator[int]:
+        """Return what trends, then the rest of the catalog, the newest first.
+
+        An item may come twice. With `among`, part of `visible`, only items in it come.
+        """
+        shown = self.visible if among is None else among
+        if self.rules is None or self.rules.factors is None:
+            return self._trending(shown)
+        if self._head is None:
+            first = dict.fromkeys(self._trending(self.visible, _HEAD))
+            ordered = np.fromiter(first, np.int64, len(first))
+            self._head = self._weighted(ordered).tolist()
+        return chain((item for item in self._head if shown[item]), self._trending(shown))
+
+    def _trending(self, shown: Mask, limit: int = 2**62) -> Iterator[int]:
+        for ordered in (self.models.trending, self.catalog.newest()):
+            for start in range(0, min(len(ordered), limit), _CHUNK):
+                chunk = ordered[start : start + _CHUNK]
+                chunk = chunk[chunk < len(shown)]
+                yield from chunk[shown[chunk]].tolist()
+
+    def _own_share(self, category: str) -> float:
+        """Return how much of what is bought with the best of a category is of it, too."""
+        own, met, known = 0, 0, len(self.catalog)
+        for item in self.best_of_category(category)[:_MEMBERS]:
+            for other, baskets in self.models.copurchase.baskets_with(item):
+                met += baskets
+                if other < known and self.narrowest[other] == category:
+                    own += baskets
+        return own / met if met else 0.0
+
+    def _rank_category(self, name: str) -> list[int]:
+        members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
+        members = members[members < len(self.visible)]
+        weighs = self.rules is not None and self.rules.factors is not None
+        most = _HEAD if weighs else _ENOUGH
+        best = category_top_items(members[self.visible[members]], self.models.ranks, most)
+        ranked: list[int] = self._weighted(best.astype(np.int64))[:_ENOUGH].tolist()
+        return ranked
+
+    def _weighted(self, ordered: Ints) -> Ints:
+        """Return an order as the rules boost and bury it; a rank scores as in a blend."""
+        if self.rules is None or self.rules.factors is None:
+            return ordered
+        factors = self.rules.factors.take(ordered, mode="clip")
+        scores = factors / (RANK_OFFSET + np.arange(len(ordered)))
+        return ordered[np.argsort(-scores, kind="stable")]

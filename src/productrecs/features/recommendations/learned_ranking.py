@@ -1,0 +1,49 @@
+"""In which order do a store's clicks put what the engines propose?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats, Ints, Items
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.ranking_features import (
+    RankingInput,
+    ranking_features,
+)
+from productrecs.features.recommendations.request import Engine
+
+FEWEST: Final = 8  # of the blend's best are put in order; the others stay where they are
+LISTS: Final = 2  # as many as fill so many lists: what was never shown taught nothing
+
+
+class RankingContext(NamedTuple):
+    """For whom and about what an order is."""
+
+    proposals: Mapping[Engine, Items]
+    about: int | None
+    recent: Sequence[int]
+    untaken: Mapping[int, float]
+    num: int  # products of the list
+    now_ms: int
+
+
+def learned_order(
+    shelf: EligibleItems, items: Items, scores: Floats, asked: RankingContext
+) -> Ints | None:
+    """Return the places of `items` in the learned order; None where none is learned.
+
+    Equals keep the blend's order.
+    """
+    trees = shelf.models.trees
+    if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
+        return None
+    best = items[: max(LISTS * asked.num, FEWEST)].astype(np.int64)
+    if int(best.max()) >= len(shelf.catalog):
+        return None  # a model may know of items a moment before the catalog does
+    blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
+    scene = RankingInput(asked.proposals, blend, asked.about, asked.recent, asked.untaken)
+    rates = shelf.models.trials.rates(best)
+    rows = ranking_features(shelf, best, rates, scene, asked.now_ms)
+    order = (-trees.score(rows)).argsort(kind="stable")
+    return np.concatenate((order, np.arange(len(best), len(items))))

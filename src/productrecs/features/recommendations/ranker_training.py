@@ -1,0 +1,215 @@
+"""May what shoppers click order this store's lists? Learned, tried on what came later.
+
+What the log says was shown is told by what was known before: models learn the first part of
+the time, trees the second, and the third says whether their order would have been better.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.engines.arrays import Floats
+from productrecs.engines.fusion import fuse
+from productrecs.engines.ranking.click_evaluation import (
+    examination_probabilities,
+    ranking_gains,
+)
+from productrecs.engines.ranking.ranker_training import RankingData, fit_ranker
+from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
+from productrecs.features.recommendations.complements import (
+    BasketCandidates,
+    with_complements,
+)
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.ranking_features import (
+    FEATURES,
+    RankingInput,
+    ranking_features,
+)
+from productrecs.features.recommendations.ranking_metrics import (
+    Interval,
+    confidence_interval,
+)
+from productrecs.features.recommendations.recipes import Placement, recipe_of
+from productrecs.features.recommendations.request import Engine, Source
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.fit import fit
+from productrecs.training.ranking.due_stores import MINIMUM_DATA, MinimumData
+from productrecs.training.ranking.repository import RankingRepository, StoredRanker
+from productrecs.training.ranking.shown_lists import ShownList, ShownListReader
+from productrecs.training.trained_models import TrainedModels
+from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+
+WINDOW_DAYS: Final = 60
+MOST_LISTS: Final = 30_000
+_BEFORE: Final = 0.2  # of the lists: what models know when the others are told
+_ASKED: Final = 0.3  # of the rest: the last, that trees did not learn from
+CONFIDENCE: Final = 0.99  # of the interval: it is asked anew each day
+LEAST_GAIN: Final = 0.02  # below it the interval may end where looking is told too low
+_PREFIX: Final = 9
+_CANDIDATES: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RankerBacktest:
+    """What came of learning; no `gain` where there was too little.
+
+    `gain` is of the worth of lists, beside the present order's worth of 1: what was taken
+    up, counted by how far up it stood.
+    """
+
+    lists: int  # shown
+    shown: int  # products in them
+    clicks: int
+    asked: int = 0  # lists of the backtest
+    gain: Interval | None = None
+    serves: bool = False
+    weights: dict[str, int] | None = None  # in how many branches each trait is asked
+
+
+@dataclass(frozen=True, slots=True)
+class RankerTrainingData:
+    """What a store's order is learned from, beside what its log says of lists."""
+
+    store: Store
+    catalog: CatalogView
+    inputs: TrainingInputs
+    constants: Hyperparameters = field(
+        default_factory=Hyperparameters
+    )  # that its engines learn by
+
+
+def train_ranker(
+    database: Database,
+    past: RankerTrainingData,
+    now_ms: int,
+    enough: MinimumData = MINIMUM_DATA,
+    threads: int = 1,
+) -> RankerBacktest:
+    """Learn an order from a store's clicks, keep it, and return what its backtest said.
+
+    It serves if the 99 % interval of its gain lies above two per cent, and only then.
+
+    Raises:
+        LearnerMissingError: when the library that learns cannot be loaded.
+    """
+    store = past.store
+    reading = _read(database, store, now_ms)
+    shown, clicks = sum(reading.shown), sum(reading.clicked)
+    finding, trees = RankerBacktest(reading.lists, shown, clicks), TreeEnsemble.none()
+    if shown >= enough.shown and clicks >= enough.clicks:
+        lists = reading.taken_up[-MOST_LISTS:]
+        told = _told(lists, past, now_ms)
+        looked = examination_probabilities(
+            np.array(reading.shown), np.array(reading.clicked)
+        )
+        finding, trees = _tried(finding, told, looked, threads)
+    ranker = StoredRanker(
+        now_ms,
+        finding.serves,
+        asdict(finding),
+        {name: array.tolist() for name, array in trees.to_arrays().items()},
+    )
+    with database.transaction() as transaction:
+        AccountRepository(transaction).hold(store.store_id)
+        RankingRepository(transaction, store.store_id).store(ranker)
+    return finding
+
+
+def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
+    reading, since_ms = ShownListReader(), now_ms - WINDOW_DAYS * DAY_MS
+    with database.reading() as first, database.reading() as second:
+        facts = RankingRepository(first, store.store_id).facts(since_ms)
+        bought = RankingRepository(second, store.store_id).purchases(since_ms)
+        reading.read(facts, bought)
+    return reading
+
+
+def _tried(
+    finding: RankerBacktest, told: RankingData, looked: Floats, threads: int
+) -> tuple[RankerBacktest, TreeEnsemble]:
+    """Return what the last lists say of trees of the first, and trees of all of them."""
+    asked_from = len(told) - int(len(told) * _ASKED)
+    asked = told.part(asked_from, len(told))
+    candidate = fit_ranker(told.part(0, asked_from), threads)
+    more, present = ranking_gains(asked, candidate.score(asked.rows), looked)
+    gain = confidence_interval(more / present.mean(), asked.people, CONFIDENCE)
+    serves = gain.low > LEAST_GAIN
+    trees = fit_ranker(told, threads) if serves else TreeEnsemble.none()
+    counts = np.bincount(candidate.traits, minlength=len(FEATURES)).tolist()
+    found = RankerBacktest(
+        lists=finding.lists,
+        shown=finding.shown,
+        clicks=finding.clicks,
+        asked=len(asked),
+        gain=gain,
+        serves=serves,
+        weights=dict(zip(FEATURES, counts, strict=True)),
+    )
+    return found, trees
+
+
+def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> RankingData:
+    """Return the traits of lists but the first, told by models of what was before them."""
+    catalog, settings = past.catalog, past.store.settings
+    lists = [one for one in lists if max(one.items) < len(catalog)]
+    first = int(len(lists) * _BEFORE)
+    since_ms = lists[first].ts
+    arrays = fit(
+        past.inputs.before(since_ms), len(catalog), settings, since_ms, past.constants
+    )
+    visible = catalog.visible(now_ms, hide_sold_out=False)
+    shelf = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
+    kept = lists[first:]
+    companions = BasketCandidates(shelf.models)
+    rows = [_rows(one, shelf, companions, settings) for one in kept]
+    sizes = [len(one.items) for one in kept]
+    return RankingData(
+        rows=np.concatenate(rows),
+        offsets=np.concatenate(([0], np.cumsum(sizes))),
+        places=np.array([place for one in kept for place in one.places], np.int64),
+        taken=np.array([what for one in kept for what in one.taken], np.int64),
+        people=np.array([visitor_hash(one.person) for one in kept], np.int64),
+    )
+
+
+def _rows(
+    one: ShownList,
+    shelf: EligibleItems,
+    companions: BasketCandidates,
+    settings: StoreSettings,
+) -> Floats:
+    """Return the traits of a list's products as they would have been when it was made."""
+    models = companions.models
+    place = Placement.SHOPPER if one.page is None else Placement.PRODUCT
+    visit = one.recent[-_PREFIX:]
+    basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
+    found = {
+        Engine.BROWSE: models.sessions.next_items(
+            visit, one.ts, _CANDIDATES, visitor_hash(one.person)
+        ),
+        Engine.BUY: companions.bought_with(basket),
+    }
+    recipe = recipe_of(Source.MIX, settings)
+    weights, ranked = with_complements(companions, recipe, place, basket, found)
+    lists = [each.items for each in ranked]
+    proposals = dict(zip(weights, lists, strict=True))
+    fused = fuse(lists, tuple(weights.values()))
+    scene = RankingInput(
+        proposals=proposals,
+        blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),
+        about=one.page if one.page is not None else next(iter(reversed(one.recent)), None),
+        recent=one.recent,
+        untaken=one.untaken,
+    )
+    items = np.array(one.items, np.int64)
+    return ranking_features(shelf, items, np.array(one.rates), scene, one.ts)

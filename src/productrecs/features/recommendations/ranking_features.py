@@ -1,0 +1,92 @@
+"""What is known of a product in one list that says whether it will be taken up?
+
+The same for lists that were shown and lists that are made: no trait depends on how large or
+how old a store is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.engines.arrays import Floats, Ints, Items
+from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.request import Engine
+
+FEATURES: Final = (
+    "its share of the blend's best score",
+    "its place among what visits like this one went on to",
+    "its place among what was bought together",
+    "its place in what trends",
+    "how often it is clicked beside all products",
+    "of the category of the page's or newest product",
+    "its price beside that of the page's or newest product",
+    "seen by the shopper before",
+    "how often the shopper was shown it and did not take it up",
+    "how new it is",
+)
+_VOICES: Final = (Engine.BROWSE, Engine.BUY)
+_NOT_PROPOSED: Final = 0.0
+_PLACES: Final = tuple(RANK_OFFSET / (RANK_OFFSET + place) for place in range(1_000))
+_NEW_DAYS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankingInput:
+    """What a list is made of and for whom; items are numbers."""
+
+    proposals: Mapping[Engine, Items]  # best first
+    blend: Mapping[int, float]  # the blend's scores
+    about: int | None  # the page's product, else the newest that the shopper saw
+    recent: Sequence[int] = ()
+    untaken: Mapping[int, float] = field(default_factory=dict)  # Showings.untaken
+
+
+def ranking_features(
+    shelf: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
+) -> Floats:
+    """Return traits of each of `items` [n, len(TRAITS)]; `rates` [n] as `Trials.rates`."""
+    numbers: list[int] = items.tolist()
+    catalog, ranks = shelf.catalog, shelf.models.ranks
+    rows = np.empty((len(numbers), len(FEATURES)))
+    best = max(scene.blend.values(), default=1.0)
+    rows[:, 0] = [scene.blend.get(item, 0.0) / best for item in numbers]
+    for column, engine in enumerate(_VOICES, 1):
+        proposed: list[int] = scene.proposals.get(engine, _NOBODY).tolist()
+        places = dict(zip(proposed, _PLACES, strict=False))
+        rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
+    trending = max(len(shelf.models.trending), 1)
+    rows[:, 3] = 1.0
+    known = items < len(ranks)
+    rows[known, 3] = np.log1p(ranks[items[known]]) / np.log1p(trending)
+    rows[:, 4] = rates
+    about = scene.about
+    if about is None or about >= len(catalog):
+        rows[:, 5:7] = 0.0
+    else:
+        category, price = shelf.narrowest[about], float(catalog.prices[about])
+        rows[:, 5] = [
+            bool(category) and shelf.narrowest[item] == category for item in numbers
+        ]
+        rows[:, 6] = _beside(catalog.prices[items], price)
+    seen, untaken = scene.recent, scene.untaken
+    rows[:, 7] = [item in seen for item in numbers]
+    rows[:, 8] = [untaken.get(item, 0.0) for item in numbers] if untaken else 0.0
+    ages = (now_ms - catalog.created[items]) / DAY_MS
+    rows[:, 9] = _NEW_DAYS / (_NEW_DAYS + np.maximum(ages, 0.0))
+    return rows
+
+
+def _beside(prices: Floats, price: float) -> Floats:
+    """Return the logarithms of prices beside one, 0 where either is unknown."""
+    found = np.zeros(len(prices))
+    if price > 0:
+        told = prices > 0  # unknown prices are nan
+        found[told] = np.log(prices[told] / price).clip(-3.0, 3.0)
+    return found
+
+
+_NOBODY: Final = np.zeros(0, np.int32)

@@ -1,0 +1,148 @@
+"""How good were lists that should have told something? Recall, MRR, nDCG and coverage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats, Ints
+
+LENGTH: Final = 20  # of the lists that are judged: recall@20, MRR@20, coverage
+HEAD: Final = 10  # of nDCG@10
+SAID: Final = 50  # lists with something in them, below which nothing is told of a method
+_DRAWS: Final = 1_000
+_DISCOUNTS: Final = 1.0 / np.log2(np.arange(2.0, HEAD + 2.0))
+_SEED: Final = 17  # the same data give the same intervals
+
+
+class EvaluationCase(NamedTuple):
+    """What a list is made for, and what should be in it; `group` is its visit or order."""
+
+    group: int
+    given: tuple[int, ...]  # the newest last
+    answers: frozenset[int]
+
+
+class Comparison(StrEnum):
+    """What an interval says beside popularity."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    LEVEL = "level"
+    UNTOLD = "untold"  # too few lists had anything in them
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A difference of recall@20 with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> Comparison:
+        """What it says; level where no difference can be told."""
+        if self.low > 0:
+            return Comparison.BETTER
+        return Comparison.WORSE if self.high < 0 else Comparison.LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class MethodMetrics:
+    """How one method did: means over all questions, but for coverage and novelty.
+
+    `recall_at_20` is the share of a question's answers among the first 20, `mrr_at_20`
+    1/place of the first of them, `ndcg_at_10` the discounted gain of the first 10 beside
+    the best order's. `coverage` is the share of the learned products that stood in some
+    list; `novelty` the mean surprise of what was shown, in bits, higher for what few buy or
+    look at. `beside` is the difference of recall@20 to popularity.
+    """
+
+    method: str
+    recall_at_20: float
+    mrr_at_20: float
+    ndcg_at_10: float
+    coverage: float
+    novelty: float
+    beside: Interval | None = None
+    verdict: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMetrics:
+    """What each list was worth, question by question, and what was shown."""
+
+    recalls: Floats  # shares of the answers among the first 20
+    firsts: Floats  # 1/place of the first answer among them, 0 without any
+    gains: Floats  # nDCG of the first 10
+    shown: Ints  # of all lists, one after the other
+    said: int = 0  # how many lists had anything in them
+
+    @classmethod
+    def of(
+        cls, questions: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
+    ) -> "CaseMetrics":
+        """Return what lists are worth; of each the first 20 products count."""
+        lists = [one[:LENGTH] for one in lists]
+        worth = np.zeros((3, len(lists)))
+        for number, (asked, one) in enumerate(zip(questions, lists, strict=True)):
+            places = [at for at, item in enumerate(one) if item in asked.answers]
+            if places:
+                best = _DISCOUNTS[: len(asked.answers)].sum()
+                head = [at for at in places if at < HEAD]
+                worth[:, number] = (
+                    len(places) / len(asked.answers),
+                    1.0 / (places[0] + 1),
+                    _DISCOUNTS[head].sum() / best,
+                )
+        shown = [item for one in lists for item in one]
+        said = sum(bool(one) for one in lists)
+        return cls(worth[0], worth[1], worth[2], np.array(shown, np.int64), said)
+
+
+def method_metrics(
+    method: str, answers: CaseMetrics, known: Floats, beside: Interval | None = None
+) -> MethodMetrics:
+    """Return how a method did; `known` [n_items] is how often each item was met before.
+
+    Of a method that had something to say less than `SAID` times nothing is told beside
+    others: what it knows nothing of it does neither well nor badly.
+    """
+    said = answers.said >= min(SAID, len(answers.recalls))
+    surprise = -np.log2((known + 1.0) / (known.sum() + len(known)))
+    return MethodMetrics(
+        method=method,
+        recall_at_20=float(answers.recalls.mean()),
+        mrr_at_20=float(answers.firsts.mean()),
+        ndcg_at_10=float(answers.gains.mean()),
+        coverage=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
+        novelty=float(surprise[answers.shown].mean()) if len(answers.shown) else 0.0,
+        beside=beside if said else None,
+        verdict=(beside.verdict if said else Comparison.UNTOLD) if beside else None,
+    )
+
+
+def paired_difference(ours: CaseMetrics, theirs: CaseMetrics, groups: Ints) -> Interval:
+    """Return the difference of recall@20, paired by question; whole groups are drawn.
+
+    The questions of one visit or order stand or fall together. The draws are the same in
+    every run.
+    """
+    return confidence_interval(ours.recalls - theirs.recalls, groups)
+
+
+def confidence_interval(values: Floats, groups: Ints, sureness: float = 0.95) -> Interval:
+    """Return the mean of values with its interval, of 95 %; whole groups are drawn."""
+    where = np.unique(groups, return_inverse=True)[1]
+    gains = np.bincount(where, weights=values)
+    sizes = np.bincount(where).astype(np.float64)
+    rng = np.random.default_rng(_SEED)
+    means = np.empty(_DRAWS)
+    for draw in range(_DRAWS):
+        chosen = rng.integers(len(sizes), size=len(sizes))
+        means[draw] = gains[chosen].sum() / sizes[chosen].sum()
+    low, high = np.quantile(means, (0.5 - sureness / 2, 0.5 + sureness / 2))
+    return Interval(float(gains.sum() / sizes.sum()), float(low), float(high))

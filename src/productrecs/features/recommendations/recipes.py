@@ -1,0 +1,119 @@
+"""Which engines answer which source, and what may fill? Policy as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.features.recommendations.request import Engine, Source
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+
+class Placement(StrEnum):
+    """Where the list stands, by what the call knows."""
+
+    PRODUCT = "product"
+    CART = "cart"
+    SHOPPER = "shopper"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Engines with their weights per placement, then what fills a short list, in order."""
+
+    blend: Mapping[Placement, Mapping[Engine, float]]
+    fill: tuple[Engine, ...] = ()
+    is_varied: bool = False  # variants and one category must not fill the list
+    borrows: bool = (
+        False  # what variants lend and what is rebought is as if bought together
+    )
+    learns: bool = False  # what shoppers click may order the list
+    explores: bool = False  # a share of lists tries a new product
+    remembers: bool = False  # what a shopper bought counts beside their visit
+    tires: bool = False  # what a shopper was shown often and never took up sinks
+    rests: bool = False  # and so does the category of what they just bought
+    habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
+    completing: Mapping[Placement, Mapping[Engine, float]] | None = (
+        None  # where anything is
+    )
+
+
+# What looks alike comes before what merely is of a category: interface 4.1, rule 5.
+_FILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
+
+
+def _everywhere(
+    weights: Mapping[Engine, float],
+) -> Mapping[Placement, Mapping[Engine, float]]:
+    return MappingProxyType(dict.fromkeys(Placement, weights))
+
+
+# Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
+_MIX: Final = MappingProxyType(
+    {
+        Placement.PRODUCT: {Engine.BROWSE: 1.0, Engine.BUY: 0.8},
+        Placement.CART: {Engine.BUY: 1.0, Engine.BROWSE: 0.4},
+        Placement.SHOPPER: {Engine.BROWSE: 1.0, Engine.BUY: 0.4},
+        Placement.NOBODY: {},
+    }
+)
+
+# What is bought together speaks as loudly as ever; of that, half is for what completes.
+_COMPLETING: Final = MappingProxyType(
+    {
+        Placement.PRODUCT: {
+            Engine.BROWSE: 1.0,
+            Engine.COMPLEMENTARY: 0.4,
+            Engine.BUY: 0.4,
+        },
+        Placement.CART: {
+            Engine.COMPLEMENTARY: 0.5,
+            Engine.BUY: 0.5,
+            Engine.BROWSE: 0.4,
+        },
+    }
+)
+_RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
+    {
+        # Co-purchased only, never padded: interface 4.1, rule 2.
+        Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
+        Source.BROWSE: Recipe(
+            _everywhere({Engine.BROWSE: 1.0}),
+            _FILL,
+            is_varied=True,
+            remembers=True,
+            explores=True,
+            tires=True,
+            rests=True,
+        ),
+        # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
+        Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
+        Source.MIX: Recipe(
+            _MIX,
+            _FILL,
+            is_varied=True,
+            borrows=True,
+            learns=True,
+            explores=True,
+            tires=True,
+            rests=True,
+            habit=_MIX[Placement.CART],
+            completing=_COMPLETING,
+        ),
+    }
+)
+_UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
+    {
+        source: replace(one, fill=tuple(e for e in one.fill if e is not Engine.SIMILAR))
+        for source, one in _RECIPES.items()
+    }
+)
+
+
+def recipe_of(source: Source, settings: StoreSettings) -> Recipe:
+    """Return how a source is answered in a store; looks count only where it wants them."""
+    if settings.visual_recommendations:
+        return _RECIPES[source]
+    return _UNSEEING[Source.MIX if source is Source.SIMILAR else source]

@@ -1,0 +1,210 @@
+"""What is a call about, and for whom? In item numbers, as engines ask."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.browse import InteractionType
+from productrecs.engines.repurchase import buy_again, is_habitual_buyer
+from productrecs.features.recommendations.interest_signals import InterestSignal
+from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.request import RecommendationRequest
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistory
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.visits_and_orders import DEEDS
+
+CANDIDATES: Final = 60
+_LINES: Final = 2_000  # the newest bought, that tell what is bought again
+_FADES_MS: Final = 90 * DAY_MS  # when a purchase counts 1/e (algorithms.md 3.1)
+_LEAST: Final = 1e-3
+_PREFIX: Final = 9  # the newest items of a visit that its next one is told by
+_NONE: Final[Mapping[int, float]] = MappingProxyType({})
+_NO_DEEDS: Final[Mapping[int, int]] = MappingProxyType({})
+_NO_ITEMS: Final = frozenset[int]()
+
+
+class ShopperContext(NamedTuple):
+    """What a call is about, in item numbers."""
+
+    anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
+    recent: Sequence[int]  # the shopper's newest items, the newest last
+    purchases: Sequence[int]  # what they bought last, the newest last; beside no anchors
+    bought: frozenset[int]  # what they bought and should not be shown again
+    visitor: int | None  # whose visit it is: the index must not answer with itself
+    placement: Placement
+    regulars: Ranked = NO_RANKED  # what they buy again and again, where that may be shown
+    has_habits: bool = False  # and whether they do buy the same again
+    remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
+    fading: Mapping[int, float] = _NONE  # how much of these counts
+    person: str = ""  # whose list it is, as far as known
+    deeds: Mapping[int, int] = _NO_DEEDS  # beside looking, as `InteractionType`
+    looks: tuple[InterestSignal, ...] = ()  # where they looked by name, the newest first
+    untaken: Mapping[int, float] = _NONE  # shown, how often
+    tired: Mapping[int, float] = _NONE  # what sinks, and how far
+    resting: frozenset[str] = frozenset()  # categories of which they just bought
+
+
+def resolve_context(
+    shop: StoreState,
+    request: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
+) -> ShopperContext:
+    """Return what the call is about; ids that the catalog does not know are passed over."""
+    anchors = _anchors(shop, request)
+    recent = _interleaved([history.recent for history in histories])
+    if request.basket:
+        placement = Placement.CART
+    elif request.item_id:
+        placement = Placement.PRODUCT
+    else:
+        known = len(recent) or any(history.signs for history in histories)
+        placement = Placement.SHOPPER if known else Placement.NOBODY
+    if not histories:
+        return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, placement)
+    regulars, has_habits = (NO_RANKED, False) if anchors else _regulars(shop, histories)
+    return ShopperContext(
+        anchors=anchors,
+        recent=recent,
+        purchases=() if anchors else _purchases(histories),
+        bought=_not_again(shop.settings, histories, now_ms),
+        visitor=_live_visitor(histories),
+        placement=placement,
+        regulars=regulars,
+        has_habits=has_habits,
+        person=histories[0].person,
+        looks=_looks(histories),
+        deeds=_deeds(histories) if shop.models.sessions.weighs_deeds else _NO_DEEDS,
+    )
+
+
+def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...]:
+    """Return the numbers of what the call names, each once."""
+    known = shop.catalog.number
+    names = (request.item_id, *request.basket) if request.item_id else request.basket
+    if len(names) == 1:
+        number = known(names[0])
+        return () if number is None else (number,)
+    numbers = dict.fromkeys([known(name) for name in names])
+    return tuple([number for number in numbers if number is not None])
+
+
+def with_purchase_memory(
+    situation: ShopperContext, histories: Sequence[ShopperHistory]
+) -> ShopperContext:
+    """Return a situation whose list goes by what its shopper bought, the newest most."""
+    bought = tuple(dict.fromkeys(situation.purchases))
+    return situation._replace(remembered=bought, fading=_faded(histories))
+
+
+def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:
+    """Return how much what was bought last counts: 1 for the newest, less for older."""
+    times: dict[int, int] = {}
+    for history in histories:
+        lines = zip(history.recent_purchases, history.bought_at[-MAX_RECENT:], strict=False)
+        for item, at in lines:
+            times[item] = max(at, times.get(item, at))
+    newest = max(times.values(), default=0)
+    return {
+        item: max(math.exp((at - newest) / _FADES_MS), _LEAST) for item, at in times.items()
+    }
+
+
+def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Return the lists merged from their newest ends, the first list's newest last."""
+    if len(lists) <= 1:
+        return lists[0][:] if lists else ()  # as it is now: a history goes on
+    turns = zip_longest(*(reversed(one) for one in lists))
+    newest_first = [item for turn in turns for item in turn if item is not None]
+    return newest_first[::-1]
+
+
+def _purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
+    return _interleaved([history.recent_purchases for history in histories])
+
+
+def context_basket(situation: ShopperContext) -> tuple[int, ...]:
+    """Return with what others were bought: the call's items, else the shopper's own."""
+    return situation.anchors or tuple(dict.fromkeys(situation.purchases))
+
+
+def context_visit(situation: ShopperContext) -> tuple[int, ...]:
+    """Return the visit that others are like: the newest items, the newest last."""
+    return (*situation.recent[-_PREFIX:], *situation.anchors)[-_PREFIX:]
+
+
+def context_anchors(situation: ShopperContext) -> tuple[int, ...]:
+    """Return the items whose categories fill a list, the most telling first."""
+    return situation.anchors or tuple(situation.recent[: -_PREFIX - 1 : -1])
+
+
+def _not_again(
+    settings: StoreSettings, histories: Sequence[ShopperHistory], now_ms: int
+) -> frozenset[int]:
+    """Return what was bought too lately, by the store's settings, to be shown again."""
+    if settings.allow_repeat_recommendations:
+        return _NO_ITEMS
+    days = settings.repeat_after_days
+    if not days:
+        return _NO_ITEMS.union(*[history.bought for history in histories])
+    since_ms = now_ms - days * DAY_MS
+    return _NO_ITEMS.union(*[history.purchases_since(since_ms) for history in histories])
+
+
+def _live_visitor(histories: Sequence[ShopperHistory]) -> int | None:
+    """Return whose visit goes on right now: that of the newest thing done."""
+    live = max([one for one in histories if one.recent], key=_newest, default=None)
+    return None if live is None else live.visitor
+
+
+def _newest(history: ShopperHistory) -> int:
+    return history.newest_ms
+
+
+def _looks(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
+    """Return where a shopper looked by name, the newest first."""
+    return tuple(
+        [
+            (sign.kind, sign.term, history.done - sign.done)
+            for history in histories
+            for sign in reversed(history.signs)
+        ]
+    )
+
+
+def _deeds(histories: Sequence[ShopperHistory]) -> dict[int, int]:
+    """Return the most that was done with each of the newest items, beside looking."""
+    found: dict[int, int] = {}
+    for history in histories:
+        for item, kind in zip(history.recent, history.recent_kinds, strict=False):
+            deed = DEEDS.get(kind, InteractionType.VIEWED)
+            if deed > found.get(item, InteractionType.VIEWED):
+                found[item] = deed
+    return found
+
+
+def _regulars(shop: StoreState, histories: Sequence[ShopperHistory]) -> tuple[Ranked, bool]:
+    """Return what the shopper buys again, if the store shows it, and whether they do."""
+    settings = shop.settings
+    if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
+        return NO_RANKED, False
+    bought = max(
+        (one for one in histories if one.bought_at), key=_when_bought, default=None
+    )
+    if bought is None:
+        return NO_RANKED, False
+    items = np.array(bought.bought[-_LINES:], dtype=np.int64)
+    times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
+    again = buy_again(items, times, shop.models.ranks, CANDIDATES)
+    return again, is_habitual_buyer(items, times)
+
+
+def _when_bought(history: ShopperHistory) -> int:
+    return history.bought_at[-1]

@@ -1,0 +1,81 @@
+"""What does recommending need to know of one store, at one moment?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.features.recommendations.complements import BasketCandidates
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.merchandising.rule_book import ListRules, RuleBook
+from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.trained_models import TrainedModels
+
+_WORDS: Final[Mapping[str, ListKind]] = MappingProxyType(
+    {one.value: one for one in ListKind}
+)
+
+
+class _Shelves(NamedTuple):
+    visible: Mask
+    models: TrainedModels
+    book: RuleBook | None
+    by_rules: dict[ListRules | None, EligibleItems]
+
+
+@dataclass(slots=True)
+class StoreState:
+    """A store's live catalog, its serving models, its settings and its rules.
+
+    `models` and `settings` are replaced whole; whoever answers reads each once.
+    """
+
+    catalog: CatalogView
+    models: TrainedModels
+    settings: StoreSettings
+    rules: RulesView | None = None  # None obeys no rule
+    _shelves: _Shelves | None = None
+    _companions: BasketCandidates | None = None
+
+    def visible(self, now_ms: int) -> Mask:
+        """Return, by item number, what may be shown now by the store's settings."""
+        return self.catalog.visible(now_ms, hide_sold_out=self.settings.hide_out_of_stock)
+
+    @property
+    def book(self) -> RuleBook | None:
+        """What the store's rules say now; None when it has no rule."""
+        return None if self.rules is None else self.rules.book
+
+    @property
+    def companions(self) -> BasketCandidates:
+        """What goes with what, by the models that serve; the same until they change."""
+        kept = self._companions
+        if kept is None or kept.models is not self.models:
+            kept = self._companions = BasketCandidates(self.models)
+        return kept
+
+    def shelf(
+        self, now_ms: int, placement: str, source: str | None = None
+    ) -> EligibleItems:
+        """Return what one kind of list may be made of now; the same until it changes."""
+        visible, models, book = self.visible(now_ms), self.models, self.book
+        kept = self._shelves
+        if (
+            kept is None
+            or kept.visible is not visible
+            or kept.models is not models
+            or kept.book is not book
+        ):
+            kept = self._shelves = _Shelves(visible, models, book, {})
+        rules = None
+        if book is not None:
+            asked = None if source is None else _WORDS[source]
+            rules = book.of(_WORDS[placement], asked)
+        shelf = kept.by_rules.get(rules)
+        if shelf is None:
+            shelf = EligibleItems(self.catalog, models, visible, rules)
+            kept.by_rules[rules] = shelf
+        return shelf

@@ -1,0 +1,127 @@
+"""What can a page of results ask for beside the words? Filters, counts, orders, places."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.search.request import SearchRequest
+
+MOST_FILTERS: Final = 50
+MAX_OFFSET: Final = 1_000
+"""Products that can be paged to: nobody looks at more, and each page costs those before."""
+
+
+class FilterError(ProductRecsError):
+    """A filter is not in one of the forms that filters have."""
+
+
+class Facet(StrEnum):
+    """What results can be counted and filtered by."""
+
+    CATEGORIES = "categories"
+    PRICE = "price"
+    IN_STOCK = "in_stock"
+
+
+class Sort(StrEnum):
+    """In which order results come."""
+
+    RELEVANCE = "relevance"
+    PRICE_UP = "price_asc"
+    PRICE_DOWN = "price_desc"
+    NEWEST = "newest"
+    BEST_SELLING = "best_selling"
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRange:
+    """Prices from `low` up to `high`, which is one of them unless `is_open`."""
+
+    low: float
+    high: float
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What results must be; of each kind one of several, none means any."""
+
+    categories: tuple[str, ...] = ()
+    prices: tuple[PriceRange, ...] = ()
+    in_stock: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One call for a page of results, and what is wanted to know of all of them."""
+
+    request: SearchRequest
+    filters: Filters = field(default_factory=Filters)
+    facets: tuple[Facet, ...] = ()
+    sort: Sort = Sort.RELEVANCE
+    offset: int = 0
+    suggest: int = 0  # at most so many
+    highlight: bool = False
+    counts: bool = False  # whether the page wants to know how many there are
+
+    @property
+    def first_query(self) -> str:
+        """The words, on the first page of their results; empty on further ones."""
+        return "" if self.offset else self.request.query
+
+
+def parse_filters(texts: list[str]) -> Filters:
+    """Return the filters that `texts` are, each such as `price:10..50`.
+
+    Raises:
+        FilterError: when one has no such form, or there are too many.
+    """
+    if len(texts) > MOST_FILTERS:
+        message = f"a search takes up to {MOST_FILTERS} filters"
+        raise FilterError(message)
+    categories: list[str] = []
+    prices: list[PriceRange] = []
+    switches: list[bool] = []
+    for text in texts:
+        name, _, value = text.partition(":")
+        if name == Facet.CATEGORIES and value.strip():
+            categories.append(value)
+        elif name == Facet.PRICE:
+            prices.append(_range_of(value))
+        elif name == Facet.IN_STOCK and value in {"true", "false"}:
+            switches.append(value == "true")
+        else:
+            message = (
+                "a filter is categories:NAME, price:LOW..HIGH (also LOW.., ..HIGH, and "
+                "LOW..<HIGH without HIGH itself) or in_stock:true"
+            )
+            raise FilterError(message)
+    return Filters(tuple(categories), tuple(prices), tuple(switches))
+
+
+def _range_of(value: str) -> PriceRange:
+    low, dots, high = value.partition("..")
+    is_open = high.startswith("<")
+    high = high.removeprefix("<")
+    if not dots or not (low or high) or (is_open and not high):
+        message = "a price filter is price:LOW..HIGH, price:LOW.. or price:..HIGH"
+        raise FilterError(message)
+    return PriceRange(
+        _price(low) if low else -float("inf"),
+        _price(high) if high else float("inf"),
+        is_open,
+    )
+
+
+_MOST_DIGITS: Final = 20
+
+
+def _price(text: str) -> float:
+    whole, _, cents = text.partition(".")
+    digits = whole + cents
+    is_plain = digits.isascii() and digits.isdecimal() and bool(whole)
+    if not is_plain or len(digits) > _MOST_DIGITS or text.endswith("."):
+        message = f"{text[:40]!r} is no price; write it as 20 or 19.90"
+        raise FilterError(message)
+    return float(text)

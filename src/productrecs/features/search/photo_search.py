@@ -1,0 +1,34 @@
+"""Which products look like this photo? The catalog says which may be shown at all."""
+
+from productrecs.features.search.request import Hit
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.training.visual.photo_matcher import PhotoSearch
+
+
+def find_by_photo(  # noqa: PLR0913 - what there is, what may be shown, how many
+    photo: bytes,
+    looking: PhotoSearch,
+    catalog: CatalogView,
+    rules: ListRules | None,
+    now_ms: int,
+    *,
+    num: int,
+    in_stock: bool,
+) -> list[Hit]:
+    """Return up to `num` products, the most alike first; scores are likenesses, 0 to 1.
+
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
+    bought too. None while the store has no pictures that are indexed.
+
+    Raises:
+        NotAPictureError: when it is no picture, or takes too long or too much to read.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    visible = catalog.visible(now_ms, hide_sold_out=in_stock)
+    if rules is not None:
+        visible = rules.shown(visible)
+    found = looking.alike(photo, num, visible)
+    return [
+        Hit(*one) for one in zip(found.items.tolist(), found.scores.tolist(), strict=True)
+    ]

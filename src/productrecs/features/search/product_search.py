@@ -1,0 +1,259 @@
+"""Which products does a shopper look for? The index proposes, the catalog strikes out."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Final, Literal, NamedTuple
+
+from productrecs.engines.arrays import Floats
+from productrecs.engines.click_boosts import ClickBoostModel
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.query_interpreter import Synonyms
+from productrecs.engines.text.search_index import IndexHits, IndexQuery
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.features.search.request import Hit, SearchRequest, SearchResults
+from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.training.search.served_index import ServedIndex
+from productrecs.training.trained_models import Ranks
+
+SoldOut = Literal["mixed", "last", "hidden"]
+
+_CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
+_LEAST_CANDIDATES: Final = 30
+_MOVED_FROM: Final = 200  # where more than sales decides: it may come from far down
+_SOLD_OUT: Final = 0.05  # of its score, where what cannot be bought comes last
+_CHOICE: Final = 1.0
+"""What all choose for a query scores twice as much."""
+
+_POPULARITY: Final = 0.08
+"""At most this share is added to a score: it decides between equals, no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableStore:
+    """What searching needs to know of one store, at one moment."""
+
+    catalog: CatalogView
+    index: ServedIndex
+    ranks: Ranks  # per item number its place in what trends
+    trending: int  # how many items trend
+    said: SearchRuleBook
+    rules: ListRules | None = None  # what they exclude is not found
+    factors: Floats | None = None  # by item, at the end that of all that came later
+    sold_out: SoldOut = "mixed"
+    choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
+    told_language: str = ""  # the store's setting, by which `choices` names queries
+
+    def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
+        """Return, by item number, what may be found."""
+        hide = in_stock or self.sold_out == "hidden"
+        visible = self.catalog.visible(now_ms, hide_sold_out=hide)
+        return visible if self.rules is None else self.rules.shown(visible)
+
+    def lifts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
+        """Return by item how far others' choices after this search lift it."""
+        if not len(self.choices):
+            return {}
+        named = query.in_language(_language(self.told_language))
+        return self.choices.lifts_of(named.intent)
+
+    def popularity(self, item: int) -> float:
+        """Return how well an item sells, from 0 for not at all to 1 for the best."""
+        if item >= len(self.ranks):
+            return 0.0
+        rank = int(self.ranks[item])
+        if rank >= self.trending:
+            return 0.0
+        return 1.0 - math.log1p(rank) / math.log1p(self.trending)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuery:
+    """One query in one store at one moment: what may be shown, and what was said of it."""
+
+    query: AnalysedQuery
+    visible: Mask
+    synonyms: Synonyms
+    pinned: list[int]
+    address: str | None  # where it leads
+    lifts: Mapping[int, float]  # what others chose, by item
+    factors: Floats | None  # what the merchant's rules make of scores, by item
+    buyable: Mask | None  # where what cannot be bought comes last
+
+    def factor(self, item: int) -> float:
+        """Return what choices, the merchant's rules and the stock make of a score."""
+        factor = 1.0 + _CHOICE * self.lifts.get(item, 0.0)
+        if self.factors is not None:
+            factor *= float(self.factors[min(item, len(self.factors) - 1)])
+        if self.buyable is not None and not (
+            item < len(self.buyable) and self.buyable[item]
+        ):
+            factor *= _SOLD_OUT
+        return factor
+
+    def looked_at(self, num: int) -> int:
+        """Return among how many candidates the order of `num` products is decided."""
+        least = _MOVED_FROM if self.moves else _LEAST_CANDIDATES
+        return max(_CANDIDATES * num, least)
+
+    @property
+    def moves(self) -> bool:
+        """Whether more than words and sales decides: what was chosen, rules, the stock."""
+        return bool(self.lifts) or self.factors is not None or self.buyable is not None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything is looked for, or only asked what trends."""
+        return bool(self.query.text.strip())
+
+
+class Pages(NamedTuple):
+    """How long a page is, and from how many candidates the first is chosen."""
+
+    size: int
+    looked_at: int
+
+
+def resolve_query(
+    shop: SearchableStore, request: SearchRequest, now_ms: int
+) -> ResolvedQuery:
+    """Return what holds for a request at `now_ms`."""
+    query = shop.index.analyse(request.query)
+    rules = shop.said.rules_for(query, now_ms, shop.catalog.zone)
+    visible = _shown(shop, request, rules, now_ms)
+    return ResolvedQuery(
+        query=query,
+        visible=visible,
+        synonyms=shop.said.synonyms_in(query.language),
+        pinned=_pinned(shop, rules, visible),
+        address=address_of(rules),
+        lifts=shop.lifts_of(query),
+        factors=shop.factors,
+        buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
+    )
+
+
+def find_products(
+    shop: SearchableStore, request: SearchRequest, now_ms: int
+) -> SearchResults:
+    """Return up to `request.num` products, best first, their scores falling.
+
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
+    bought too. What the merchant pinned for the query comes first, then what is named by
+    its id or sku; then what fits best, lifted by what others chose who searched for the
+    same. Sales decide between products that fit alike.
+
+    Raises:
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    asked = resolve_query(shop, request, now_ms)
+    return _ranked(shop, asked, request.num, shop.index.find(_wanted(asked, request)))
+
+
+def _wanted(asked: ResolvedQuery, request: SearchRequest) -> IndexQuery:
+    """Return what is asked of the index."""
+    looked_at = asked.looked_at(request.num)
+    return IndexQuery(
+        asked.query,
+        looked_at,
+        asked.visible,
+        asked.synonyms,
+        # Below a full page of all words nothing comes up, unless more than words decide.
+        enough=looked_at if asked.moves else request.num,
+        by_likeness=not asked.moves,
+    )
+
+
+def _ranked(
+    shop: SearchableStore, asked: ResolvedQuery, num: int, found: IndexHits
+) -> SearchResults:
+    """Return the first `num` of what was found, in the order of all that decides."""
+    scores = weigh_scores(shop, asked, found.items, found.scores)
+    named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
+    # The best first, of equals the lowest number; more than `num` are never shown.
+    falling = [-score for score in scores[found.exact :]]
+    others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
+    hits = [*named, *(Hit(item, -score) for score, item in others)]
+    return SearchResults(with_pins(asked.pinned, hits)[:num], found.relaxed, asked.address)
+
+
+def weigh_scores(
+    shop: SearchableStore,
+    asked: ResolvedQuery,
+    items: Sequence[int],
+    scores: Sequence[float],
+) -> list[float]:
+    """Return the scores that all but words make of those of `items`."""
+    if shop.trending:
+        popularity = shop.popularity
+        scores = [
+            score * (1.0 + _POPULARITY * popularity(item))
+            for item, score in zip(items, scores, strict=True)
+        ]
+    if asked.moves:
+        factor = asked.factor
+        pairs = zip(items, scores, strict=True)
+        scores = [score * factor(item) for item, score in pairs]
+    return list(scores)
+
+
+def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:
+    """Return the first `until` of all that was found, in pages.
+
+    The first page is what `find` returns, and each page goes on where the one before
+    ended: what is weighed may come onto a page from a few further down, no more.
+    """
+    ranked = list(hits[:exact])
+    following = list(hits[exact:])
+    num = pages.size
+    pool = following[: max(pages.looked_at - exact, 0)]
+    rest = iter(following[len(pool) :])
+    while pool and len(ranked) < until:
+        pool.sort(key=_by_score)
+        ranked += pool[:num]
+        pool = [*pool[num:], *islice(rest, num)]
+    return ranked[:until]
+
+
+@lru_cache(maxsize=64)
+def _language(tag: str) -> LanguageAnalyzer:
+    return LanguageAnalyzer(tag)
+
+
+def _by_score(hit: Hit) -> tuple[float, int]:
+    return (-hit.score, hit.item)
+
+
+def _shown(
+    shop: SearchableStore, request: SearchRequest, rules: list[SearchRule], now_ms: int
+) -> Mask:
+    """Return what may be shown, without what is hidden from this query."""
+    visible = shop.visible(now_ms, in_stock=request.in_stock)
+    hidden = [shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.HIDE)]
+    numbers = [one for one in hidden if one is not None and one < len(visible)]
+    if not numbers:
+        return visible
+    left = visible.copy()
+    left[numbers] = False
+    return left
+
+
+def _pinned(shop: SearchableStore, rules: list[SearchRule], visible: Mask) -> list[int]:
+    numbers = (shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.PIN))
+    known = (one for one in numbers if one is not None and one < len(visible))
+    return [one for one in dict.fromkeys(known) if visible[one]]
+
+
+def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
+    """Return the pinned products and then the others, scores falling."""
+    if not pinned:
+        return hits
+    top = max((hit.score for hit in hits), default=0.0) + 1.0
+    first = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
+    held = set(pinned)
+    return [*first, *(hit for hit in hits if hit.item not in held)]

@@ -1,0 +1,226 @@
+"""Which page of which results, and what is there to know of all of them?
+
+The bare search is `find`; this is the one for pages that filter, count, sort and turn over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
+from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.features.search.facets import (
+    CategoryCount,
+    Items,
+    PriceFacet,
+    StockCount,
+    category_counts,
+    filter_masks,
+    passing,
+    price_facet,
+)
+from productrecs.features.search.page_request import Facet, PageRequest, Sort
+from productrecs.features.search.product_search import (
+    Pages,
+    ResolvedQuery,
+    SearchableStore,
+    paginate,
+    resolve_query,
+    weigh_scores,
+    with_pins,
+)
+from productrecs.features.search.request import Hit
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+
+MOST_COUNTED: Final = 20_000
+"""Of more results than these, the ones that fit best are filtered, counted and sorted."""
+
+Counts = list[CategoryCount] | PriceFacet | StockCount
+Floats = npt.NDArray[np.float64]
+Trending = Callable[[Mask], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsPage:
+    """One page of results, and what was asked of all of them."""
+
+    hits: list[Hit]
+    relaxed: Relaxed = Relaxed.NOTHING
+    address: str | None = None
+    total: int | None = None
+    facets: dict[Facet, Counts] = field(default_factory=dict)
+    next: list[Suggestion] = field(default_factory=list)
+    meant: Suggestion | None = None
+
+
+class _Results(NamedTuple):
+    """All that was found: by id or sku, with every word, then (if few) with some."""
+
+    items: Items
+    scores: Floats  # falling
+    exact: int
+    whole: int  # so many of the first are exact or hold every word
+    relaxed: Relaxed
+
+    def passing(self, masks: Iterable[Mask]) -> "_Results":
+        """Return what every mask lets through, in the same order."""
+        kept = np.ones(len(self.items), dtype=np.bool_)
+        for mask in masks:
+            kept &= mask.take(self.items, mode="clip") & (self.items < len(mask))
+        return self._replace(
+            items=self.items[kept],
+            scores=self.scores[kept],
+            exact=int(kept[: self.exact].sum()),
+            whole=int(kept[: self.whole].sum()),
+        )
+
+
+def results_page(
+    shop: SearchableStore, listing: PageRequest, now_ms: int, trending: Trending
+) -> ResultsPage:
+    """Return one page of what `find` would list, filtered, sorted and counted.
+
+    Products with only some of the words are results where those with every word, filters
+    applied, do not fill one page. A facet is counted as if no filter of its own kind were
+    set. `trending` gives the items of a mask in the order for a search without words.
+
+    Raises:
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    asked = resolve_query(shop, listing.request, now_ms)
+    buyable = shop.visible(now_ms, in_stock=True)
+    masks = filter_masks(shop.catalog, listing.filters, buyable)
+    if asked.has_words:
+        results = _searched(shop, asked, listing, masks)
+    else:
+        results = _listed(asked, trending)
+    kept = results.passing(masks.values())
+    suggested = _suggested(shop, asked, listing.suggest)
+    return ResultsPage(
+        hits=_falling(_page(shop, asked, listing, kept, masks)),
+        relaxed=results.relaxed,
+        address=asked.address,
+        total=len(kept.items) if listing.counts else None,
+        facets={
+            facet: _counted(shop.catalog, facet, results, masks, buyable)
+            for facet in listing.facets
+        },
+        next=suggested.next,
+        meant=suggested.meant,
+    )
+
+
+def _searched(
+    shop: SearchableStore,
+    asked: ResolvedQuery,
+    listing: PageRequest,
+    masks: Mapping[str, Mask],
+) -> _Results:
+    """Return what the words find, with products of some words where filters leave few."""
+    num = listing.request.num
+    results = _results(shop, asked, num)
+    has_rest = results.whole < len(results.items)
+    if masks and not has_rest and results.passing(masks.values()).whole < num:
+        results = _results(shop, asked, MOST_COUNTED)
+    return results
+
+
+def _results(shop: SearchableStore, asked: ResolvedQuery, enough: int) -> _Results:
+    found = shop.index.find(
+        IndexQuery(
+            asked.query,
+            MOST_COUNTED,
+            asked.visible,
+            asked.synonyms,
+            enough=enough,
+            by_likeness=not asked.moves,
+        )
+    )
+    return _Results(
+        np.array(found.items, dtype=np.int64),
+        np.array(found.scores, dtype=np.float64),
+        found.exact,
+        found.whole,
+        found.relaxed,
+    )
+
+
+def _listed(asked: ResolvedQuery, trending: Trending) -> _Results:
+    order = dict.fromkeys(islice(trending(asked.visible), 2 * MOST_COUNTED))
+    items = np.fromiter(order, np.int64, len(order))[:MOST_COUNTED]
+    scores = 1.0 / np.arange(1.0, len(items) + 1)
+    return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
+
+
+def _suggested(shop: SearchableStore, asked: ResolvedQuery, limit: int) -> QuerySuggestions:
+    if not limit or not asked.has_words:
+        return QuerySuggestions([], None)
+    return shop.index.suggest(asked.query, limit, asked.visible, asked.synonyms)
+
+
+def _page(
+    shop: SearchableStore,
+    asked: ResolvedQuery,
+    listing: PageRequest,
+    kept: _Results,
+    masks: Mapping[str, Mask],
+) -> list[Hit]:
+    offset, num = listing.offset, listing.request.num
+    if listing.sort is not Sort.RELEVANCE:
+        tiers = (kept.items[: kept.whole], kept.items[kept.whole :])
+        items = np.concatenate([_sorted(shop, listing.sort, tier) for tier in tiers])
+        ranked = enumerate(items[: offset + num].tolist())
+        return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
+    pins = passing(np.array(asked.pinned, dtype=np.int64), list(masks.values())).tolist()
+    until = offset + num + len(pins)
+    pages = Pages(num, asked.looked_at(num))
+    reach = until + pages.looked_at + num  # as far down as anything is lifted from
+    items, scores = kept.items[:reach].tolist(), kept.scores[:reach].tolist()
+    if not asked.has_words:
+        return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
+    scores = weigh_scores(shop, asked, items, scores)
+    hits = paginate(list(map(Hit, items, scores)), kept.exact, pages, until)
+    return with_pins(pins, hits)[offset : offset + num]
+
+
+def _sorted(shop: SearchableStore, sort: Sort, items: Items) -> Items:
+    """Return the items in another order; among equals what fits better stays first."""
+    catalog = shop.catalog
+    if sort is Sort.NEWEST:
+        keys = -catalog.created[items].astype(np.float64)
+    elif sort is Sort.BEST_SELLING:
+        keys = np.array([-shop.popularity(item) for item in items.tolist()])
+    else:
+        prices = catalog.prices[items]
+        keys = prices if sort is Sort.PRICE_UP else -prices
+    return items[np.argsort(keys, kind="stable")]  # what has no price comes last
+
+
+def _falling(hits: list[Hit]) -> list[Hit]:
+    """Return the hits with scores that never rise, whatever page they came from."""
+    falling: list[Hit] = []
+    for hit in hits:
+        score = min(hit.score, falling[-1].score) if falling else hit.score
+        falling.append(Hit(hit.item, score))
+    return falling
+
+
+def _counted(
+    catalog: CatalogView,
+    facet: Facet,
+    results: _Results,
+    masks: Mapping[str, Mask],
+    buyable: Mask,
+) -> Counts:
+    others = [mask for name, mask in masks.items() if name != facet]
+    items = results.passing(others).items
+    if facet is Facet.CATEGORIES:
+        return category_counts(catalog, items)
+    if facet is Facet.PRICE:
+        return price_facet(catalog, items)
+    bought = len(passing(items, [buyable]))
+    return StockCount(bought, len(items) - bought)

@@ -1,0 +1,81 @@
+"""What did the merchant say of this query? Synonyms and rules in memory, by their stems."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.tokenizer import query_words
+from productrecs.features.search.repository import read_rules, read_synonyms
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.storage.dialects import RawReader
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRuleBook:
+    """One state of what a merchant said; replaced whole."""
+
+    seq: int = 0
+    synonyms: Mapping[int, Synonym] = field(default_factory=dict)
+    rules: Mapping[int, SearchRule] = field(default_factory=dict)
+    _read: dict[str, tuple[Synonyms, dict[Words, list[SearchRule]]]] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "SearchRuleBook":
+        """Return what is said now; `seq` is the counter that was read before."""
+        if seq == 0:
+            return cls()
+        return cls(seq, read_synonyms(reader, store_id), read_rules(reader, store_id))
+
+    def synonyms_in(self, language: LanguageAnalyzer) -> Synonyms:
+        """Return the synonyms by stems of a language."""
+        return self._in(language)[0]
+
+    def rules_for(
+        self, query: AnalysedQuery, now_ms: int, zone: tzinfo
+    ) -> list[SearchRule]:
+        """Return the rules in force for a query, whatever form its words have."""
+        if not self.rules:
+            return []
+        found = self._in(query.language)[1].get(query.stems, [])
+        return [rule for rule in found if rule.is_on(now_ms, zone)]
+
+    def _in(
+        self, language: LanguageAnalyzer
+    ) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
+        known = self._read.get(language.code)
+        if known is None:
+            by_query: dict[Words, list[SearchRule]] = {}
+            for rule in self.rules.values():
+                key = AnalysedQuery.of(rule.query, language).stems
+                by_query.setdefault(key, []).append(rule)
+            known = self._read[language.code] = (self._synonyms(language), by_query)
+        return known
+
+    def _synonyms(self, language: LanguageAnalyzer) -> Synonyms:
+        if not self.synonyms:
+            return NO_SYNONYMS
+        found: dict[Words, list[Words]] = {}
+        for one in self.synonyms.values():
+            texts = [tuple(query_words(text)) for text in one.texts]
+            for source in texts[:1] if one.one_way else texts:
+                others = [other for other in texts if other and other != source]
+                key = tuple(language.stems(source))
+                if key:
+                    found.setdefault(key, []).extend(others)
+        return {key: tuple(dict.fromkeys(others)) for key, others in found.items()}
+
+
+def items_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:
+    """Return the item ids of the rules of one kind, in the rules' order."""
+    return [item for rule in rules if rule.action is action for item in rule.items]
+
+
+def address_of(rules: list[SearchRule]) -> str | None:
+    """Return where the newest redirect leads; None without one."""
+    return next((one.address for one in reversed(rules) if one.address), None)

@@ -1,0 +1,100 @@
+"""How does a merchant change synonyms and rules? Checked, and whole or not at all."""
+
+from productrecs.core.clock import Clock
+from productrecs.features.search.repository import SearchRuleRepository
+from productrecs.features.search.search_rules import (
+    MOST_RULES,
+    MOST_SYNONYMS,
+    SearchRule,
+    SearchRuleError,
+    Synonym,
+    UnknownSearchRuleError,
+    checked_rule,
+    checked_synonym,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+
+class SearchRuleEditor:
+    """One store's synonyms and search rules, to list, add and remove."""
+
+    def __init__(self, database: Database, store: Store, clock: Clock) -> None:
+        """Work on `store` in `database`."""
+        self._database = database
+        self._store_id = store.store_id
+        self._clock = clock
+
+    def synonyms(self) -> dict[int, Synonym]:
+        """Return the synonyms by id, the oldest first."""
+        with self._database.reading() as connection:
+            return SearchRuleRepository(connection, self._store_id).synonyms()
+
+    def rules(self) -> dict[int, SearchRule]:
+        """Return the rules by id, the oldest first."""
+        with self._database.reading() as connection:
+            return SearchRuleRepository(connection, self._store_id).rules()
+
+    def add_synonym(self, *texts: str, one_way: bool = False) -> tuple[int, Synonym]:
+        """Keep a synonym; return it with its id.
+
+        Raises:
+            SearchRuleError: when it says nothing possible, or is one too many.
+            StoreGoneError: when the store was deleted.
+        """
+        one = checked_synonym(texts, one_way=one_way)
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            number = repository.next_id()
+            _check_room(len(repository.synonyms()), MOST_SYNONYMS)
+            repository.add_synonym(number, one, self._clock())
+        return number, one
+
+    def add_rule(self, rule: SearchRule) -> tuple[int, SearchRule]:
+        """Keep a rule; return it as it is kept, with its id.
+
+        Raises:
+            SearchRuleError: when it says nothing possible, or is one too many.
+            StoreGoneError: when the store was deleted.
+        """
+        kept = checked_rule(rule)
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            number = repository.next_id()
+            _check_room(len(repository.rules()), MOST_RULES)
+            repository.add_rule(number, kept, self._clock())
+        return number, kept
+
+    def remove_synonym(self, number: int) -> None:
+        """Forget a synonym.
+
+        Raises:
+            UnknownSearchRuleError: when there is none of this id.
+        """
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            repository.next_id()
+            _check_removed(number, was_there=repository.remove_synonym(number))
+
+    def remove_rule(self, number: int) -> None:
+        """Forget a rule.
+
+        Raises:
+            UnknownSearchRuleError: when there is none of this id.
+        """
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            repository.next_id()
+            _check_removed(number, was_there=repository.remove_rule(number))
+
+
+def _check_room(there: int, most: int) -> None:
+    if there >= most:
+        message = f"a store may have {most}; remove some first"
+        raise SearchRuleError(message)
+
+
+def _check_removed(number: int, *, was_there: bool) -> None:
+    if not was_there:
+        message = f"there is none with the id {number}; `list` shows all"
+        raise UnknownSearchRuleError(message)

@@ -1,0 +1,247 @@
+"""What do people search for, what do they find, click on, and buy?
+
+Searches are counted as they are answered, one an intent however many letters it took;
+clicks are the `search-click` events with their words, and what followed them is what
+attribution found in the log. A rate is of searches and clicks that were observed together:
+live, for the same intent, on the same day, by the same shopper where the call names one.
+What cannot be told is None, which is not 0.
+"""
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import nsmallest
+from typing import Final, NamedTuple
+
+from productrecs.engines.hyperloglog import cardinality, intersection_cardinality
+from productrecs.features.search.repository import (
+    ObservedSearches,
+    QueryClicks,
+    QuerySales,
+    SearchClickRepository,
+)
+from productrecs.records.searches.repository import (
+    OTHER_INTENTS,
+    PHOTO_SEARCHES,
+    SearchCount,
+    SearchCountRepository,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+
+class QueryFilter(StrEnum):
+    """Which searches to list."""
+
+    ALL = "all"  # what was searched for most
+    NO_RESULTS = "no-results"
+    NO_CLICKS = "no-clicks"  # that found something which nobody clicked on
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInsight:
+    """What came of one intent."""
+
+    text: str  # as somebody typed it; empty: all that is not told apart
+    searches: int
+    empty: int
+    searchers: int  # shoppers and days that searched, and searches that named nobody
+    searchers_clicked: int  # those of them that clicked on a result on the same day
+    clicks: int
+    clickers: int  # shoppers and days with a click, whether their search was counted or not
+    positions: int  # clicks that told one
+    position_sum: int
+    carts: int  # of products clicked on among its results before, as are the next
+    sales: int  # lines bought, no returns
+    units: int  # returns taken off
+    revenue: float  # returns taken off, in the store's currency
+
+    @property
+    def revenue_per_search(self) -> float | None:
+        """What a search led to, on average; None where none was counted."""
+        return self.revenue / self.searches if self.searches else None
+
+    @property
+    def click_through(self) -> float | None:
+        """The share of who searched that clicked; None where nobody was observed."""
+        return self.searchers_clicked / self.searchers if self.searchers else None
+
+    @property
+    def mean_position(self) -> float | None:
+        """Where in the list was clicked, from 1; None where no click told."""
+        return self.position_sum / self.positions if self.positions else None
+
+    @property
+    def empty_share(self) -> float | None:
+        """The share of searches that found nothing; None where none was counted."""
+        return self.empty / self.searches if self.searches else None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchInsights:
+    """What came of all searches of some days, and of the listed ones each."""
+
+    total: QueryInsight
+    intents: int
+    image_clicks: int
+    queries: list[QueryInsight]
+    more: int  # that would have been listed too
+    behind: int  # records whose clicks and sales are not counted yet
+
+
+class ClickThrough(NamedTuple):
+    """How many searched for something, and how many of these clicked on a result."""
+
+    searchers: int = 0
+    clicked: int = 0
+
+    def plus(self, other: "ClickThrough") -> "ClickThrough":
+        """Return both together."""
+        return ClickThrough(self.searchers + other.searchers, self.clicked + other.clicked)
+
+
+def click_through_of(day: ObservedSearches) -> ClickThrough:
+    """Return who of a day's searchers clicked: a part of those who searched, always.
+
+    A named shopper clicked when that shopper is among those who did. A search that names
+    nobody is taken for the search of one clicker who is not among the named ones, and each
+    clicker for the searcher of one search: what clicks there are more tell of no search.
+    """
+    named = cardinality(day.searched)
+    both = intersection_cardinality(day.searched, day.clicked)
+    others = cardinality(day.clicked) - both
+    return ClickThrough(named + day.unnamed, both + min(day.unnamed, others))
+
+
+_NO_COUNT: Final = SearchCount("", 0, 0)
+_NO_CLICKS: Final = QueryClicks("", 0, 0, 0, 0)
+_NO_CREDITS: Final = QuerySales(0, 0, 0, 0.0)
+_NOBODY: Final = ClickThrough()
+
+
+def search_insights(
+    database: Database,
+    store: Store,
+    days: tuple[str, str],
+    which: QueryFilter = QueryFilter.ALL,
+    limit: int = 100,
+) -> SearchInsights:
+    """Return what was searched for from the first to the last of `days` (2026-03-01).
+
+    Both are days of the store's zone. The searches that were made most come first.
+    """
+    with database.reading() as connection:
+        counts = SearchCountRepository(connection, store.store_id).counts_between(*days)
+        repository = SearchClickRepository(connection, store.store_id)
+        clicks, behind = repository.clicks(*days), repository.behind()
+        credited = repository.credits(*days, store.settings.currency)
+        observed = repository.observed(*days)
+    image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
+    through: dict[str, ClickThrough] = defaultdict(ClickThrough)
+    for day in observed:
+        through[day.intent] = through[day.intent].plus(click_through_of(day))
+    found = _Found(counts, clicks, credited, through)
+    listed = found.intents() - {OTHER_INTENTS}
+    chosen = [intent for intent in listed if found.is_wanted(intent, which)]
+    return SearchInsights(
+        total=found.total(),
+        intents=len(listed),
+        image_clicks=image_clicks,
+        queries=[found.of(one) for one in nsmallest(limit, chosen, key=found.rank)],
+        more=max(0, len(chosen) - limit),
+        behind=behind,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known by intent, of which there are tens of thousands."""
+
+    counts: Mapping[str, SearchCount]
+    clicks: Mapping[str, QueryClicks]
+    credited: Mapping[str, QuerySales]
+    through: Mapping[str, ClickThrough]
+
+    def intents(self) -> set[str]:
+        """Return all of which anything is known."""
+        return self.counts.keys() | self.clicks.keys() | self.credited.keys()
+
+    def is_wanted(self, intent: str, which: QueryFilter) -> bool:
+        """Return whether an intent belongs on a list."""
+        if which is QueryFilter.ALL:
+            return True
+        count = self.counts.get(intent, _NO_COUNT)
+        if which is QueryFilter.NO_RESULTS:
+            return count.empty > 0
+        return count.searches > count.empty and not self._clicked(intent).clicks
+
+    def rank(self, intent: str) -> tuple[int, int, str]:
+        """Return by what a list is in order."""
+        count, clicked = self.counts.get(intent, _NO_COUNT), self._clicked(intent)
+        text = count.text or clicked.text or intent
+        return -count.searches, -clicked.clicks, text
+
+    def of(self, intent: str) -> QueryInsight:
+        """Return all of one intent."""
+        return _insight(
+            intent,
+            self.counts.get(intent, _NO_COUNT),
+            self._clicked(intent),
+            self.credited.get(intent, _NO_CREDITS),
+            self.through.get(intent, _NOBODY),
+        )
+
+    def total(self) -> QueryInsight:
+        """Return everything together."""
+        counts, clicks = self.counts.values(), self.clicks.values()
+        credited = self.credited.values()
+        return _insight(
+            "",
+            SearchCount(
+                "", sum(one.searches for one in counts), sum(one.empty for one in counts)
+            ),
+            QueryClicks(
+                "",
+                sum(one.clicks for one in clicks),
+                sum(one.shoppers for one in clicks),
+                sum(one.positions for one in clicks),
+                sum(one.position_sum for one in clicks),
+            ),
+            QuerySales(
+                sum(one.carts for one in credited),
+                sum(one.lines for one in credited),
+                sum(one.units for one in credited),
+                math.fsum(one.revenue for one in credited),
+            ),
+            functools.reduce(ClickThrough.plus, self.through.values(), _NOBODY),
+        )
+
+    def _clicked(self, intent: str) -> QueryClicks:
+        return self.clicks.get(intent, _NO_CLICKS)
+
+
+def _insight(
+    intent: str,
+    count: SearchCount,
+    clicks: QueryClicks,
+    credited: QuerySales,
+    through: ClickThrough,
+) -> QueryInsight:
+    return QueryInsight(
+        text=count.text or clicks.text or intent,
+        searches=count.searches,
+        empty=count.empty,
+        searchers=through.searchers,
+        searchers_clicked=through.clicked,
+        clicks=clicks.clicks,
+        clickers=clicks.shoppers,
+        positions=clicks.positions,
+        position_sum=clicks.position_sum,
+        carts=credited.carts,
+        sales=credited.lines,
+        units=credited.units,
+        revenue=credited.revenue,
+    )

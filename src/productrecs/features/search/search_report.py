@@ -1,0 +1,157 @@
+"""How is what people search for reported? Figures, and a table of queries."""
+
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+)
+from productrecs.features.search.search_insights import (
+    QueryFilter,
+    QueryInsight,
+    SearchInsights,
+    search_insights,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+TITLES: Final = MappingProxyType(
+    {
+        QueryFilter.ALL: ("search", "What was searched for"),
+        QueryFilter.NO_RESULTS: (
+            "search-no-results",
+            "What was searched for and not found",
+        ),
+        QueryFilter.NO_CLICKS: ("search-no-clicks", "What was found and not clicked on"),
+    }
+)
+RULE: Final = (
+    "One search is what somebody stayed with for three seconds, not each letter on the "
+    "way; spellings of one query count together. Clicks are live search-click events with "
+    "their words. Further pages, empty searches and imported history make neither searches "
+    "nor clicks. Rates are of searches and clicks of one query on one day; where a search "
+    "names its shopper (user_id), of the same one. A cart or "
+    "a sale follows a search when the same shopper clicked on the same product among its "
+    "results at most 30 days before; the last such click counts. It may be credited to a "
+    "recommendation as well: the two do not add up. Carts and sales are on their own day."
+)
+
+_APART: Final = (
+    "{} shoppers and days with a click are in no rate, as no search of theirs was counted: "
+    "send user_id with /v1/search, the same as in events."
+)
+
+_FOLLOWED: Final = (
+    Definition("carts", "count", "add-to-carts of products clicked on in results"),
+    Definition("sales", "count", "lines bought of such products, no returns"),
+    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue in the store's currency, less returns"),
+    Definition("revenue_per_search", "money", "revenue / searches"),
+)
+_SEARCHERS: Final = Definition(
+    "searchers",
+    "count",
+    "different shoppers of each day who searched; a search that names none is one",
+)
+_CLICKED: Final = Definition(
+    "searchers_clicked", "count", "those of them who clicked on a result that day"
+)
+COLUMNS: Final = (
+    Definition("query", "text", "as somebody typed it last"),
+    Definition("searches", "count", "how often it was searched for"),
+    Definition("no_results", "count", "how often nothing was found"),
+    Definition("clicks", "count", "clicks on its results"),
+    _SEARCHERS,
+    _CLICKED,
+    Definition("click_through", "share", "searchers_clicked / searchers"),
+    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    *_FOLLOWED,
+)
+_FIGURES: Final = (
+    Definition("searches", "count", "searches for words"),
+    Definition("queries", "count", "different ones that are told apart"),
+    Definition("no_result_rate", "share", "the part that found nothing"),
+    _SEARCHERS,
+    _CLICKED,
+    Definition("click_through", "share", "searchers_clicked / searchers"),
+    Definition("no_click_rate", "share", "the other searchers / searchers"),
+    Definition("clicks", "count", "live clicks on results"),
+    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    Definition("image_clicks", "count", "clicks on results of image searches"),
+    *_FOLLOWED,
+)
+
+
+def search_report(
+    database: Database,
+    store: Store,
+    period: ReportQuery,
+    which: QueryFilter = QueryFilter.ALL,
+) -> Report:
+    """Return what was searched for in a period, the most frequent first.
+
+    Raises:
+        ReportError: for a grouping: queries are the only one.
+    """
+    if period.by not in {(), ("query",)}:
+        message = "searches are grouped by query alone"
+        raise ReportError(message)
+    days = (period.first_day, period.last_day)
+    found = search_insights(database, store, days, which, period.limit)
+    name, title = TITLES[which]
+    notes = [RULE]
+    if found.more:
+        notes.append(f"{found.more} more queries are not shown.")
+    if apart := found.total.clickers - found.total.searchers_clicked:
+        notes.append(_APART.format(apart))
+    if found.behind:
+        notes.append(f"The newest {found.behind} records are not counted yet.")
+    return Report(
+        name=name,
+        title=f"{title}, {period.first_day} to {period.last_day}",
+        figures=tuple(map(Figure, _FIGURES, _values(found))),
+        columns=COLUMNS,
+        rows=tuple(_row(one) for one in found.queries),
+        notes=tuple(notes),
+    )
+
+
+def _values(found: SearchInsights) -> tuple[ReportValue, ...]:
+    total = found.total
+    through = total.click_through
+    return (
+        total.searches,
+        found.intents,
+        total.empty_share,
+        total.searchers,
+        total.searchers_clicked,
+        through,
+        None if through is None else 1.0 - through,
+        total.clicks,
+        total.mean_position,
+        found.image_clicks,
+        *_followed(total),
+    )
+
+
+def _row(one: QueryInsight) -> tuple[ReportValue, ...]:
+    return (
+        one.text,
+        one.searches,
+        one.empty,
+        one.clicks,
+        one.searchers,
+        one.searchers_clicked,
+        one.click_through,
+        one.mean_position,
+        *_followed(one),
+    )
+
+
+def _followed(one: QueryInsight) -> tuple[ReportValue, ...]:
+    return one.carts, one.sales, one.units, one.revenue, one.revenue_per_search

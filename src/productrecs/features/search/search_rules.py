@@ -1,0 +1,122 @@
+"""What did the merchant say of search? Words that mean the same, and what queries show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_end_ms,
+    window_start_ms,
+)
+
+MOST_SYNONYMS: Final = 2_000
+MOST_RULES: Final = 2_000
+LEAST_WORDS, MOST_WORDS = 2, 20  # texts of one synonym
+MOST_ITEMS: Final = 50
+LONGEST_TEXT: Final = 256
+LONGEST_ADDRESS: Final = 8_192
+
+
+class SearchRuleError(ProductRecsError):
+    """A synonym or a rule says something impossible; the message says what it may be."""
+
+
+class UnknownSearchRuleError(ProductRecsError):
+    """The store has no synonym, or no rule, of this id."""
+
+
+class SearchRuleAction(StrEnum):
+    """What a rule does where its query is searched for."""
+
+    PIN = "pin"  # its products come first, in their order
+    HIDE = "hide"  # its products are left out
+    REDIRECT = "redirect"  # the page goes to its address
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """Texts that mean the same; one-way: the first finds the others, not the reverse."""
+
+    texts: tuple[str, ...]
+    one_way: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRule:
+    """What one query shows; dates are inclusive, in the store's zone."""
+
+    action: SearchRuleAction
+    query: str
+    items: tuple[str, ...] = ()
+    address: str | None = None
+    starts: str | None = None
+    ends: str | None = None
+
+    def is_on(self, now_ms: int, zone: tzinfo) -> bool:
+        """Return whether the rule is in force."""
+        if self.starts and now_ms < window_start_ms(self.starts, zone):
+            return False
+        return not self.ends or now_ms <= window_end_ms(self.ends, zone)
+
+
+def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
+    """Return a synonym as it is kept.
+
+    Raises:
+        SearchRuleError: when it does not say that something means something else.
+    """
+    plain = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
+    if not LEAST_WORDS <= len(plain) <= MOST_WORDS or not all(map(_is_text, plain)):
+        message = (
+            f"a synonym is 2 to {MOST_WORDS} different texts of up to {LONGEST_TEXT} "
+            "characters, such as couch sofa"
+        )
+        raise SearchRuleError(message)
+    return Synonym(plain, one_way)
+
+
+def checked_rule(rule: SearchRule) -> SearchRule:
+    """Return a rule as it is kept.
+
+    Raises:
+        SearchRuleError: when it cannot do what it says.
+    """
+    query = " ".join(rule.query.split())
+    if not _is_text(query):
+        message = f"a rule is for a query of up to {LONGEST_TEXT} characters"
+        raise SearchRuleError(message)
+    if rule.action is SearchRuleAction.REDIRECT:
+        _check_redirect(rule)
+    elif not 1 <= len(rule.items) <= MOST_ITEMS or rule.address is not None:
+        message = f"{rule.action} needs 1 to {MOST_ITEMS} items, and no address"
+        raise SearchRuleError(message)
+    items = tuple(dict.fromkeys(rule.items))
+    starts, ends = _moment(rule.starts), _moment(rule.ends)
+    return SearchRule(rule.action, query, items, rule.address, starts, ends)
+
+
+def _check_redirect(rule: SearchRule) -> None:
+    address = rule.address or ""
+    fits = len(address) <= LONGEST_ADDRESS and address.isprintable() and address.isascii()
+    if rule.items or not fits or not address.startswith(("https://", "http://", "/")):
+        message = (
+            "redirect needs an address that begins with https://, http:// or /, in ASCII, "
+            "and no items"
+        )
+        raise SearchRuleError(message)
+
+
+def _moment(text: str | None) -> str | None:
+    try:
+        return normalise_timestamp(text) if text else None
+    except InvalidDateError as error:
+        raise SearchRuleError(str(error)) from error
+
+
+def _is_text(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_TEXT and "\0" not in text

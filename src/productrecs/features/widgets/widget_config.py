@@ -1,0 +1,93 @@
+"""What did the merchant set of one widget, and what does a change leave of it?"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final, Self
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.widgets.widget_settings import resolved_settings
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+MOST_CSS: Final = 64 << 10  # characters
+MOST_SETTINGS_BYTES: Final = 64 << 10
+MOST_SETTINGS: Final = 200
+MOST_TYPES: Final = 50
+TYPE_PATTERN: Final = "^[a-z0-9][a-z0-9_-]{0,31}$"
+_TYPE: Final = re.compile(TYPE_PATTERN)
+
+
+class WidgetConfigTooLargeError(ProductRecsError):
+    """All settings of one widget together are too many; set some to null first."""
+
+
+class TooManyWidgetTypesError(ProductRecsError):
+    """A store has settings for as many types of widget as it may."""
+
+
+class Unchanged(Enum):
+    """Said of a value that a change leaves as it is: null would say something else."""
+
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """What one update says; a setting that is None returns to its default."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    custom_css: str | Unchanged | None = Unchanged.KEEP
+    scoped: bool | Unchanged | None = Unchanged.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class WidgetConfig:
+    """What a merchant set of one widget; nothing of it is a default."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    custom_css: str | None = None
+    scoped: bool | None = None
+
+    def changed(self, change: ConfigChange) -> Self:
+        """Return the config with `change` merged over it.
+
+        Raises:
+            WidgetConfigTooLargeError: when all settings together are over their limit.
+        """
+        merged = {**self.settings, **change.settings}
+        settings = {name: value for name, value in merged.items() if value is not None}
+        if len(settings) > MOST_SETTINGS or _size(settings) > MOST_SETTINGS_BYTES:
+            message = (
+                f"the settings of one widget may be {MOST_SETTINGS} and take "
+                f"{MOST_SETTINGS_BYTES} bytes; set those you do not need to null"
+            )
+            raise WidgetConfigTooLargeError(message)
+        css, scoped = change.custom_css, change.scoped
+        return replace(
+            self,
+            settings=settings,
+            custom_css=self.custom_css if isinstance(css, Unchanged) else css or None,
+            scoped=self.scoped if isinstance(scoped, Unchanged) else scoped,
+        )
+
+    def resolved(self, widget_type: str, store: StoreSettings, lang: str = "") -> Self:
+        """Return the config as a widget uses it, with every default filled in.
+
+        Words that were not chosen are in the page's language, if we speak it.
+        """
+        return replace(
+            self,
+            settings=resolved_settings(widget_type, self.settings, store, lang),
+            scoped=True if self.scoped is None else self.scoped,
+        )
+
+
+def is_widget_type(text: str) -> bool:
+    """Return whether a widget's settings may be kept under this name."""
+    return _TYPE.fullmatch(text) is not None
+
+
+def _size(settings: Mapping[str, object]) -> int:
+    return len(json.dumps(settings, ensure_ascii=False).encode())

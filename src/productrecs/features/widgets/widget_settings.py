@@ -1,0 +1,224 @@
+"""Which settings does a widget understand, what do they mean, and what do they start as?
+
+Other keys are a theme's own: they are kept and handed out as they came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.features.widgets.default_titles import default_title
+from productrecs.features.widgets.price_format import price_locale, price_pattern
+from productrecs.features.widgets.translations import (
+    LANGUAGES,
+    locale_language,
+    translations,
+)
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+DEFAULT_TYPE: Final = "recs"
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+
+class SettingType(StrEnum):
+    """What a setting's value is."""
+
+    TEXT = "text"
+    NAME = "name"  # a short word of a stylesheet or script
+    WHOLE = "whole"
+    SWITCH = "switch"
+    CURRENCY = "currency"
+    LOCALE = "locale"
+    TEXTS = "texts"  # an object of texts by name
+
+
+@dataclass(frozen=True, slots=True)
+class WidgetSetting:
+    """One setting: its kind, its bounds, where its default comes from, what it is for.
+
+    `least` and `most` bound a whole number, `most` the characters of a text.
+    """
+
+    name: str
+    kind: SettingType
+    meaning: str
+    default: object = None
+    by_type: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    of_store: str | None = None  # the store's setting that is the default
+    least: int = 0
+    most: int = 0
+
+
+_LAYOUTS: Final = MappingProxyType({"fbt": "fbt", "search": "list", "look": "grid"})
+_ONE_COLUMN: Final = MappingProxyType({"search": 1})
+_MOST_PIXELS: Final = 64
+
+WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
+    WidgetSetting(
+        "layout",
+        SettingType.NAME,
+        "carousel, grid, list or fbt (main product, add-ons and their sum); any other "
+        "name is a theme's own and drawn as the type's default",
+        "carousel",
+        by_type=_LAYOUTS,
+    ),
+    WidgetSetting(
+        "title",
+        SettingType.TEXT,
+        'what stands above the products, "" for nothing; by default words for the type '
+        "in the language of `locale`",
+        most=200,
+    ),
+    WidgetSetting(
+        "columns",
+        SettingType.WHOLE,
+        "how many products stand side by side on a wide screen",
+        4,
+        by_type=_ONE_COLUMN,
+        least=1,
+        most=12,
+    ),
+    WidgetSetting(
+        "columns_mobile",
+        SettingType.WHOLE,
+        "how many products stand side by side on a narrow screen",
+        2,
+        by_type=_ONE_COLUMN,
+        least=1,
+        most=6,
+    ),
+    WidgetSetting(
+        "num",
+        SettingType.WHOLE,
+        "how many products the widget asks for",
+        by_type=MappingProxyType({"search": 8}),
+        of_store="rec_num",
+        least=1,
+        most=20,
+    ),
+    WidgetSetting(
+        "currency",
+        SettingType.CURRENCY,
+        "the currency in which prices are written",
+        of_store="currency",
+    ),
+    WidgetSetting(
+        "locale",
+        SettingType.LOCALE,
+        "the language and region by which prices and words are written",
+        of_store="language",
+    ),
+    WidgetSetting(
+        "theme",
+        SettingType.NAME,
+        "auto (follows the page and the shopper's device), light or dark",
+        "auto",
+    ),
+    WidgetSetting(
+        "accent_color",
+        SettingType.TEXT,
+        "a CSS colour for buttons and links; null takes the page's own",
+        most=64,
+    ),
+    WidgetSetting(
+        "corner_radius",
+        SettingType.WHOLE,
+        "how round corners are, in pixels",
+        8,
+        most=_MOST_PIXELS,
+    ),
+    WidgetSetting(
+        "gap",
+        SettingType.WHOLE,
+        "the space between products, in pixels",
+        16,
+        most=_MOST_PIXELS,
+    ),
+    WidgetSetting(
+        "image_ratio",
+        SettingType.TEXT,
+        "width to height of pictures, as CSS writes it",
+        "1 / 1",
+        most=32,
+    ),
+    WidgetSetting(
+        "image_fit",
+        SettingType.NAME,
+        "cover (fills the frame) or contain (shows the whole picture)",
+        "cover",
+    ),
+    WidgetSetting(
+        "show_price", SettingType.SWITCH, "whether prices are shown", default=True
+    ),
+    WidgetSetting(
+        "show_add_to_cart",
+        SettingType.SWITCH,
+        "whether a product has a button that puts it into the cart",
+        default=False,
+        by_type=MappingProxyType({"fbt": True, "cart": True}),
+    ),
+    WidgetSetting(
+        "open_in_new_tab",
+        SettingType.SWITCH,
+        "whether a product's page opens in a new tab",
+        default=False,
+    ),
+    WidgetSetting(
+        "badges",
+        SettingType.TEXTS,
+        "what products of a source bear on their picture, by the source of the reply: "
+        '`{"trending": "Popular"}`',
+        {},
+        most=40,
+    ),
+    WidgetSetting(
+        "strings",
+        SettingType.TEXTS,
+        "other words for the widget's own, by name; `/v1/widget-config` tells them all. "
+        "`price` is how 1234 is written: `1.234,00 €`",
+        {},
+        most=200,
+    ),
+)
+BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
+    {setting.name: setting for setting in WIDGET_SETTINGS}
+)
+
+
+def resolved_settings(
+    widget_type: str, chosen: Mapping[str, object], store: StoreSettings, lang: str = ""
+) -> dict[str, object]:
+    """Return every setting of a widget: what was chosen, else its default.
+
+    The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own. Words
+    are in the page's language `lang` where we speak it, else in that of `locale`; one of
+    them is how a price is written, where we know.
+    """
+    settings = {
+        setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
+        for setting in WIDGET_SETTINGS
+    }
+    spoken = lang if locale_language(lang) in LANGUAGES else str(settings["locale"])
+    if "title" not in chosen:
+        settings["title"] = default_title(widget_type, spoken)
+    words = translations(widget_type, spoken)
+    price = price_pattern(
+        price_locale(lang, str(settings["locale"])), str(settings["currency"])
+    )
+    if price is not None:
+        words["price"] = price
+    own = chosen.get("strings")
+    if isinstance(own, dict):
+        words |= own
+    return settings | dict(chosen) | {"strings": words}
+
+
+def _default(setting: WidgetSetting, widget_type: str, store: StoreSettings) -> object:
+    if widget_type in setting.by_type:
+        return setting.by_type[widget_type]
+    if setting.of_store is not None:
+        value: object = getattr(store, setting.of_store)
+        return value
+    return setting.default

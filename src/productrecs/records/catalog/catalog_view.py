@@ -1,0 +1,241 @@
+"""What may be shown right now? One store's catalog in memory, following its changes.
+
+Arrays indexed by item number. One thread at a time refreshes; readers take no lock: what
+makes an item visible is written last, what hides it first. The catalog has the last word:
+whatever an engine says, only `visible` items are shown.
+"""
+
+import json
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.records.catalog.availability import (
+    Availability,
+    HiddenReason,
+    effective_availability,
+    is_buyable,
+)
+from productrecs.records.catalog.narrowest_category import NarrowestCategories
+from productrecs.records.catalog.repository import rows_after, rows_changed_since
+from productrecs.records.catalog.variants import variant_key
+from productrecs.storage.dialects import RawReader
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_HIDDEN, _SOLD_OUT, _BUYABLE = 0, 1, 2
+_FOREVER: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class CardFields:
+    """What a card shows of an item."""
+
+    item_id: str
+    title: str
+    price: float | None
+    image_url: str | None
+    product_url: str | None
+
+
+class CatalogView:
+    """The catalog of one store, by item number."""
+
+    def __init__(
+        self, store_id: StoreId, zone: tzinfo, make_card: Callable[[CardFields], bytes]
+    ) -> None:
+        """Begin empty; `refresh` fills it, `make_card` writes what replies show."""
+        self.store_id = store_id
+        self.zone = zone
+        self.version = 0  # grows with every change that a reply could show
+        self.numbers: dict[str, int] = {}
+        self.ids: list[str | None] = []
+        self.cards: list[bytes | None] = []
+        self.categories: list[tuple[str, ...]] = []
+        self.members: dict[str, array[int]] = {}
+        self.variants: array[int] = array("q")  # equal for variants of one; 0: no telling
+        self.prices = np.zeros(0, dtype=np.float64)
+        self.created = np.zeros(0, dtype=np.int64)
+        self._state = np.zeros(0, dtype=np.uint8)
+        self._opens = np.zeros(0, dtype=np.int64)
+        self._closes = np.zeros(0, dtype=np.int64)
+        self._make_card = make_card
+        self._seq = -1
+        self._refreshing = threading.Lock()
+        self._category_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._newest: tuple[int, npt.NDArray[np.int64]] = (-1, np.zeros(0, np.int64))
+        self._narrowest = (-1, NarrowestCategories(self.categories, self.members))
+        self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
+
+    def __len__(self) -> int:
+        """Return how many item numbers the view covers, shown or not."""
+        return len(self.ids)
+
+    @property
+    def seq(self) -> int:
+        """The number of the last change that the view shows."""
+        return self._seq
+
+    @property
+    def narrowest(self) -> NarrowestCategories:
+        """Each item's narrowest category, true as of the present version."""
+        if self._narrowest[0] != self.version:
+            self._narrowest = (
+                self.version,
+                NarrowestCategories(self.categories, self.members),
+            )
+        return self._narrowest[1]
+
+    def refresh(self, reader: RawReader, catalog_seq: int) -> None:
+        """Read what changed up to `catalog_seq` (at least), the first time everything."""
+        with self._refreshing:
+            if self._seq >= catalog_seq:
+                return
+            first_time = self._seq < 0
+            rows = self._everything(reader) if first_time else self._changes(reader)
+            seen = self._seq
+            for page in rows:
+                self._reserve(max(int(row[0]) for row in page) + 1)
+                for row in page:
+                    self._apply(row)
+                    seen = max(seen, int(row[3]))
+            # Of what changed while everything was read, some was on pages read before: it
+            # is read again.
+            self._seq = catalog_seq if first_time else max(self._seq, seen)
+            self.version += 1
+
+    def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
+        """Return, per item number, whether it may be shown at `now_ms`; read-only."""
+        kept = self._masks.get(hide_sold_out)
+        if kept and kept[0] == self.version and kept[1] <= now_ms < kept[2]:
+            return kept[3]
+        version, state = self.version, self._state
+        opens, closes = self._opens[: len(state)], self._closes[: len(state)]
+        least = _BUYABLE if hide_sold_out else _SOLD_OUT
+        mask = (state >= least) & (opens <= now_ms) & (closes >= now_ms)
+        later = np.concatenate((opens[opens > now_ms], closes[closes >= now_ms] + 1))
+        until = int(later.min()) if len(later) else _FOREVER
+        self._masks[hide_sold_out] = (version, now_ms, until, mask)
+        return mask
+
+    def why_hidden(
+        self, number: int, now_ms: int, *, hide_sold_out: bool
+    ) -> HiddenReason | None:
+        """Return why an item may not be shown at `now_ms`; None when it may."""
+        if number >= len(self.ids) or self.ids[number] is None:
+            return HiddenReason.DELETED
+        if self._state[number] == _HIDDEN:
+            return HiddenReason.DISCONTINUED
+        if now_ms < self._opens[number]:
+            return HiddenReason.NOT_YET
+        if now_ms > self._closes[number]:
+            return HiddenReason.NO_LONGER
+        if hide_sold_out and self._state[number] == _SOLD_OUT:
+            return HiddenReason.SOLD_OUT
+        return None
+
+    def number(self, item_id: str) -> int | None:
+        """Return the number of an item of the catalog."""
+        return self.numbers.get(item_id)
+
+    def numbers_of(self, item_ids: Iterable[str]) -> list[int]:
+        """Return the numbers of those items that the catalog knows."""
+        known = map(self.numbers.get, item_ids)
+        return [number for number in known if number is not None]
+
+    def newest(self) -> npt.NDArray[np.int64]:
+        """Return the numbers of the catalog's items, the newest first."""
+        if self._newest[0] != self.version:
+            known = np.flatnonzero(self._state)
+            order = np.lexsort((-known, -self.created[known]))
+            self._newest = (self.version, known[order])
+        return self._newest[1]
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory the view takes."""
+        return 700 * len(self.ids)
+
+    def _everything(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
+        after = -1
+        while page := rows_after(reader, self.store_id, after):
+            after = int(page[-1][0])
+            yield page
+
+    def _changes(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
+        rows = rows_changed_since(reader, self.store_id, self._seq)
+        if rows:
+            yield rows
+
+    def _reserve(self, size: int) -> None:
+        missing = size - len(self.ids)
+        if missing <= 0:
+            return
+        if size > len(self.created):
+            capacity = max(size, int(len(self.created) * 1.25), 64)
+            self.prices = _grown(self.prices, capacity)
+            self.created = _grown(self.created, capacity)
+            self._opens = _grown(self._opens, capacity)
+            self._closes = _grown(self._closes, capacity)
+            self._state = _grown(self._state, capacity)
+        self.cards.extend([None] * missing)
+        self.categories.extend([()] * missing)
+        self.variants.extend([0] * missing)
+        self.ids.extend([None] * missing)
+
+    def _apply(self, row: Sequence[Any]) -> None:
+        number, item_id, present = int(row[0]), row[1], bool(row[2])
+        if not present:
+            self._hide(number, item_id)
+            return
+        fields = CardFields(item_id, row[4], row[7], row[6], row[5])
+        given = Availability(row[8]) if row[8] is not None else None
+        state = effective_availability(given, row[9])
+        self.cards[number] = self._make_card(fields)
+        self.ids[number] = item_id
+        key = variant_key(row[4])
+        self.variants[number] = hash(key) if key else 0  # compared in this process only
+        self._categorise(number, tuple(json.loads(row[10])))
+        self.prices[number] = np.nan if row[7] is None else row[7]
+        self.created[number] = row[13]
+        self._opens[number] = window_start_ms(row[11], self.zone) if row[11] else -_FOREVER
+        self._closes[number] = window_end_ms(row[12], self.zone) if row[12] else _FOREVER
+        self._state[number] = _state(state)
+        self.numbers[item_id] = number
+
+    def _hide(self, number: int, item_id: str) -> None:
+        self._state[number] = _HIDDEN
+        self.numbers.pop(item_id, None)
+        self._categorise(number, ())
+        self.ids[number] = None
+
+    def _categorise(self, number: int, categories: tuple[str, ...]) -> None:
+        old = self.categories[number]
+        if old == categories:
+            return
+        for name in old:
+            self.members[name].remove(number)
+        categories = tuple(dict.fromkeys(categories))
+        categories = self._category_sets.setdefault(categories, categories)
+        for name in categories:
+            self.members.setdefault(name, array("i")).append(number)
+        self.categories[number] = categories
+
+
+def _state(availability: Availability) -> int:
+    if availability is Availability.DISCONTINUED:
+        return _HIDDEN
+    return _BUYABLE if is_buyable(availability) else _SOLD_OUT
+
+
+def _grown(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    grown = np.zeros(capacity, dtype=values.dtype)
+    grown[: len(values)] = values
+    return grown

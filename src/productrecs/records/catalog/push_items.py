@@ -1,0 +1,103 @@
+"""How does the catalog change? A push is stored whole or not; a deletion stays one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError, UnknownItemError
+from productrecs.records.catalog.item import Item, Patch, new_item
+from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.storage.store_log import StoreLog
+
+_AT_A_TIME: Final = 50
+"""So many items are written at once: of a large push only they are in memory twice."""
+
+
+class CatalogLimitError(ProductRecsError):
+    """The push would add more new items than the plan allows; updates always pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushResult:
+    """What a push did; `total` is the size of the catalog after it."""
+
+    created: int
+    updated: int
+    total: int
+
+
+def upsert_items(
+    log: StoreLog, patches: Sequence[Patch], now_ms: int, limit: int | None = None
+) -> PushResult:
+    """Create and update items by id; of a repeated id the last patch stands.
+
+    Fields that a patch does not carry keep their stored values; an id that is in no
+    catalog yet, or was deleted, starts from the defaults.
+
+    Raises:
+        CatalogLimitError: items would be created and the catalog then hold more than
+            `limit`; nothing may be stored of this transaction.
+    """
+    latest = {patch.item_id: patch for patch in patches}
+    repository = CatalogRepository(log.transaction, log.store_id)
+    if not latest:
+        return PushResult(created=0, updated=0, total=repository.size())
+    seq = log.take(1)
+    known = repository.known(latest)
+    created = [one for one in latest if not known.get(one)]
+    if created and limit is not None:
+        _check_room(repository.size() + len(created), limit)
+    numbers = _new_numbers(log, [one for one in latest if one not in known])
+    ordered = list(latest.values())
+    for start in range(0, len(ordered), _AT_A_TIME):
+        some, new, changed = ordered[start : start + _AT_A_TIME], [], []
+        found = repository.find(one.item_id for one in some if one.item_id in known)
+        for patch in some:
+            stored = found.get(patch.item_id)
+            if stored is None:
+                new.append(_created(patch, numbers[patch.item_id], now_ms))
+            elif not stored.present:
+                changed.append(_created(patch, stored.number, now_ms))
+            else:
+                changed.append(replace(stored, item=stored.item.patched(patch)))
+        repository.add(log.database, new, seq, now_ms)
+        repository.change(changed, seq, now_ms)
+    total = repository.moved(seq, len(created))
+    return PushResult(created=len(created), updated=len(latest) - len(created), total=total)
+
+
+def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
+    """Take an item out of the catalog; what it sold and who saw it stays.
+
+    Raises:
+        UnknownItemError: when the catalog has no such item.
+    """
+    seq = log.take(1)
+    repository = CatalogRepository(log.transaction, log.store_id)
+    stored = repository.find([item_id]).get(item_id)
+    if stored is None or not stored.present:
+        message = "the catalog has no item of this id; nothing was deleted"
+        raise UnknownItemError(message)
+    repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
+    repository.moved(seq, -1)
+
+
+def _check_room(size: int, limit: int) -> None:
+    if size > limit:
+        message = (
+            f"the catalog would hold {size:,} items and the plan allows {limit:,}; nothing "
+            "of this push was stored. Updates always pass: delete items that are not sold "
+            "any more, or choose a larger plan"
+        )
+        raise CatalogLimitError(message)
+
+
+def _created(patch: Patch, number: int, now_ms: int) -> StoredItem:
+    return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
+
+
+def _new_numbers(log: StoreLog, item_ids: Sequence[str]) -> dict[str, int]:
+    first = log.take_numbers(len(item_ids))
+    numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
+    log.learned(numbers)
+    return numbers

@@ -1,0 +1,72 @@
+"""The SQL of calls with a name, and what each was answered."""
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.idempotency.idempotent_call import (
+    RETENTION_MS,
+    IdempotencyConflictError,
+    IdempotentCall,
+)
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import named_calls
+
+
+class IdempotencyRepository:
+    """One store's calls with a name, inside one transaction that holds the store's head."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def answer(self, call: IdempotentCall, now_ms: int) -> str | None:
+        """Return what the call was answered within the last day; None when it is new.
+
+        Raises:
+            NameTakenError: when the name came with another body.
+        """
+        query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
+            named_calls.c.store_id == self._store_id,
+            named_calls.c.what == call.what,
+            named_calls.c.name == call.name,
+            named_calls.c.stored_at > now_ms - RETENTION_MS,
+        )
+        row = self._transaction.execute(query).first()
+        if row is None:
+            return None
+        if row.digest != call.digest:
+            message = (
+                "this Idempotency-Key came with another body less than a day ago; give "
+                "each call a key of its own, and a retry the body that it had"
+            )
+            raise IdempotencyConflictError(message)
+        return str(row.answer)
+
+    def keep(self, call: IdempotentCall, answer: str, now_ms: int) -> None:
+        """Remember what a call was answered, in the transaction that carries it out."""
+        row = upsert(self._transaction, named_calls).values(
+            store_id=self._store_id,
+            what=call.what,
+            name=call.name,
+            digest=call.digest,
+            answer=answer,
+            stored_at=now_ms,
+        )
+        query = row.on_conflict_do_update(  # one that is over a day old
+            index_elements=[
+                named_calls.c.store_id,
+                named_calls.c.what,
+                named_calls.c.name,
+            ],
+            set_={name: row.excluded[name] for name in ("digest", "answer", "stored_at")},
+        )
+        self._transaction.execute(query)
+
+    def forget(self, now_ms: int) -> None:
+        """Forget what nobody can ask for any more."""
+        query = named_calls.delete().where(
+            named_calls.c.store_id == self._store_id,
+            named_calls.c.stored_at <= now_ms - RETENTION_MS,
+        )
+        self._transaction.execute(query)

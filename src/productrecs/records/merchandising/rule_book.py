@@ -1,0 +1,162 @@
+"""What do the rules in force say of one list? Item numbers, factors and places."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import Bools, Floats, Ints
+from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
+
+_STRONGEST: Final = 100.0
+_NO_ITEMS: Final = np.zeros(0, dtype=np.int64)
+
+
+class Pin(NamedTuple):
+    """An item that should stand at a place, the first being 0."""
+
+    place: int
+    item: int
+
+
+@dataclass(slots=True, eq=False)
+class ListRules:
+    """What the rules in force say of one kind of list.
+
+    `excluded` are item numbers, ascending, and `known` how many items were asked about;
+    None when no rule excludes. `factors` is what a score is multiplied by, per item number
+    (1 where nothing is said), with a 1 at its end for all that came later; None when
+    nothing is boosted or buried. `pins` come in the order in which they are obeyed.
+    """
+
+    excluded: Ints
+    known: int | None
+    factors: Floats | None
+    pins: tuple[Pin, ...]
+    _shown: tuple[Bools, Bools] | None = field(default=None, init=False)
+
+    def shown(self, visible: Bools) -> Bools:
+        """Return what of `visible` is not excluded; read-only.
+
+        For the same `visible` it is the same mask. An item that came after the rules were
+        resolved waits for the next book: it might be excluded.
+        """
+        if self.known is None:
+            return visible
+        kept = self._shown
+        if kept is not None and kept[0] is visible:
+            return kept[1]
+        mask = visible.copy()
+        mask[self.excluded[self.excluded < len(mask)]] = False
+        mask[self.known :] = False
+        self._shown = (visible, mask)
+        return mask
+
+
+@dataclass(slots=True, eq=False)
+class RuleBook:
+    """The rules in force at one time, resolved to item numbers; immutable.
+
+    `rules` come in the order in which they are obeyed; `selected` has the items of each.
+    """
+
+    rules: tuple[Rule, ...]
+    selected: Mapping[int, Ints]
+    size: int
+    _lists: dict[tuple[ListKind, ListKind | None], ListRules] = field(default_factory=dict)
+    _made: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
+
+    def of(self, placement: ListKind, source: ListKind | None = None) -> ListRules:
+        """Return what is ruled of the lists of a placement and source."""
+        found = self._lists.get((placement, source))
+        if found is None:
+            here = self._here(placement, source)
+            key = tuple(rule.rule_id for rule in here)
+            found = self._made.get(key)
+            if found is None:
+                found = self._made[key] = self._list(here)
+            self._lists[placement, source] = found
+        return found
+
+    def naming(self, placement: ListKind) -> ListRules:
+        """Return what is ruled of a placement by the rules that name it, no others."""
+        here = [
+            rule
+            for rule in self._here(placement, None)
+            if placement in rule.content.places.only_in
+        ]
+        key = tuple(rule.rule_id for rule in here)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._list(here)
+        return found
+
+    def is_equivalent(self, other: "RuleBook") -> bool:
+        """Return whether both say the same of every item."""
+        return (
+            self.rules == other.rules
+            and self.size == other.size
+            and all(
+                np.array_equal(items, other.selected[rule_id])
+                for rule_id, items in self.selected.items()
+            )
+        )
+
+    def about(
+        self, item: int, placement: ListKind, source: ListKind | None = None
+    ) -> list[Rule]:
+        """Return the rules about one item in such a list, in the order of obedience."""
+        return [
+            rule
+            for rule in self._here(placement, source)
+            if item in self.selected[rule.rule_id]
+        ]
+
+    def _here(self, placement: ListKind, source: ListKind | None) -> list[Rule]:
+        return [rule for rule in self.rules if rule.content.places.hold(placement, source)]
+
+    def _list(self, here: Sequence[Rule]) -> ListRules:
+        struck = [
+            self.selected[rule.rule_id]
+            for rule in here
+            if rule.content.action is RuleAction.EXCLUDE
+        ]
+        return ListRules(
+            excluded=np.unique(np.concatenate([_NO_ITEMS, *struck])),
+            known=self.size if struck else None,
+            factors=self._factors(here),
+            pins=self._pins(here),
+        )
+
+    def _factors(self, here: Iterable[Rule]) -> Floats | None:
+        """Return the factor of each item: of several rules those of one priority multiply.
+
+        Where priorities differ, only the highest that says something of an item counts.
+        """
+        moving = [
+            rule
+            for rule in here
+            if rule.content.action in {RuleAction.BOOST, RuleAction.BURY}
+        ]
+        if not moving:
+            return None
+        factors = np.ones(self.size + 1)
+        moving.sort(key=lambda rule: rule.content.priority)
+        for _, group in groupby(moving, key=lambda rule: rule.content.priority):
+            rules = list(group)
+            for rule in rules:
+                factors[self.selected[rule.rule_id]] = 1.0
+            for rule in rules:
+                factors[self.selected[rule.rule_id]] *= rule.content.factor
+        return factors.clip(1.0 / _STRONGEST, _STRONGEST)
+
+    def _pins(self, here: Iterable[Rule]) -> tuple[Pin, ...]:
+        pins: dict[int, Pin] = {}
+        for rule in here:
+            first = rule.content.position
+            if rule.content.action is RuleAction.PIN and first is not None:
+                for step, item in enumerate(self.selected[rule.rule_id].tolist()):
+                    pins.setdefault(item, Pin(first - 1 + step, item))
+        return tuple(pins.values())

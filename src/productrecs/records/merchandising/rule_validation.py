@@ -1,0 +1,163 @@
+"""Can a rule be kept as it was said? Checked once, where rules come in."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.time_window import InvalidDateError, normalise_timestamp
+from productrecs.records.merchandising.rule import (
+    ListFilter,
+    ListKind,
+    RuleAction,
+    RuleContent,
+    RuleTarget,
+)
+from productrecs.records.merchandising.text_folding import folded_words
+
+MAX_ITEMS: Final = 1_000
+MAX_CATEGORIES: Final = 200
+MAX_WORDS: Final = 20
+MAX_NAME_LENGTH: Final = 200
+MAX_ID_LENGTH: Final = 255
+MAX_CATEGORY_LENGTH: Final = 1_000
+MAX_STRENGTH: Final = 100.0
+MAX_PRICE: Final = 1e12
+MAX_POSITION: Final = 20
+PRIORITIES: Final = (-1_000, 1_000)
+
+
+class RuleError(ProductRecsError):
+    """A rule cannot be as it was said; `field` names what is wrong with it."""
+
+    def __init__(self, message: str, field: str) -> None:
+        """Say what is wrong and what to write instead."""
+        super().__init__(message)
+        self.field = field
+
+
+def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
+    """Return the rule in normal form; `zone` is the store's.
+
+    Raises:
+        RuleError: when it cannot be obeyed as it is; the first thing that is wrong.
+    """
+    name = content.name.strip()
+    if len(name) > MAX_NAME_LENGTH or "\0" in name:
+        message = f"a name has up to {MAX_NAME_LENGTH} characters"
+        raise RuleError(message, "name")
+    lowest, highest = PRIORITIES
+    if not lowest <= content.priority <= highest:
+        message = f"a priority is a whole number from {lowest} to {highest}"
+        raise RuleError(message, "priority")
+    clean = replace(
+        content,
+        name=name,
+        target=_checked_target(content.target),
+        places=_checked_places(content),
+        starts=_checked_moment(content.starts, "starts"),
+        ends=_checked_moment(content.ends, "ends"),
+    )
+    first, last = clean.window(zone)
+    if first > last:
+        message = f"the rule ends ({clean.ends}) before it starts ({clean.starts})"
+        raise RuleError(message, "ends")
+    _check_strength(clean)
+    _check_pin(clean)
+    return clean
+
+
+def _checked_target(target: RuleTarget) -> RuleTarget:
+    words = tuple(sorted(folded_words(" ".join(target.title_words))))
+    if len(words) > MAX_WORDS:
+        message = f"a rule asks for up to {MAX_WORDS} words of a title"
+        raise RuleError(message, "title_words")
+    clean = RuleTarget(
+        items=_distinct(target.items, MAX_ITEMS, MAX_ID_LENGTH, "items"),
+        categories=_distinct(
+            target.categories, MAX_CATEGORIES, MAX_CATEGORY_LENGTH, "categories"
+        ),
+        title_words=words,
+        price_min=target.price_min,
+        price_max=target.price_max,
+    )
+    for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
+        if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
+            message = f"{name} is a number up to {MAX_PRICE:g}"
+            raise RuleError(message, name)
+    low, high = clean.price_min, clean.price_max
+    if low is not None and high is not None and low > high:
+        message = f"the least price ({low:g}) is above the greatest ({high:g})"
+        raise RuleError(message, "price_max")
+    if clean.is_empty:
+        message = "say which products: by item, category, title words or price"
+        raise RuleError(message, "target")
+    return clean
+
+
+def _distinct(names: Iterable[str], most: int, longest: int, field: str) -> tuple[str, ...]:
+    kept = tuple(dict.fromkeys(name for name in names if name.strip()))
+    if len(kept) > most:
+        message = f"one rule names up to {most} {field}; make a second rule for the rest"
+        raise RuleError(message, field)
+    if any(len(name) > longest or "\0" in name for name in kept):
+        message = f"one of the {field} is no name: they have up to {longest} characters"
+        raise RuleError(message, field)
+    return kept
+
+
+def _checked_places(content: RuleContent) -> ListFilter:
+    places = content.places
+    clash = set(places.only_in) & set(places.not_in)
+    if clash:
+        message = f"the rule is said to hold in {min(clash)}, and not to"
+        raise RuleError(message, "places")
+    if content.action is RuleAction.PIN and set(places.only_in) == {ListKind.SEARCH}:
+        message = "in search a pin is for a query: productrecs search-rules add D pin QUERY"
+        raise RuleError(message, "places")
+    return ListFilter(
+        only_in=tuple(sorted(set(places.only_in))),
+        not_in=tuple(sorted(set(places.not_in))),
+    )
+
+
+def _checked_moment(text: str | None, field: str) -> str | None:
+    if text is None or not text.strip():
+        return None
+    try:
+        return normalise_timestamp(text)
+    except InvalidDateError as error:
+        message = f"{field}: {error}"
+        raise RuleError(message, field) from error
+
+
+def _check_strength(content: RuleContent) -> None:
+    strength = content.strength
+    if strength is None:
+        return
+    if content.action not in {RuleAction.BOOST, RuleAction.BURY}:
+        message = f"{content.action} has no strength: boost and bury have"
+        raise RuleError(message, "strength")
+    if not 1 < strength <= MAX_STRENGTH:
+        message = f"a strength is a number above 1, up to {MAX_STRENGTH:g}"
+        raise RuleError(message, "strength")
+
+
+def _check_pin(content: RuleContent) -> None:
+    position, items = content.position, content.target.items
+    if content.action is not RuleAction.PIN:
+        if position is not None:
+            message = f"{content.action} has no position: only pin has"
+            raise RuleError(message, "position")
+        return
+    if position is None or not 1 <= position <= MAX_POSITION:
+        message = f"pin needs a position from 1 to {MAX_POSITION}"
+        raise RuleError(message, "position")
+    if content.target != RuleTarget(items=items):
+        message = "pin names its products by item, and by nothing else"
+        raise RuleError(message, "target")
+    if position + len(items) - 1 > MAX_POSITION:
+        message = f"the last of the pinned products would stand behind {MAX_POSITION}"
+        raise RuleError(message, "items")

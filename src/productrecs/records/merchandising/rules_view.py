@@ -1,0 +1,142 @@
+"""What do a store's rules say right now? In memory, following rules, catalog and clock."""
+
+import threading
+from collections.abc import Iterable
+from datetime import tzinfo
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Ints
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.merchandising.repository import read_rules
+from productrecs.records.merchandising.rule import (
+    Rule,
+    RuleAction,
+    RuleState,
+    RuleTarget,
+    by_priority,
+)
+from productrecs.records.merchandising.rule_book import RuleBook
+from productrecs.records.merchandising.text_folding import fold_text
+from productrecs.records.merchandising.title_matches import TitleMatcher
+from productrecs.storage.dialects import RawReader
+
+_FOREVER: Final = 2**62
+
+
+class RulesView:
+    """The rules of one store, resolved against its catalog.
+
+    `book` is None while the store has no rule. It is replaced whole when a rule, the
+    catalog or the hour changes what it says, and only then; readers take no lock.
+    """
+
+    def __init__(self, store_id: StoreId, zone: tzinfo, catalog: CatalogView) -> None:
+        """Begin without rules; schedules are read in `zone`."""
+        self._store_id = store_id
+        self._zone = zone
+        self._catalog = catalog
+        self._titles = TitleMatcher(store_id)
+        self.book: RuleBook | None = None
+        self._rules: tuple[Rule, ...] = ()
+        self._made_of: tuple[object, ...] = (None, None, None)
+        self._window = (-_FOREVER, _FOREVER)  # in which the same rules are in force
+        self._seq = 0
+        self._refreshing = threading.Lock()
+        self._names: dict[str, list[str]] = {}  # folded category: as items write it
+        self._names_read = 0
+
+    def refresh(self, reader: RawReader, rules_seq: int, now_ms: int) -> None:
+        """Make the book that is true at `now_ms`; call it after the catalog's refresh.
+
+        Reads the rules if they changed, and the titles that they ask about. While nothing
+        has changed the book stays the same.
+        """
+        with self._refreshing:
+            rules = self._rules
+            if rules_seq != self._seq:
+                rules = read_rules(reader, self._store_id)
+            asked = {
+                frozenset(rule.content.target.title_words)
+                for rule in rules
+                if rule.content.target.title_words
+            }
+            self._titles.follow(reader, asked, self._catalog.seq)
+            self._rules, self._seq = rules, rules_seq
+            self._settle(now_ms)
+
+    def _settle(self, now_ms: int) -> None:
+        made_of = (self._rules, self._titles.matches, self._catalog.version)
+        is_same = all(a is b for a, b in zip(made_of, self._made_of, strict=True))
+        first_ms, last_ms = self._window
+        if is_same and first_ms <= now_ms <= last_ms:
+            return
+        book = self._resolved(now_ms) if self._rules else None
+        old = self.book
+        if book is None or old is None or not book.is_equivalent(old):
+            self.book = book
+        self._made_of, self._window = made_of, self._window_at(now_ms)
+
+    def _window_at(self, now_ms: int) -> tuple[int, int]:
+        """Return from when until when the same rules are in force as at `now_ms`."""
+        windows = [
+            rule.content.window(self._zone) for rule in self._rules if rule.content.enabled
+        ]
+        edges = [edge for first, last in windows for edge in (first, last + 1)]
+        first_ms = max((edge for edge in edges if edge <= now_ms), default=-_FOREVER)
+        after = min((edge for edge in edges if edge > now_ms), default=_FOREVER)
+        return first_ms, after - 1
+
+    def _resolved(self, now_ms: int) -> RuleBook:
+        size = len(self._catalog)
+        in_force = by_priority(
+            rule
+            for rule in self._rules
+            if rule.content.state(now_ms, self._zone) is RuleState.ON
+        )
+        selected = {rule.rule_id: self._select(rule) for rule in in_force}
+        return RuleBook(
+            rules=tuple(in_force),
+            # An item may be arriving right now: the next book knows it.
+            selected={one: items[items < size] for one, items in selected.items()},
+            size=size,
+        )
+
+    def _select(self, rule: Rule) -> Ints:
+        """Return the item numbers that a rule targets: a pin's in its own order."""
+        target, parts = rule.content.target, []
+        if target.items:
+            numbers = (self._catalog.number(item_id) for item_id in target.items)
+            parts.append(np.array([n for n in numbers if n is not None], np.int64))
+        if target.categories:
+            parts.append(self._in_categories(target.categories))
+        if target.title_words:
+            parts.append(self._titles.matches[frozenset(target.title_words)])
+        if target.has_prices:
+            parts.append(self._priced(target))
+        if rule.content.action is RuleAction.PIN:
+            return parts[0]
+        found = np.unique(parts[0])
+        for part in parts[1:]:
+            found = np.intersect1d(found, part)
+        return found
+
+    def _in_categories(self, names: Iterable[str]) -> Ints:
+        """Return the items of categories, however their names are written."""
+        members = self._catalog.members
+        written = list(members)  # it only grows, at its end
+        for name in written[self._names_read :]:
+            self._names.setdefault(fold_text(name), []).append(name)
+        self._names_read = len(written)
+        wanted = {one for name in names for one in self._names.get(fold_text(name), ())}
+        return np.concatenate(
+            [np.zeros(0, np.int64), *(np.array(members[one], np.int64) for one in wanted)]
+        )
+
+    def _priced(self, target: RuleTarget) -> Ints:
+        prices = self._catalog.prices
+        low = -np.inf if target.price_min is None else target.price_min
+        high = np.inf if target.price_max is None else target.price_max
+        return np.flatnonzero((prices >= low) & (prices <= high))

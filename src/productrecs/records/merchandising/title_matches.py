@@ -1,0 +1,82 @@
+"""Which items have these words in their title? Followed only where rules ask for words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Ints
+from productrecs.records.merchandising.repository import (
+    ItemTitle,
+    read_changed_titles,
+    read_titles,
+)
+from productrecs.records.merchandising.text_folding import folded_words
+from productrecs.storage.dialects import RawReader
+
+Words = frozenset[str]
+Matches = Mapping[Words, Ints]
+
+NO_MATCHES: Final[Matches] = MappingProxyType({})
+_NOBODY_SEQ: Final = -1
+
+
+class TitleMatcher:
+    """The items whose titles hold each of the asked sets of words, one thread at a time.
+
+    No title is kept. `matches` is replaced whole; whoever looks at it takes no lock.
+    """
+
+    def __init__(self, store_id: StoreId) -> None:
+        """Begin with nothing asked."""
+        self._store_id = store_id
+        self._seq = _NOBODY_SEQ
+        self.matches: Matches = NO_MATCHES
+
+    def follow(self, reader: RawReader, asked: Iterable[Words], catalog_seq: int) -> None:
+        """Read what is needed to answer for all of `asked` as of `catalog_seq`."""
+        wanted = set(asked)
+        if not wanted:
+            self.matches, self._seq = NO_MATCHES, _NOBODY_SEQ
+        elif wanted != self.matches.keys():
+            self._read_all(reader, wanted)
+            self._seq = catalog_seq  # what changed while it was read is read again
+        elif catalog_seq > self._seq:
+            changed = read_changed_titles(reader, self._store_id, self._seq)
+            self._apply(changed)
+            self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
+
+    def _read_all(self, reader: RawReader, wanted: set[Words]) -> None:
+        found: dict[Words, list[int]] = {words: [] for words in wanted}
+        for page in read_titles(reader, self._store_id):
+            for words, numbers in _matching(wanted, page).items():
+                found[words] += numbers
+        self.matches = {
+            words: np.array(numbers, np.int64) for words, numbers in found.items()
+        }
+
+    def _apply(self, changed: Sequence[ItemTitle]) -> None:
+        if not changed:
+            return
+        touched = np.array([one.number for one in changed], np.int64)
+        fresh = _matching(self.matches.keys(), changed)
+        self.matches = {
+            words: np.union1d(
+                np.setdiff1d(numbers, touched), np.array(fresh[words], np.int64)
+            )
+            for words, numbers in self.matches.items()
+        }
+
+
+def _matching(
+    asked: Iterable[Words], titles: Sequence[ItemTitle]
+) -> dict[Words, list[int]]:
+    found: dict[Words, list[int]] = {words: [] for words in asked}
+    for one in titles:
+        in_title = folded_words(one.title) if one.present else frozenset()
+        for words, numbers in found.items():
+            if words <= in_title:
+                numbers.append(one.number)
+    return found

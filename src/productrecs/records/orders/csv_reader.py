@@ -1,0 +1,209 @@
+"""Which rows does a CSV hold? Read in bounded memory; what cannot be read says why."""
+
+import codecs
+import csv
+import io
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.core.clock import detect_day_first, written_date_to_iso
+from productrecs.core.csv_writer import unescape_formula
+from productrecs.records.orders.csv_format import BLOCK_BYTES, CsvFormat
+from productrecs.records.orders.history_line import TimeFormat
+
+_ENOUGH: Final = 1_000  # times that can be read, after which no others are looked for
+_STEP: Final = 500  # lines after which progress is told
+MAX_LINE_LENGTH: Final = 100_000
+"""Characters of one row; the csv module itself refuses a cell of 131,072."""
+_LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds prose
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A row that is none; `message` says why."""
+
+    message: str
+
+
+Row: TypeAlias = tuple[int, list[str] | BrokenRow]
+"""The number of a row, as a spreadsheet counts them, and its cells."""
+
+
+def read_rows(
+    file: BinaryIO, csv_format: CsvFormat, on_bytes: Callable[[int], None] | None = None
+) -> Iterator[Row]:
+    """Yield each row below the header, with its number; blank rows are passed over.
+
+    `on_bytes` is told, now and then, how many further bytes the rows before came from:
+    a block that was read ahead counts as its rows are given out.
+    """
+    file.seek(0)
+    lines = _Lines(file, csv_format, on_bytes)
+    number = csv_format.header_lines
+    lines.skip(number)
+    separator = csv_format.separator
+    blanks = string.whitespace + separator  # spreadsheets save empty rows as ;;;;
+    while (line := lines.next()) is not None:
+        number += 1
+        if '"' not in line:
+            if len(line) > MAX_LINE_LENGTH:
+                yield number, BrokenRow(f"the row is over {MAX_LINE_LENGTH} characters")
+            elif line.strip(blanks):
+                cells = line.split(separator)
+                yield number, _plain(cells) if "'" in line else cells
+            continue
+        quoted = _quoted(line, lines, csv_format)
+        yield number, quoted if isinstance(quoted, BrokenRow) else _plain(quoted)
+
+
+def _plain(cells: list[str]) -> list[str]:
+    """Return the cells as they were before an export guarded them."""
+    return [unescape_formula(cell) for cell in cells]
+
+
+def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> TimeFormat:
+    """Return whether the times of a column have the day first, if any of them tells.
+
+    Of a file that begins with a thousand other times no more is read.
+    """
+    place = csv_format.columns.get(column)
+    others = 0
+    for _, cells in read_rows(file, csv_format) if place is not None else ():
+        if isinstance(cells, BrokenRow) or place is None or place >= len(cells):
+            continue
+        text = cells[place]
+        day_first = detect_day_first(text)
+        if day_first is not None:
+            return TimeFormat(day_first=day_first)
+        others += bool(text.strip()) and written_date_to_iso(text) is not None
+        if others >= _ENOUGH:
+            break
+    return TimeFormat()
+
+
+def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | BrokenRow:
+    """Return the cells of a row with quotes, which may go on in the lines below.
+
+    A quote that is never closed must not swallow the rest of the file: then this line
+    alone is broken, and reading goes on at the next.
+    """
+    if len(line) > MAX_LINE_LENGTH:
+        return BrokenRow(f"the row is over {MAX_LINE_LENGTH} characters")
+    separator = csv_format.separator
+    # With a line below, an open quote takes it in: then one row comes out of the two.
+    alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
+    if len(alone) > 1:
+        return alone[0]
+    taken = _Continuation(lines, csv_format)
+    try:
+        cells = next(csv.reader(taken.feed(line), delimiter=separator, strict=True))
+    except (csv.Error, StopIteration):
+        cells = []
+    if len(cells) != csv_format.width:
+        return BrokenRow("a quote is opened on this line and not closed")
+    lines.skip(taken.count)
+    return cells
+
+
+class _Continuation:
+    """The lines that a quoted cell runs on over, looked at before they are taken."""
+
+    def __init__(self, lines: "_Lines", csv_format: CsvFormat) -> None:
+        self.count = 0
+        self._lines = lines
+        self._format = csv_format
+
+    def feed(self, first: str) -> Iterator[str]:
+        yield first + "\n"
+        room = MAX_LINE_LENGTH - len(first)
+        while self._format.prose or self.count < _LONGEST_SPAN:
+            line = self._lines.peek(self.count)
+            if line is None or len(line) >= room or self._is_a_row(line):
+                return
+            room -= len(line) + 1
+            self.count += 1
+            yield line + "\n"
+
+    def _is_a_row(self, line: str) -> bool:
+        # A whole row within quotes: likelier is that a quote above was never closed.
+        separators = self._format.width - 1
+        whole = line.count(self._format.separator) == separators > 0
+        return whole and '"' not in line and not self._format.prose
+
+
+class _Lines:
+    """The lines of a file, without their ends (LF, CR or both), and a look ahead.
+
+    Of a line longer than `MAX_LINE_LENGTH` only its beginning is kept.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        csv_format: CsvFormat,
+        on_bytes: Callable[[int], None] | None,
+    ) -> None:
+        decoder = codecs.getincrementaldecoder(csv_format.encoding)(csv_format.errors)
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._file = file
+        self._on_bytes = on_bytes
+        self._lines: list[str] = []
+        self._next = 0
+        self._rest = ""
+        self._at_end = False
+        self._untold = 0  # bytes of lines that lie ahead or were taken since it was told
+        self._taken = 0  # lines, since it was told
+
+    def next(self) -> str | None:
+        """Return the next line, or None at the end."""
+        if self._taken == _STEP:
+            self._tell()
+        if self._next >= len(self._lines) and not self._fill(1):
+            self._tell()
+            return None
+        line = self._lines[self._next]
+        self._next += 1
+        self._taken += 1
+        return line
+
+    def peek(self, ahead: int) -> str | None:
+        """Return the line `ahead` lines after the next one, or None past the end."""
+        if self._next + ahead >= len(self._lines) and not self._fill(ahead + 1):
+            return None
+        return self._lines[self._next + ahead]
+
+    def skip(self, count: int) -> None:
+        """Pass over `count` lines."""
+        for _ in range(count):
+            self.next()
+
+    def _fill(self, wanted: int) -> bool:
+        """Read until `wanted` lines lie ahead; return whether there are as many."""
+        self._lines = self._lines[self._next :]
+        self._next = 0
+        while len(self._lines) < wanted and not self._at_end:
+            block = self._file.read(BLOCK_BYTES)
+            self._at_end = not block
+            text = self._rest + self._decoder.decode(block, final=self._at_end)
+            *whole, self._rest = text.split("\n")
+            self._lines += whole
+            if self._at_end and self._rest:
+                self._lines.append(self._rest)
+            self._rest = self._rest[: MAX_LINE_LENGTH + 1]
+            self._untold += len(block)
+            if not self._lines:
+                self._tell()  # a line that goes on over blocks
+        return len(self._lines) >= wanted
+
+    def _tell(self) -> None:
+        """Tell how many bytes the lines have that were taken since the last time."""
+        ahead = len(self._lines) - self._next
+        told = self._untold
+        if ahead:
+            told = told * self._taken // (self._taken + ahead)
+        self._untold -= told
+        self._taken = 0
+        if self._on_bytes is not None and told:
+            self._on_bytes(told)

@@ -1,0 +1,223 @@
+"""How does a file of past orders become purchases? In chunks, each whole or not at all.
+
+A line overwrites what is stored of its order and item, but only what it carries; it takes
+the place of `buy` events and order sync. An import that was broken off goes on where it
+stopped, and ends as one that ran through.
+"""
+
+import time as watch
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, tzinfo
+from typing import BinaryIO, Protocol
+
+from productrecs.core.ids import StoreId
+from productrecs.records.erasures.repository import erased_among
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.chunk_size import ChunkSize
+from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
+from productrecs.records.orders.csv_reader import (
+    BrokenRow,
+    Row,
+    detect_time_format,
+    read_rows,
+)
+from productrecs.records.orders.history_line import (
+    HistoryLine,
+    HistoryLineReader,
+    NotAPurchaseError,
+    UnreadableRowError,
+)
+from productrecs.records.orders.import_progress import FileImportProgress, ImportProgress
+from productrecs.records.orders.line_merger import LineMerger, LineOutcome
+from productrecs.records.orders.purchase_ledger import PurchaseLedger
+from productrecs.records.orders.repository import ImportMark, PurchaseRepository
+from productrecs.records.orders.row_report import HistoryReport
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import ItemNumbers, StoreLog
+
+
+class RowReader(Protocol):
+    """What makes lines of the rows of one file, which come to it in their order.
+
+    Where it `sums`, a later line of an order and item tells of the earlier ones too.
+    """
+
+    sums: bool
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return what a row says; of the lines of one order and item the last counts.
+
+        Raises:
+            UnreadableRowError: when it cannot be taken for lines of an order.
+            NotBoughtError: when its order is none.
+        """
+
+
+@dataclass(frozen=True)
+class HistoryImport:
+    """One store's import of past orders; times without an offset are in `zone`.
+
+    `submitted_ms` is when the file was handed in: lines without a readable time are
+    placed on that day, also when the import goes on days later. `journal` is where it is
+    noted how far the import came; without one that is under the file's digest.
+    """
+
+    database: Database
+    numbers: ItemNumbers
+    store_id: StoreId
+    zone: tzinfo
+    submitted_ms: int
+    journal: ImportProgress | None = None
+
+    def run(
+        self,
+        file: BinaryIO,
+        csv_format: CsvFormat | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+        reader: RowReader | None = None,
+    ) -> HistoryReport:
+        """Import all of `file`, which must be seekable; return what became of it.
+
+        `on_bytes` is told, now and then, how many further bytes were read. A `reader` is
+        for files that are not of our own layout.
+
+        Raises:
+            MissingColumnsError: when the header lacks a required column.
+            StorageError: what was imported so far stays; the same file goes on from there.
+        """
+        written = csv_format or inspect_csv(file)
+        journal = self.journal or FileImportProgress(
+            self.database, self.store_id, written.digest, self.submitted_ms
+        )
+        mark, report = journal.begun(), HistoryReport()
+        if reader is None:
+            times = detect_time_format(file, written, "timestamp")
+            reader = HistoryLineReader(written.columns, written.separator, self.zone, times)
+        chunk: list[HistoryLine] = []
+        moment = time_column(written)
+        size, reached = ChunkSize(), mark.rows_done
+        for row in read_rows(file, written, on_bytes):
+            report.rows += 1
+            lines = read_lines(reader, row, moment, report)
+            if not lines or row[0] <= mark.rows_done:
+                continue
+            chunk += lines
+            reached = row[0]
+            if len(chunk) >= size.lines:
+                mark = replace(mark, rows_done=reached)
+                whole = _last_of_each(chunk) if reader.sums else chunk
+                mark = self._store(journal, whole, mark, report, size)
+                chunk = []
+        if chunk:
+            mark = replace(mark, rows_done=reached)
+            whole = _last_of_each(chunk) if reader.sums else chunk
+            mark = self._store(journal, whole, mark, report, size)
+        _count(report, mark)
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            journal.finish(log, mark, report)
+        return report
+
+    def _store(
+        self,
+        journal: ImportProgress,
+        chunk: Sequence[HistoryLine],
+        mark: ImportMark,
+        report: HistoryReport,
+        size: ChunkSize,
+    ) -> ImportMark:
+        """Store a chunk and how far it brought us, together; return the latter.
+
+        What a power cut undoes is imported again; the end is stored once all is safe.
+        """
+        with self.database.transaction(synced=False) as transaction:
+            locked = watch.monotonic()
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            first_seq = log.take(len(chunk))
+            chunk = _without_customers(log, chunk)
+            items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
+            customers = (line.customer_id for line in chunk if line.customer_id)
+            repository = PurchaseRepository(transaction, self.store_id)
+            ledger = PurchaseLedger(
+                repository, (line.order_id for line in chunk), items.values()
+            )
+            overwriter = LineMerger(
+                ledger,
+                items,
+                EventRepository(transaction, self.store_id).customers_of(customers),
+                _midnight(mark.submitted_at, self.zone),
+            )
+            outcomes = Counter(
+                overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
+            )
+            ledger.write(self.database, {})
+            mark = replace(
+                mark,
+                lines_added=mark.lines_added + outcomes[LineOutcome.ADDED],
+                lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
+            )
+            _count(report, mark)
+            journal.note(log, mark, report)
+        size.record(len(chunk), watch.monotonic() - locked)
+        log.committed()
+        return mark
+
+
+def _without_customers(
+    log: StoreLog, chunk: Sequence[HistoryLine]
+) -> Sequence[HistoryLine]:
+    """Return lines without the customers who were erased."""
+    erased = erased_among(log, (line.customer_id for line in chunk))
+    if not erased:
+        return chunk
+    return [
+        line._replace(customer_id=None)
+        if erased.covers(line.customer_id, line.ts_ms)
+        else line
+        for line in chunk
+    ]
+
+
+def _last_of_each(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
+    return list({(line.order_id, line.item_id): line for line in chunk}.values())
+
+
+def _count(report: HistoryReport, mark: ImportMark) -> None:
+    report.lines_imported = mark.lines_added
+    report.lines_updated = mark.lines_changed
+
+
+def time_column(written: CsvFormat) -> int | None:
+    """Return in which cell of a row its time stands."""
+    columns = written.columns
+    return columns.get("timestamp", columns.get("created"))
+
+
+def read_lines(
+    reader: RowReader, row: Row, moment: int | None, report: HistoryReport
+) -> Sequence[HistoryLine]:
+    """Return the lines of a row, its time in the cell `moment`; tell the report of it."""
+    number, cells = row
+    if isinstance(cells, BrokenRow):
+        report.skipped(number, cells.message)
+        return ()
+    try:
+        lines = reader.lines(cells)
+    except UnreadableRowError as error:
+        report.skipped(number, str(error))
+        return ()
+    except NotAPurchaseError as error:
+        report.add_not_purchased(str(error))
+        return ()
+    if lines and lines[0].ts_ms is None:
+        there = moment is not None and moment < len(cells)
+        report.add_undated(number, cells[moment or 0].strip() if there else "")
+    return lines
+
+
+def _midnight(moment_ms: int, zone: tzinfo) -> int:
+    """Return when the day of `moment_ms` began in `zone`."""
+    day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
+    return round(datetime.combine(day, time.min, zone).timestamp() * 1000)

@@ -1,0 +1,231 @@
+"""What does one row of an order history say? Cells in, one line of an order out."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple, TypeVar
+
+from productrecs.core.clock import parse_timestamp, written_date_to_iso
+from productrecs.core.errors import ProductRecsError
+
+MAX_ID_LENGTH: Final = 255
+MAX_NUMBER: Final = 1e12
+MAX_COUNT: Final = 2**53
+_COMPACT_DATE: Final = len("20260301")
+
+_REMEMBERED: Final = 50_000  # texts whose meaning is kept: most repeat many times
+_Value = TypeVar("_Value")
+
+_NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'\u2019$€£¥]+")
+_MINUS: Final = "\u2212"
+_POINTED: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+_COMMAED: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*|\.\d{3})", re.ASCII)
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+
+
+class UnreadableRowError(ProductRecsError):
+    """The row cannot be taken for a line of an order; the message says why."""
+
+
+class NotAPurchaseError(ProductRecsError):
+    """The row is of an order that is none; the message is its status, such as refunded."""
+
+
+class HistoryLine(NamedTuple):
+    """One row: None is what it does not carry, so that what is stored stays.
+
+    A negative `quantity` is a return. `ts_ms` is UTC. `price` is of one unit.
+    """
+
+    order_id: str
+    item_id: str
+    customer_id: str | None
+    ts_ms: int | None
+    quantity: int | None
+    price: float | None
+
+
+class TimeFormat(NamedTuple):
+    """How the times of a file are written, where that is not ISO.
+
+    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, what people write is read;
+    `day_first` decides where day and month cannot be told apart.
+    """
+
+    pattern: str | None = None
+    day_first: bool | None = None
+
+    def iso(self, text: str) -> str:
+        """Return a time as ISO; as it is where it cannot be read."""
+        if self.pattern is not None:
+            try:
+                return datetime.strptime(text, self.pattern).isoformat()  # noqa: DTZ007
+            except ValueError:
+                return text
+        return written_date_to_iso(text, day_first=self.day_first) or text
+
+
+class HistoryLineReader:
+    """Reads the rows of one file."""
+
+    sums = False
+
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        separator: str,
+        zone: tzinfo,
+        times: TimeFormat | None = None,
+    ) -> None:
+        """Read cells by `columns`; times without an offset are in `zone`.
+
+        `separator` is the file's: in one with commas, `1,234` is no decimal comma.
+        """
+        form = times or TimeFormat()
+        self._order, self._item = columns["order_id"], columns["item_id"]
+        self._optional = tuple(
+            columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
+        )
+        self._width = 1 + max(columns.values())
+        self._read_id = _remembering(_identifier)
+        self._read_moment = _remembering(lambda text: _moment(text, zone, form))
+        self._read_quantity = _remembering(lambda text: _count(text, separator))
+        self._read_price = _remembering(lambda text: _number(text, separator, "price"))
+
+    def read(self, cells: list[str]) -> HistoryLine:
+        """Return what a row says.
+
+        Cells that are not there are as good as empty.
+
+        Raises:
+            UnreadableRowError: when an id is missing or impossible, or a number is none.
+        """
+        if len(cells) < self._width:
+            cells = cells + [""] * (self._width - len(cells))
+        order_id = self._read_id(cells[self._order])
+        item_id = self._read_id(cells[self._item])
+        if order_id is None or item_id is None:
+            missing = "order_id" if order_id is None else "item_id"
+            message = f"{missing} is empty"
+            raise UnreadableRowError(message)
+        customer, moment, quantity, price = self._optional
+        return HistoryLine(
+            order_id,
+            item_id,
+            None if customer is None else self._read_id(cells[customer]),
+            None if moment is None else self._read_moment(cells[moment]),
+            None if quantity is None else self._read_quantity(cells[quantity]),
+            None if price is None else self._read_price(cells[price]),
+        )
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return the one line that a row is.
+
+        Raises:
+            UnreadableRowError: when it is none.
+        """
+        return (self.read(cells),)
+
+
+def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Return `read` with a memory of the last texts it could read."""
+    known: dict[str, _Value] = {}
+
+    def remembered(text: str) -> _Value:
+        try:
+            return known[text]
+        except KeyError:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            value = known[text] = read(text)
+            return value
+
+    return remembered
+
+
+def _identifier(text: str) -> str | None:
+    name = text.strip()
+    if len(name) > MAX_ID_LENGTH:
+        message = f"an id has {len(name)} characters; {MAX_ID_LENGTH} are possible"
+        raise UnreadableRowError(message)
+    if "\0" in name or not _is_unicode(name):
+        message = "an id holds a character that is no text"
+        raise UnreadableRowError(message)
+    return name or None
+
+
+def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _moment(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
+    """Return UTC milliseconds; None for a text that is no date or time of an order.
+
+    A count of seconds is none, though some would pass for a day of the year 1304; nor is
+    what programs write for "never", such as 0001-01-01.
+    """
+    bare = text.strip()
+    if not bare or (bare.isdigit() and len(bare) != _COMPACT_DATE):
+        return None
+    try:
+        moment = parse_timestamp(form.iso(bare), zone)
+    except ValueError:
+        return None
+    return moment if moment >= 0 else None
+
+
+def _count(text: str, separator: str) -> int | None:
+    value = _number(text, separator, "quantity")
+    if value is None:
+        return None
+    if value != int(value) or abs(value) > MAX_COUNT:
+        message = f"quantity {text.strip()!r} is not a whole number"
+        raise UnreadableRowError(message)
+    if value == 0:
+        message = "quantity is 0: nothing was bought"
+        raise UnreadableRowError(message)
+    return int(value)
+
+
+def _number(text: str, separator: str, column: str) -> float | None:
+    """Return a number written with a decimal point or comma, thousands apart or not."""
+    bare = text.strip()
+    if not bare:
+        return None
+    numeral = bare if _NUMERAL.fullmatch(bare) else normalise_number(bare, separator)
+    if not _NUMERAL.fullmatch(numeral):
+        message = f"{column} {bare[:40]!r} is not a number"
+        raise UnreadableRowError(message)
+    value = float(numeral)
+    if not math.isfinite(value) or abs(value) > _largest(column):
+        message = f"{column} {bare[:40]!r} is out of range"
+        raise UnreadableRowError(message)
+    return value
+
+
+def _largest(column: str) -> float:
+    return MAX_COUNT if column == "quantity" else MAX_NUMBER
+
+
+def normalise_number(text: str, separator: str) -> str:
+    """Return `text` with a point for its decimal comma and without marks of thousands.
+
+    `1,234` is a decimal comma, except where commas stand between cells: nobody who
+    writes decimal commas separates by commas.
+    """
+    bare = _DECORATION.sub("", text).replace(_MINUS, "-")
+    if _POINTED.fullmatch(bare) and (
+        "." in bare or bare.count(",") > 1 or separator == ","
+    ):
+        return bare.replace(",", "")
+    if _COMMAED.fullmatch(bare) or _DECIMAL_COMMA.fullmatch(bare):
+        return bare.replace(".", "").replace(",", ".")
+    return bare

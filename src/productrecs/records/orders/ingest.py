@@ -1,0 +1,205 @@
+"""What happens to events and orders that a store sends? They are written, once.
+
+Both arrive here because a `buy` event and an order line tell of the same purchase. A caller
+opens the transaction; nothing here commits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from productrecs.records.erasures.erased_names import ErasedNames
+from productrecs.records.erasures.repository import erased_among
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.event_log import (
+    LoggedEvent,
+    append_events,
+    is_about_product,
+)
+from productrecs.records.events.identity_linking import IdentityLinker
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
+from productrecs.records.orders.purchase_ledger import (
+    PurchaseChannel,
+    PurchaseLedger,
+    number_repeats,
+)
+from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.storage.store_log import StoreLog
+
+
+@dataclass(frozen=True, slots=True)
+class OrderReceipt:
+    """What became of one order."""
+
+    order_id: str
+    items_ingested: int
+    duplicate: bool
+
+
+def ingest_events(
+    log: StoreLog,
+    groups: Sequence[Sequence[NewEvent]],
+    now_ms: int,
+    *,
+    imported: bool = False,
+) -> int:
+    """Write events; return how many were new.
+
+    A group is what one object on the wire said (an impression shows many items): its
+    `event_id` is asked for once. Events without a time of their own happened at `now_ms`.
+    Those of a shopper who was erased are left out, see `records/erasures`.
+    """
+    repository = EventRepository(log.transaction, log.store_id)
+    first = log.take(sum(len(group) for group in groups))
+    events = [
+        event
+        for group in groups
+        if not group
+        or group[0].event_id is None
+        or repository.admit(group[0].event_id, now_ms)
+        for event in group
+    ]
+    events = _without_erased(log, events, now_ms)
+    if not events:
+        return 0
+    products = (event.item_id for event in events if is_about_product(event))
+    numbers = log.numbers((one for one in products if one), now_ms)
+    shoppers = IdentityLinker(repository, events)
+    placed = [
+        LoggedEvent(
+            event=event,
+            seq=first + index,
+            ts=now_ms if event.ts_ms is None else event.ts_ms,
+            person=shoppers.meet(event, first + index) or "",
+            imported=imported,
+        )
+        for index, event in enumerate(events)
+    ]
+    shoppers.settle()
+    behaviour = [one for one in placed if one.event.kind is not EventKind.BUY]
+    append_events(log, behaviour, numbers, shoppers.linked)
+    buys = [one for one in placed if one.event.kind is EventKind.BUY]
+    if buys:
+        _put_buys(log, buys, numbers, shoppers)
+    return len(events)
+
+
+def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
+    """Write an order whole, or nothing when it was received within seven days."""
+    purchases = PurchaseRepository(log.transaction, log.store_id)
+    first = log.take(len(order.lines))
+    receipt = purchases.admit(order.order_id, now_ms)
+    if receipt is None:
+        return OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
+    order = _without_customer(log, order, now_ms, repeated=receipt > 0)
+    shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
+    person = shoppers.meet(order, first)
+    shoppers.settle()
+    items = log.numbers((line.item_id for line in order.lines), now_ms)
+    ledger = PurchaseLedger(purchases, [order.order_id])
+    places = number_repeats([items[line.item_id] for line in order.lines])
+    for index, (line, (item, line_number)) in enumerate(
+        zip(order.lines, places, strict=True)
+    ):
+        ledger.put(  # a CSV's line stands above order sync: then it already counts
+            PurchaseLine(
+                line_seq=first + index,
+                seq=first + index,
+                basket=None,
+                order_id=order.order_id,
+                receipt=receipt,
+                item=item,
+                line=line_number,
+                channel=PurchaseChannel.ORDER,
+                void=False,
+                ts=now_ms,
+                quantity=line.quantity,
+                price=line.price,
+                total=revenue(line),
+                currency=order.currency,
+                shopper=order.shopper,
+                person=person,
+                session=order.session_id,
+                imported=False,
+            )
+        )
+    ledger.write(log.database, shoppers.linked)
+    return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
+
+
+def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
+    """Return what may be stored of events: nothing of whoever was erased."""
+    names = (name for event in events for name in (event.user_id, event.session_id))
+    erased = erased_among(log, names)
+    if not erased:
+        return events
+    kept = (_without_names(event, erased, now_ms) for event in events)
+    return [event for event in kept if event is not None]
+
+
+def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEvent | None:
+    happened = now_ms if event.ts_ms is None else event.ts_ms
+    if erased.covers(event.shopper, happened):
+        return None
+    if erased.covers(event.session_id, happened):  # another customer, at their browser
+        return replace(event, session_id=None)
+    return event
+
+
+def _without_customer(
+    log: StoreLog, order: NewOrder, now_ms: int, *, repeated: bool
+) -> NewOrder:
+    """Return an order without those names that were erased.
+
+    One that is sent again tells of a past that is not known: it never brings a name back.
+    """
+    erased = erased_among(log, (order.user_id, order.session_id))
+    if not erased:
+        return order
+    happened = None if repeated else now_ms
+    if erased.covers(order.shopper, happened):
+        return replace(order, user_id=None, session_id=None)
+    if erased.covers(order.session_id, happened):
+        return replace(order, session_id=None)
+    return order
+
+
+def revenue(line: NewOrderLine) -> float | None:
+    """Return a line's revenue: its total, else price x quantity (unknown counts as 1)."""
+    return line.total if line.total is not None else line_total(line.price, line.quantity)
+
+
+def _put_buys(
+    log: StoreLog,
+    buys: Sequence[LoggedEvent],
+    numbers: dict[str, int],
+    shoppers: IdentityLinker,
+) -> None:
+    order_ids = [one.event.order_id for one in buys if one.event.order_id]
+    ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
+    for one in buys:
+        event = one.event
+        units = event.quantity or 1
+        ledger.put(
+            PurchaseLine(
+                line_seq=one.seq,
+                seq=one.seq,
+                basket=None,
+                order_id=event.order_id or None,
+                receipt=ledger.receipt(event.order_id) if event.order_id else 0,
+                item=numbers[event.item_id or ""],
+                line=0,
+                channel=PurchaseChannel.EVENT,
+                void=False,
+                ts=one.ts,
+                quantity=event.quantity,
+                price=None if event.value is None else event.value / units,
+                total=event.value,
+                currency=event.currency,
+                shopper=event.shopper,
+                person=one.person,
+                session=event.session_id,
+                imported=one.imported,
+            )
+        )
+    ledger.write(log.database, shoppers.linked)

@@ -1,0 +1,80 @@
+"""What was one shopper shown lately, and did not take up?
+
+An impression counts until the shopper does something with its product: a click, a look, the
+cart or a purchase. Bounded: the last hundred impressions, and none from before the last
+three hundred other things that the shopper did.
+"""
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from productrecs.core.clock import DAY_MS
+
+SHOWN_LIMIT: Final = 100
+DONE_LIMIT: Final = 300  # things done after an impression, beyond which it is forgotten
+HALF_LIFE_MS: Final = 7 * DAY_MS  # since a product was last shown
+_FEWEST: Final = 2  # times, of which nothing is told
+_TAKEN_UP: Final = -1
+
+
+def _numbers() -> "array[int]":
+    return array("i")
+
+
+def _moments() -> "array[int]":
+    return array("q")
+
+
+@dataclass(slots=True)
+class RecentImpressions:
+    """One shopper's last impressions, the newest last: parallel arrays."""
+
+    items: "array[int]" = field(default_factory=_numbers)  # _TAKEN_UP once it was
+    times: "array[int]" = field(default_factory=_moments)  # UTC ms
+    done_by: "array[int]" = field(default_factory=_numbers)  # `done` when it was shown
+    done: int = 0  # things done so far, impressions and purchases apart
+    newest_ms: int = 0  # of any fact, impressions too
+
+    def show(self, item: int, ts: int) -> None:
+        """Take an impression."""
+        self.items.append(item)
+        self.times.append(ts)
+        self.done_by.append(self.done)
+        if len(self.items) > SHOWN_LIMIT:
+            self._forget(len(self.items) - SHOWN_LIMIT)
+
+    def add_action(self, item: int | None, *, is_purchase: bool) -> None:
+        """Take anything else that was done, with a product or with none."""
+        if not self.items:
+            self.done += not is_purchase
+            return
+        if item is not None and item in self.items:
+            for place, shown in enumerate(self.items):
+                if shown == item:
+                    self.items[place] = _TAKEN_UP
+        if not is_purchase:
+            self.done += 1
+            old = 0
+            while old < len(self.items) and self.done - self.done_by[old] >= DONE_LIMIT:
+                old += 1
+            self._forget(old)
+
+    def untaken(self, now_ms: int) -> dict[int, float]:
+        """Return, of products shown more than twice, how often; less with each day since.
+
+        A count halves with every week since the product was last shown.
+        """
+        if len(self.items) <= _FEWEST:
+            return {}
+        last = dict(zip(self.items, self.times, strict=True))
+        return {
+            item: times * 0.5 ** (max(now_ms - last[item], 0) / HALF_LIFE_MS)
+            for item, times in Counter(self.items).items()
+            if times > _FEWEST and item != _TAKEN_UP
+        }
+
+    def _forget(self, oldest: int) -> None:
+        for column in (self.items, self.times, self.done_by):
+            del column[:oldest]

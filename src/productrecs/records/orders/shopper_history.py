@@ -1,0 +1,223 @@
+"""What did this person do and buy? Kept in memory, and true as of the last commit.
+
+Each request asks the database whether the store's log has grown (one row); when it has,
+what is new is read from the log's end and given to whom it belongs. So a shopper who is
+known costs no search of their own, whichever process took their events.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from productrecs.core.ids import StoreId
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.records.events.event import EventKind
+from productrecs.records.orders.recent_impressions import RecentImpressions
+from productrecs.records.orders.repository import (
+    LINK,
+    customer_of_session,
+    facts_after,
+    facts_of_person,
+    log_head,
+    term_of_event,
+)
+from productrecs.storage.dialects import RawReader
+
+MAX_RECENT: Final = 50
+MAX_PEOPLE: Final = 60_000
+PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
+_NEWS_LIMIT: Final = 2_000
+_NAMES_PER_PERSON: Final = 4
+_SIGNS_LIMIT: Final = 5
+
+_BUY: Final = int(EventKind.BUY)
+_SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
+_SIGN_KINDS: Final = frozenset(
+    map(int, (EventKind.CATEGORY_VIEW, EventKind.SEARCH_PREF, EventKind.METADATA_PREF))
+)
+_BY_TIME: Final = itemgetter(2, 1)
+
+
+def _numbers() -> "array[int]":
+    return array("q")
+
+
+class InterestSignal(NamedTuple):
+    """What a shopper looked for by name: a category, a query, a brand or a colour."""
+
+    kind: int  # EventKind
+    term: str
+    done: int  # how many things they had done with products by then
+
+
+@dataclass(slots=True)
+class ShopperHistory:
+    """One person's past: item numbers, the newest last, and all they ever bought."""
+
+    person: str
+    seq: int = -1  # up to where the log was read
+    recent: "array[int]" = field(default_factory=_numbers)  # up to RECENT_LIMIT
+    bought: "array[int]" = field(default_factory=_numbers)  # the newest last, all of them
+    bought_at: "array[int]" = field(default_factory=_numbers)  # when: times of `bought`
+    newest_ms: int = 0
+    visitor: int = 0  # core.shopper.visitor_code of their newest visit
+    signs: tuple[InterestSignal, ...] = ()  # the newest last, up to _SIGNS_LIMIT
+    done: int = 0  # how many things they did with products, as far as read
+    shown: RecentImpressions = field(default_factory=RecentImpressions)
+    recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
+
+    @property
+    def recent_purchases(self) -> "array[int]":
+        """What they bought last, the newest last."""
+        return self.bought[-MAX_RECENT:]
+
+    def purchases_since(self, since_ms: int) -> "array[int]":
+        """Return what they bought later than `since_ms`, the newest last."""
+        return self.bought[bisect_right(self.bought_at, since_ms) :]
+
+    def add_impression(self, seq: int, ts: int, item: int) -> None:
+        """Go on by one impression, as `take` does."""
+        self.seq = max(self.seq, seq)
+        self.shown.newest_ms = max(self.shown.newest_ms, ts)
+        self.shown.show(item, ts)
+
+    def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
+        """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
+
+        A fact without an item is a sign if it has a term, else only read. Impressions are
+        kept apart: they are nothing that the shopper did.
+        """
+        if not facts:
+            return
+        self.seq = max(self.seq, *[fact[1] for fact in facts])
+        facts = self._without_showings(facts)
+        if not facts:
+            return
+        self.newest_ms = max(self.newest_ms, facts[-1][2])
+        self.visitor = visitor_hash(facts[-1][4] or self.person)
+        if any(fact[3] is None for fact in facts):
+            facts = self._without_signs(facts)
+        self.done += len(facts)
+        self.recent.extend([fact[3] for fact in facts[-MAX_RECENT:]])
+        self.recent_kinds.extend([fact[0] for fact in facts[-MAX_RECENT:]])
+        del self.recent[:-MAX_RECENT], self.recent_kinds[:-MAX_RECENT]
+        self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
+        self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
+
+    def _without_showings(
+        self, facts: Sequence[tuple[Any, ...]]
+    ) -> Sequence[tuple[Any, ...]]:
+        shown, done = self.shown, []
+        shown.newest_ms = max(shown.newest_ms, facts[-1][2])
+        for fact in facts:
+            if fact[0] == _SHOWN_ONLY:
+                shown.show(fact[3], fact[2])
+            else:
+                shown.add_action(fact[3], is_purchase=fact[0] == _BUY)
+                done.append(fact)
+        return done
+
+    def _without_signs(self, facts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        about_items: list[tuple[Any, ...]] = []
+        for fact in facts:
+            if fact[3] is not None:
+                about_items.append(fact)
+            elif fact[5]:
+                sign = InterestSignal(fact[0], fact[5], self.done + len(about_items))
+                self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
+        return about_items
+
+
+class ShopperHistories:
+    """The histories of one store's shoppers, the least recently asked for leave first."""
+
+    def __init__(self, store_id: StoreId, limit: int = MAX_PEOPLE) -> None:
+        """Keep up to `limit` people in memory."""
+        self._store_id = store_id
+        self._limit = limit
+        self._people: OrderedDict[str, ShopperHistory] = OrderedDict()
+        self._names: dict[str, str] = {}  # as callers name them -> as whom they are known
+        self._seen = -1  # up to where the log's news were taken
+        self._erasures = 0  # how many of the store's they know of
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory they take."""
+        return len(self._people) * PERSON_BYTES
+
+    def of(self, shopper: str, reader: RawReader) -> ShopperHistory:
+        """Return the shopper's history as of now; empty for one never seen."""
+        self._hear_news(reader)
+        person = self._names.get(shopper)
+        history = None if person is None else self._people.get(person)
+        if history is None or person is None:
+            return self._load(shopper, reader)
+        self._people.move_to_end(person)
+        return history
+
+    def _hear_news(self, reader: RawReader) -> None:
+        head, erasures = log_head(reader, self._store_id)
+        if head == self._seen:
+            return
+        if erasures != self._erasures:  # somebody is to be remembered no more
+            self._erasures = erasures
+            self._people.clear()
+            self._names.clear()
+        if self._people:
+            news = facts_after(reader, self._store_id, self._seen, _NEWS_LIMIT + 1)
+            if len(news) > _NEWS_LIMIT:  # an import, or a store nobody asked for long
+                self._people.clear()
+                self._names.clear()
+            else:
+                self._take_news(news)
+                head = max([head, *(row[1] for row in news[-1:])])
+        self._seen = head
+
+    def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
+        for kind, seq, ts, item, session, person, first_seq, term in news:
+            if kind == LINK:  # a session brings its past to a customer: read both anew
+                self._names.pop(session, None)
+                self._people.pop(session, None)
+                self._people.pop(person, None)
+                continue
+            history = self._people.get(person)
+            if history is None or seq <= history.seq:
+                continue
+            if item is None and kind not in _SIGN_KINDS:
+                continue
+            if first_seq != seq or ts < history.shown.newest_ms:
+                # It belongs further back. (Had another person's line become theirs, which
+                # takes an order id used twice, that other would keep it until read anew.)
+                del self._people[person]
+            elif kind == _SHOWN_ONLY:  # most of what comes
+                history.add_impression(seq, ts, item)
+            else:
+                history.take([(kind, seq, ts, item, session, term)])
+
+    def _with_terms(
+        self, past: Sequence[tuple[Any, ...]], reader: RawReader
+    ) -> list[tuple[Any, ...]]:
+        """Return facts with the terms of the newest signs among them: a search for each."""
+        signs = [fact[1] for fact in past if fact[3] is None and fact[0] in _SIGN_KINDS]
+        terms: dict[int, str | None] = {}
+        for seq in signs[-_SIGNS_LIMIT:]:
+            terms[seq] = term_of_event(reader, self._store_id, seq)
+        return [(*fact, terms.get(fact[1])) for fact in past]
+
+    def _load(self, shopper: str, reader: RawReader) -> ShopperHistory:
+        store = self._store_id
+        person = customer_of_session(reader, store, shopper) or shopper
+        history = self._people.get(person)
+        if history is None:
+            past = facts_of_person(reader, store, person)
+            history = self._people[person] = ShopperHistory(person, self._seen)
+            history.take(self._with_terms(sorted(past, key=_BY_TIME), reader))
+            if len(self._people) > self._limit:
+                self._people.popitem(last=False)
+        if len(self._names) >= self._limit * _NAMES_PER_PERSON:
+            self._names.clear()
+        self._names[shopper] = person
+        return history

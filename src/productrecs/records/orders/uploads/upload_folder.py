@@ -1,0 +1,221 @@
+"""Where do uploaded files lie, and when is one safe?
+
+In a folder of the data's own disk, each under its upload's id: nothing that a client says
+is ever part of a path. A file that nobody needs any more is swept away, however it got
+there.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    CsvFormat,
+    CsvInspector,
+    read_header,
+)
+from productrecs.records.orders.uploads.upload import TooManyUploadsError, is_upload_id
+
+MIB: Final = 1 << 20
+MAX_UPLOAD_BYTES: Final = 2 << 30
+FREE_SPACE_RESERVE: Final = 512 * MIB
+"""So much of the disk stays free for events and orders."""
+
+MAX_CONCURRENT_UPLOADS: Final = 2
+"""Files of one store that may be on their way in at the same time."""
+
+_SYNC_EVERY: Final = 8 * MIB  # never so much unwritten that another's commit waits for it
+_ABANDONED: Final = timedelta(hours=1)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class FileTooLargeError(ProductRecsError):
+    """The file is larger than an upload may be; split it."""
+
+
+class IncomingFile:
+    """One file on its way in. Not for several threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file, which must not be there."""
+        self._path = path
+        self._survey = CsvInspector()
+        self._size = 0
+        self._unsynced = 0
+        with _translated():
+            self._file = path.open("xb", buffering=0)
+
+    def write(self, block: bytes) -> None:
+        """Add the next bytes; the first call must bring 64 KiB, or all there is.
+
+        Raises:
+            FileTooLargeError: when it comes to more than 2 GiB.
+            MissingColumnsError: when its header lacks a required column.
+            StorageFullError: when the disk has no room for it.
+            StorageBrokenError: when the disk fails.
+        """
+        if self._size == 0:
+            read_header(block[:HEAD_BYTES])
+        self._size += len(block)
+        if self._size > MAX_UPLOAD_BYTES:
+            raise too_large()
+        self._survey.feed(block)
+        with _translated():
+            rest = memoryview(block)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            self._unsynced += len(block)
+            if self._unsynced >= _SYNC_EVERY:
+                os.fdatasync(self._file.fileno())
+                self._unsynced = 0
+                _check_space(self._path.parent, 0)
+
+    def seal(self) -> CsvFormat:
+        """Make the file safe, its name too; return how it is written.
+
+        Raises:
+            MissingColumnsError: when its header lacks a required column.
+            StorageBrokenError: when the disk fails.
+        """
+        written = self._survey.finish()
+        with _translated():
+            os.fsync(self._file.fileno())
+            self.close()
+            _sync_folder(self._path.parent)
+        return written
+
+    def close(self) -> None:
+        """Let go of the file, whatever becomes of it."""
+        self._file.close()
+
+    def discard(self) -> None:
+        """Delete it."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFolder:
+    """The folder `path`, made when it is first needed."""
+
+    path: Path
+
+    def receive(self, upload_id: str) -> IncomingFile:
+        """Return a new, empty file."""
+        return IncomingFile(self._file(upload_id))
+
+    def open(self, upload_id: str) -> BinaryIO:
+        """Open a file that is safe.
+
+        Raises:
+            FileNotFoundError: when it is not there.
+        """
+        return self._file(upload_id).open("rb")
+
+    def remove(self, upload_id: str) -> None:
+        """Delete a file, if it is there."""
+        self._file(upload_id).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def turn(self, store_id: StoreId, size: int) -> Iterator[None]:
+        """Hold one of the store's places to send a file of about `size` bytes.
+
+        The place is free again when the block ends, or this process does.
+
+        Raises:
+            FileTooLargeError: when it comes to more than 2 GiB.
+            StorageFullError: when the disk has no room for it.
+            TooManyUploadsError: when the store's places are taken.
+        """
+        if size > MAX_UPLOAD_BYTES + MIB:  # what a form adds is far less
+            raise too_large()
+        with _translated():
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_space(self.path, size)
+        with self._place(store_id):
+            yield
+
+    def sweep(self, needed: set[str]) -> int:
+        """Delete files that no upload needs; return how many.
+
+        What was written to within the hour may be on its way in, and stays.
+        """
+        before = time.time() - _ABANDONED.total_seconds()
+        gone = [
+            path
+            for path in (self.path.iterdir() if self.path.is_dir() else ())
+            if is_upload_id(path.name) and path.name not in needed and _is_old(path, before)
+        ]
+        for path in gone:
+            path.unlink(missing_ok=True)
+        return len(gone)
+
+    @contextlib.contextmanager
+    def _place(self, store_id: StoreId) -> Iterator[None]:
+        for number in range(MAX_CONCURRENT_UPLOADS):
+            with (self.path / f"{store_id}.{number}.lock").open("wb") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield
+                return
+        message = (
+            f"{MAX_CONCURRENT_UPLOADS} files of this store are on their way in; send this one when one of "
+            "them has arrived"
+        )
+        raise TooManyUploadsError(message)
+
+    def _file(self, upload_id: str) -> Path:
+        return self.path / upload_id
+
+
+def too_large() -> FileTooLargeError:
+    """Return the refusal of a file over the limit."""
+    return FileTooLargeError("a file may have at most 2 GiB; split it by time")
+
+
+def _check_space(folder: Path, size: int) -> None:
+    with _translated():
+        free = shutil.disk_usage(folder).free
+    if free - size < FREE_SPACE_RESERVE:
+        message = "the disk has no room for this file; send it again once there is space"
+        raise StorageFullError(message)
+
+
+def _is_old(path: Path, before: float) -> bool:
+    try:
+        return path.stat().st_mtime <= before
+    except FileNotFoundError:  # another process was quicker
+        return False
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            message = "the disk is full; send the file again once there is space"
+            raise StorageFullError(message) from error
+        message = f"the file could not be stored: {error.strerror}"
+        raise StorageBrokenError(message) from error

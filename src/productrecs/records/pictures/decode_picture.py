@@ -1,0 +1,220 @@
+"""Which pixels are in this file? Only ever called in a child process that may be killed.
+
+What a header claims is checked before anything is unpacked.
+"""
+
+import io
+import struct
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from productrecs.core.errors import ProductRecsError
+
+MAX_BYTES: Final = 10 << 20
+MAX_PIXELS: Final = 25_000_000
+
+MAX_DECODED_PIXELS: Final = 400_000_000
+"""Of a JPEG that is drawn in passes: all its pixels, once for each of them. The largest
+picture may have sixteen; programs write ten or so."""
+
+MAX_READS: Final = 30_000
+"""For which a PNG of 10 MiB in chunks of 2 KiB needs half; they take 60 ms."""
+
+MAX_SIDE: Final = 10_000
+MIN_SIDE: Final = 8
+
+Image.MAX_IMAGE_PIXELS = None  # it warns far too late; the header is checked here
+
+_WHITE: Final = (255, 255, 255, 255)
+_GREY: Final = (205, 205, 205, 255)
+_NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
+_FEW: Final = 32
+_BYTE: Final = 255.0
+_FAR_TOO_LARGE: Final = 8
+_LARGE: Final = 8_000_000  # pixels from which on a picture is made smaller in bands,
+_BAND: Final = 256  # rows of it at a time: of the largest no second copy has room
+_PASS: Final = b"\xff\xda"  # begins each in a JPEG, and stands nowhere else but in previews
+_SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
+    {
+        "JPEG": (0, (b"\xff\xd8\xff",)),
+        "PNG": (0, (b"\x89PNG\r\n\x1a\n",)),
+        "GIF": (0, (b"GIF87a", b"GIF89a")),
+        "WEBP": (8, (b"WEBP",)),
+        "AVIF": (4, (b"ftypavif", b"ftypavis")),
+    }
+)
+_REFUSALS: Final = (  # what the library raises of files that are none, or broken
+    UnidentifiedImageError,
+    OSError,
+    SyntaxError,
+    RuntimeError,  # of AVIF, for parts that are missing
+    struct.error,
+    AttributeError,
+    AssertionError,
+    ZeroDivisionError,
+    ValueError,
+    IndexError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    EOFError,
+    MemoryError,
+    Image.DecompressionBombError,
+)
+
+
+class NotAPictureError(ProductRecsError):
+    """It is no JPEG, PNG, WebP, AVIF or GIF, or a broken one."""
+
+
+class PictureTooLargeError(ProductRecsError):
+    """The picture has more pixels, or bytes, than anybody needs to see what it shows."""
+
+
+class _Source(io.BytesIO):
+    """The bytes of a file, which may not be made of very many small parts.
+
+    The library reads each chunk of a PNG, segment of a JPEG and block of a GIF by itself:
+    200,000 of them took it a second.
+    """
+
+    _reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes, a limited number of times."""
+        self._reads += 1
+        if self._reads > MAX_READS:
+            message = "the picture is made of too many parts; save it anew"
+            raise NotAPictureError(message)
+        return super().read(size)
+
+
+def picture_format(data: bytes) -> str | None:
+    """Return which kind of picture the first bytes say it is; None for none we read."""
+    for name, (start, signs) in _SIGNS.items():
+        if data.startswith(signs, start):
+            return name
+    return None
+
+
+def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
+    """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
+
+    Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
+    would be gone otherwise.
+
+    Raises:
+        NotAPictureError: when it is none that can be read.
+        PictureTooLargeError: by its header alone, before it is unpacked.
+    """
+    kind = picture_format(data)
+    if kind is None:
+        message = "this is no JPEG, PNG, WebP, AVIF or GIF"
+        raise NotAPictureError(message)
+    try:
+        with Image.open(_Source(data), formats=(kind,)) as picture:
+            _check_size(picture, data)
+            if kind == "JPEG":
+                picture.draft("RGB", (side, side))
+            picture.load()
+            return _pixels(_smaller(picture, side), side)
+    except _REFUSALS as error:
+        message = "the picture is damaged and cannot be read"
+        raise NotAPictureError(message) from error
+
+
+def _check_size(picture: Image.Image, data: bytes) -> None:
+    width, height = picture.size
+    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
+        told = f"{MAX_PIXELS / 1e6:.3g} megapixels are the most"
+        message = f"the picture has {width} x {height} pixels; {told}"
+        raise PictureTooLargeError(message)
+    if min(width, height) < MIN_SIDE:
+        message = f"the picture has {width} x {height} pixels, too few to see anything"
+        raise NotAPictureError(message)
+    if "progressive" in picture.info:
+        passes = data.count(_PASS)
+        if width * height * passes > MAX_DECODED_PIXELS:
+            told = f"{width} x {height} pixels, drawn in {passes} passes"
+            message = f"the picture has {told}; send it with fewer of either"
+            raise PictureTooLargeError(message)
+
+
+def _smaller(picture: Image.Image, side: int) -> Image.Image:
+    """Return a picture that is far too large at half its size, else as it is."""
+    if max(picture.size) >= _FAR_TOO_LARGE * side:
+        # Every other pixel is more than enough, and the rest takes a quarter of the time.
+        half = [max(MIN_SIDE, length // 2) for length in picture.size]
+        return picture.resize((half[0], half[1]), Image.Resampling.NEAREST)
+    width, height = picture.size
+    if width * height <= _LARGE or max(width, height) < 2 * side:
+        return picture
+    found, highest = None, _highest(picture)
+    for top in range(0, height, _BAND):
+        band = picture.crop((0, top, width, min(top + _BAND, height)))
+        band = _in_colour(band, highest).reduce(2)
+        if found is None:
+            found = Image.new(band.mode, (band.width, (height + 1) // 2))
+        found.paste(band, (0, top // 2))
+    assert found is not None  # noqa: S101 - it has rows
+    found.info = picture.info.copy()  # which way is up
+    return found
+
+
+def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+    """Return the upright pixels on white, scaled down; scaled before they are coloured."""
+    ImageOps.exif_transpose(picture, in_place=True)
+    picture = _in_colour(picture, _highest(picture))
+    if max(picture.size) > side:
+        share = side / max(picture.size)
+        size = [max(MIN_SIDE, round(length * share)) for length in picture.size]
+        picture = picture.resize(
+            (size[0], size[1]), Image.Resampling.BICUBIC, reducing_gap=2
+        )
+    if picture.mode == "RGBA":
+        ground = Image.new("RGBA", picture.size, _ground_of(picture))
+        picture = Image.alpha_composite(ground, picture)
+    return np.asarray(picture.convert("RGB"))
+
+
+def _in_colour(picture: Image.Image, highest: float) -> Image.Image:
+    """Return a picture of any mode as one of RGB, RGBA or eight bits of grey."""
+    if _is_deep(picture):
+        return _eight_bits(picture, highest)
+    is_clear = "A" in picture.getbands() or "transparency" in picture.info
+    mode = "RGBA" if is_clear else "RGB"
+    return picture if picture.mode == mode else picture.convert(mode)
+
+
+def _is_deep(picture: Image.Image) -> bool:
+    return picture.mode.startswith("I") or picture.mode == "F"
+
+
+def _highest(picture: Image.Image) -> float:
+    """Return the highest value of a picture of sixteen bits; of others nobody asks."""
+    if not _is_deep(picture):
+        return _BYTE
+    return float(np.asarray(picture).max(initial=0))
+
+
+def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
+    """Return what a cut-out stands on: white, but for what is white itself: light grey."""
+    pixels = np.asarray(picture.resize((_FEW, _FEW), Image.Resampling.BOX), np.float64)
+    seen = pixels[..., 3] / 255.0
+    if seen.sum() < 1.0:
+        return _WHITE
+    levels = pixels[..., :3].mean(axis=2)
+    level = float((levels * seen).sum() / seen.sum())
+    return _GREY if level > _NEARLY_WHITE else _WHITE
+
+
+def _eight_bits(picture: Image.Image, highest: float) -> Image.Image:
+    """Return a picture of sixteen bits as one of eight."""
+    values = np.asarray(picture).astype(np.float64)
+    highest = 65_535.0 if highest > _BYTE else _BYTE
+    return Image.fromarray((values * (255.0 / highest)).clip(0, 255).astype(np.uint8))

@@ -1,0 +1,206 @@
+"""How is one picture fetched? Within ten seconds and ten megabytes, from a checked address.
+
+No proxy, no cookies, no credentials; what the environment says of the network counts not.
+"""
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.pictures.decode_picture import MAX_BYTES
+from productrecs.records.pictures.safe_url import (
+    FetchTarget,
+    ForbiddenUrlError,
+    Resolve,
+    resolve_host,
+    resolve_target,
+)
+
+CONNECT_SECONDS: Final = 2.0
+TOTAL_SECONDS: Final = 10.0
+MAX_REDIRECTS: Final = 3
+
+_BLOCK: Final = 64 << 10
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_NOT_NOW: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_LEAVE_ALONE: Final = frozenset({429, 503})
+_NOT_MODIFIED, _OK = 304, 200
+_AGENT: Final = "ProductRecs (fetches product pictures)"
+
+
+class PictureUnavailableError(ProductRecsError):
+    """The picture could not be had; `may_pass` tells whether later it may."""
+
+    def __init__(
+        self, why: str, *, may_pass: bool, rest: bool = False, wait_seconds: int = 0
+    ) -> None:
+        """Say `why`; `rest`: the host wants to be left alone, perhaps for so long."""
+        super().__init__(why)
+        self.may_pass = may_pass
+        self.rest = rest
+        self.wait_seconds = wait_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """What came: the bytes, None when nothing changed; and how to ask whether they did."""
+
+    content: bytes | None
+    etag: str | None
+    modified: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CachedValidators:
+    """What is known of a picture that was fetched before."""
+
+    etag: str | None = None
+    modified: str | None = None
+
+
+def fetch_picture(
+    url: str,
+    known: CachedValidators | None = None,
+    trusted: Collection[str] = (),
+    lookup: Resolve = resolve_host,
+    seconds: float = TOTAL_SECONDS,
+) -> FetchResult:
+    """Return the bytes at `url`, following up to three redirects, each checked anew.
+
+    Raises:
+        PictureUnavailableError: when it cannot be had, in words for the merchant.
+    """
+    until = time.monotonic() + seconds
+    asked = known or CachedValidators()
+    try:
+        for _ in range(MAX_REDIRECTS + 1):
+            target = resolve_target(url, trusted, lookup)
+            found = _ask(target, asked, until)
+            if isinstance(found, FetchResult):
+                return found
+            url = urljoin(url, found)
+    except ForbiddenUrlError as error:
+        raise PictureUnavailableError(str(error), may_pass=False) from error
+    except TimeoutError as error:
+        message = f"it did not come within {seconds:.0f} seconds"
+        raise PictureUnavailableError(message, may_pass=True) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if time.monotonic() >= until:
+            message = f"it did not come within {seconds:.0f} seconds"
+        elif isinstance(error, socket.gaierror):
+            message = "its host is not known; see whether the address is right"
+        else:
+            message = f"the host cannot be reached ({type(error).__name__})"
+        raise PictureUnavailableError(message, may_pass=True) from error
+    message = f"more than {MAX_REDIRECTS} redirects"
+    raise PictureUnavailableError(message, may_pass=False)
+
+
+def _ask(target: FetchTarget, known: CachedValidators, until: float) -> FetchResult | str:
+    """Return what one host answers: the picture, or where else it is."""
+    with _connected(target, until) as connection:
+        headers = {
+            "Host": target.origin,
+            "User-Agent": _AGENT,
+            "Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif",
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+        }
+        if known.etag:
+            headers["If-None-Match"] = known.etag
+        if known.modified:
+            headers["If-Modified-Since"] = known.modified
+        connection.putrequest("GET", target.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        with contextlib.closing(connection.getresponse()) as response:
+            found = _answer(response, known)
+        if time.monotonic() >= until:
+            raise TimeoutError  # it was cut off, which looks like its end
+        return found
+
+
+def _answer(
+    response: http.client.HTTPResponse, known: CachedValidators
+) -> FetchResult | str:
+    status = response.status
+    if status == _NOT_MODIFIED and (known.etag or known.modified):
+        return FetchResult(None, known.etag, known.modified)
+    location = response.getheader("location")
+    if status in _REDIRECTS and location:
+        return location
+    if status != _OK:
+        wait = response.getheader("retry-after") or ""
+        raise PictureUnavailableError(
+            f"the host answered {status}",
+            may_pass=status in _NOT_NOW,
+            rest=status in _LEAVE_ALONE,
+            wait_seconds=min(int(wait), 86_400) if wait.isdecimal() else 0,
+        )
+    if (response.getheader("content-encoding") or "identity").lower() != "identity":
+        message = "the host sent it compressed, though asked not to"
+        raise PictureUnavailableError(message, may_pass=False)
+    content = _read(response)
+    etag, modified = response.getheader("etag"), response.getheader("last-modified")
+    return FetchResult(content, _kept(etag), _kept(modified))
+
+
+def _kept(value: str | None) -> str | None:
+    return value if value and len(value) <= 200 and value.isprintable() else None  # noqa: PLR2004 - no honest one is longer
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    parts, size = list[bytes](), 0
+    too_large = f"it has more than {MAX_BYTES >> 20} MiB"
+    if (response.length or 0) > MAX_BYTES:
+        raise PictureUnavailableError(too_large, may_pass=False)
+    while part := response.read(_BLOCK):
+        size += len(part)
+        if size > MAX_BYTES:
+            raise PictureUnavailableError(too_large, may_pass=False)
+        parts.append(part)
+    return b"".join(parts)
+
+
+@contextlib.contextmanager
+def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
+    """Give a connection to the checked address, cut off at the moment `until`.
+
+    Cut off by another thread: a host that sends a byte a second would outlast any limit on
+    a single wait.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    plain = socket.create_connection(
+        (target.address, target.port), min(CONNECT_SECONDS, left)
+    )
+    timer = threading.Timer(max(0.0, until - time.monotonic()), _cut, [plain])
+    timer.daemon = True
+    timer.start()
+    connection = http.client.HTTPConnection(target.host, target.port)
+    try:
+        plain.settimeout(max(0.1, until - time.monotonic()))
+        connection.sock = plain
+        if target.scheme == "https":
+            context = ssl.create_default_context()
+            connection.sock = context.wrap_socket(plain, server_hostname=target.host)
+        yield connection
+    finally:
+        timer.cancel()
+        connection.close()
+        plain.close()
+
+
+def _cut(plain: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        plain.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,102 @@
+"""Which model did the operator give us? A file, and beside it what it needs to be run.
+
+Beside `model.onnx` lies `model.json`: `{"kind": "detector", "sha256": "...", "side": 416,
+"labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],
+"std": [...]}`. A file that is not the one described is refused. Nothing is ever fetched.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+
+DETECTOR, EMBEDDER = "detector", "embedder"
+_SIDES: Final = range(32, 1_025)
+
+
+class ModelFileError(ProductRecsError):
+    """The operator's model cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A checked model, and how pictures are prepared for it."""
+
+    path: Path
+    kind: str
+    sha256: str
+    side: int  # of the square that it takes
+    labels: tuple[str, ...] = ()  # of a detector
+    least: float = 0.3  # of a detection's score
+    overlap: float = 0.45
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    @property
+    def name(self) -> str:
+        """What descriptors are marked with that this model made."""
+        return f"onnx-{self.sha256[:16]}"
+
+
+def read_model_file(path: Path, kind: str) -> ModelFile:
+    """Return the model at `path`, once it was found to be the one its sidecar describes.
+
+    Raises:
+        ModelFileError: when it is not, or there is none.
+    """
+    told, digest = read_sidecar(path, kind)
+    try:
+        return _told(path, kind, digest, told)
+    except (TypeError, ValueError, KeyError) as error:
+        message = f"{path.with_suffix('.json')} cannot be understood: {error!r}"
+        raise ModelFileError(message) from error
+
+
+def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
+    """Return what the sidecar of a model says, and the SHA-256 that both agree on.
+
+    Raises:
+        ModelFileError: when they do not, it is of another kind, or there is none.
+    """
+    sidecar = path.with_suffix(".json")
+    try:
+        told: Mapping[str, Any] = json.loads(sidecar.read_text("utf-8"))
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError) as error:
+        message = f"{path} needs {sidecar.name} beside it, and both to be read: {error}"
+        raise ModelFileError(message) from error
+    if not isinstance(told, dict) or told.get("kind") != kind:
+        message = f'{sidecar} must say "kind": "{kind}"'
+        raise ModelFileError(message)
+    if told.get("sha256") != digest:
+        message = f"{path} has the SHA-256 {digest}, which {sidecar.name} does not say"
+        raise ModelFileError(message)
+    return told, digest
+
+
+def _told(path: Path, kind: str, digest: str, told: Mapping[str, Any]) -> ModelFile:
+    side = int(told["side"])
+    if side not in _SIDES:
+        message = f"side must be from {_SIDES.start} to {_SIDES.stop - 1}"
+        raise ValueError(message)
+    return ModelFile(
+        path,
+        kind,
+        digest,
+        side,
+        labels=tuple(str(one) for one in told.get("labels", ())),
+        least=float(told.get("least", 0.3)),
+        overlap=float(told.get("overlap", 0.45)),
+        mean=_three(told.get("mean", (0, 0, 0))),
+        std=_three(told.get("std", (1, 1, 1))),
+    )
+
+
+def _three(values: Any) -> tuple[float, float, float]:
+    red, green, blue = (float(one) for one in values)
+    return red, green, blue

@@ -1,0 +1,187 @@
+"""May a picture be fetched from there? Only from public addresses, or where told so.
+
+Whoever pushes an item names an address; without this they could make the service ask the
+machines behind it.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import idna
+
+from productrecs.core.errors import ProductRecsError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Sequence[str]]
+"""Gives all addresses of a host, as texts.
+
+Raises:
+    OSError: when it has none.
+"""
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST: Final = 2_000
+_ODD: Final = re.compile(r"[\x00-\x20\x7f\\]")
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_TRANSLATED_HERE: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
+_NEVER: Final = tuple(
+    ipaddress.ip_network(one)
+    for one in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10")
+)
+
+
+class ForbiddenUrlError(ProductRecsError):
+    """A picture's address is no http or https address of a public machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTarget:
+    """Where to connect, decided before anything is sent: one of the checked addresses."""
+
+    scheme: str
+    host: str  # as asked for: for TLS and the Host header
+    port: int
+    address: str
+    path: str
+    is_trusted: bool  # the operator named the host
+
+    @property
+    def origin(self) -> str:
+        """The host as a Host header names it."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port == _PORTS[self.scheme] else f"{name}:{self.port}"
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return all addresses of a host by the system's resolver.
+
+    Raises:
+        OSError: when it has none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def absolute_url(url: str, domain: str) -> str:
+    """Return the address that a picture has; a path is one of the shop's own, by https."""
+    try:
+        return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
+    except ValueError:
+        return url  # no address at all: whoever fetches it says why
+
+
+def is_public_address(text: str) -> bool:
+    """Return whether an address is a public machine's, however it is wrapped."""
+    try:
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    if "%" in text:
+        return False  # of one link
+    return _is_public(address)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = _wrapped(address)
+        if inner is not None:
+            return False if isinstance(inner, bool) else _is_public(inner)
+    if any(address.version == one.version and address in one for one in _NEVER):
+        return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address.is_unspecified
+    )
+
+
+def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
+    """Return the IPv4 address inside; False where none may be asked; None for none."""
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address in _TRANSLATED_HERE or address.teredo is not None:
+        return False
+    if address in _SIX_TO_FOUR:
+        return address.sixtofour
+    if int(address) >> 32 == 0:
+        return False  # an IPv4 address in the old way, or the loopback
+    return address.ipv4_mapped
+
+
+def resolve_target(
+    url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
+) -> FetchTarget:
+    """Return where to fetch `url` from.
+
+    Every address that its host has must be public, unless the host is `trusted`. Whoever
+    connects uses `Target.address` and asks no resolver again: another answer might come.
+
+    Raises:
+        ForbiddenAddressError: when nothing may be fetched from there.
+        OSError: when the host has no address.
+    """
+    scheme, host, port, path = _parts(url)
+    is_trusted = host in trusted or f"{host}:{port}" in trusted
+    if not is_trusted and port != _PORTS[scheme]:
+        raise _forbidden(f"port {port} is none of 80 and 443")
+    addresses = list(lookup(host, port))
+    if not addresses:
+        message = f"{host} has no address"
+        raise OSError(message)
+    if not is_trusted and not all(is_public_address(one) for one in addresses):
+        raise _forbidden(f"{host} is not a public address")
+    return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
+
+
+def _parts(url: str) -> tuple[str, str, int, str]:
+    if len(url) > _LONGEST:
+        raise _forbidden(f"it is longer than {_LONGEST} characters")
+    url = url.strip()
+    if _ODD.search(url):
+        raise _forbidden("it holds a blank, a control character or a backslash")
+    try:
+        split = urlsplit(url)
+        port = split.port
+        host = split.hostname or ""
+    except ValueError as error:
+        raise _forbidden("it is no address") from error
+    if split.scheme not in _PORTS:
+        raise _forbidden("it begins with neither http:// nor https://")
+    if "@" in split.netloc:
+        raise _forbidden("it holds a user or a password")
+    path = split.path or "/"
+    if split.query:
+        path += "?" + split.query
+    return split.scheme, _ascii(host), port or _PORTS[split.scheme], _escaped(path)
+
+
+def _ascii(host: str) -> str:
+    if not host or "%" in host:
+        raise _forbidden("it names no host")
+    if ":" in host:
+        return host
+    try:
+        name = host.encode("ascii").decode()
+    except UnicodeEncodeError:
+        try:
+            name = idna.encode(host, uts46=True).decode()
+        except (idna.IDNAError, UnicodeError) as error:
+            raise _forbidden("its host is no name") from error
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
+        raise _forbidden("its host is no name")
+    return name.lower().rstrip(".")
+
+
+def _escaped(path: str) -> str:
+    return "".join(
+        one if one.isascii() else "".join(f"%{byte:02X}" for byte in one.encode())
+        for one in path
+    )
+
+
+def _forbidden(why: str) -> ForbiddenUrlError:
+    return ForbiddenUrlError(f"the picture's address is refused: {why}")

@@ -1,0 +1,55 @@
+"""Which things does the operator's detector see in a picture? Run by onnxruntime."""
+
+import numpy as np
+import onnxruntime
+
+from productrecs.engines.object_detection.yolox import decode_detections, letterbox
+from productrecs.engines.visual.array_types import Pixels
+from productrecs.engines.visual.image_transforms import resized
+from productrecs.records.pictures.onnx_model_file import ModelFile
+
+_MOST = 12
+
+
+class YoloxDetector:
+    """A model of the YOLOX kind, loaded; for one thread."""
+
+    def __init__(self, model: ModelFile) -> None:
+        """Load the model's file."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._model = model
+        self._session = onnxruntime.InferenceSession(
+            str(model.path), options, providers=["CPUExecutionProvider"]
+        )
+        self._input = self._session.get_inputs()[0].name
+
+    def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
+        """Return boxes as fractions of the picture, how sure they are, and their labels."""
+        side, model = self._model.side, self._model
+        height, width = pixels.shape[:2]
+        share = side / max(height, width)
+        size = [max(1, round(length * share)) for length in (height, width)]
+        small = resized(pixels.astype(np.float32), size[0], size[1]).clip(0, 255)
+        tensor = letterbox(small.astype(np.uint8), side)
+        output = np.asarray(self._session.run(None, {self._input: tensor})[0])
+        found: list[tuple[tuple[float, ...], float, str]] = []
+        for one in decode_detections(output, side, model.least, model.overlap)[:_MOST]:
+            box = _inside(one.box, size[1], size[0])
+            if box is not None:
+                named = one.label < len(model.labels)
+                label = model.labels[one.label] if named else str(one.label)
+                found.append((box, one.score, label))
+        return found
+
+
+def _inside(
+    box: tuple[float, ...], width: int, height: int
+) -> tuple[float, float, float, float] | None:
+    """Return a box as fractions, cut at the edges; None for what lies outside."""
+    left, top = max(0.0, box[0] / width), max(0.0, box[1] / height)
+    right = min(1.0, (box[0] + box[2]) / width)
+    bottom = min(1.0, (box[1] + box[3]) / height)
+    if right - left <= 0 or bottom - top <= 0:
+        return None
+    return left, top, right - left, bottom - top

@@ -1,0 +1,111 @@
+"""What was searched for, not what was typed on the way? Counted in memory, kept later.
+
+Who types is asked about at every letter. What they then look at for a few seconds is what
+they searched for; what is begun anew, or the same again a minute later, is not another
+search. Who it was is forgotten with it.
+"""
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final, NamedTuple
+
+from productrecs.core.ids import StoreId
+
+DEBOUNCE_SECONDS: Final = 3.0
+REPEAT_SECONDS: Final = 120.0
+MAX_TYPING: Final = 20_000
+MAX_WAITING: Final = 20_000
+_LEAST: Final = 3  # letters: fewer are on the way to something, or back from it
+_LONGEST: Final = 100
+"""Characters of a query that are told apart; nobody reads more in a report."""
+
+
+class ObservedSearch(NamedTuple):
+    """One text that was searched for in a store, and whether anything was found."""
+
+    store_id: StoreId
+    text: str
+    is_empty: bool
+    shopper: int | None = None  # `visitor_hash` of whom the call named
+
+
+class _Typed(NamedTuple):
+    search: ObservedSearch
+    at: float
+    is_counted: bool
+
+
+_Who = tuple[StoreId, Hashable]
+
+
+class SearchCounter:
+    """The searches of one process; noting one never waits and never fails."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Begin with none; `seconds` is a scale that only grows."""
+        self._seconds = seconds
+        self._typing: OrderedDict[_Who, _Typed] = OrderedDict()  # the longest ago first
+        self._counted: Counter[ObservedSearch] = Counter()
+        self.lost = 0  # how many were not counted because too many wait
+
+    def note(self, search: ObservedSearch, who: Hashable) -> None:
+        """Note what somebody asked for, one letter after another or at once."""
+        search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
+        now, key = self._seconds(), (search.store_id, who)
+        before = self._typing.pop(key, None)
+        is_counted = False
+        if before is not None:
+            is_counted = self._goes_on(before, search, now)
+            if not is_counted and not _is_typing(before, search, now):
+                self._count(before)
+        self._typing[key] = _Typed(search, now, is_counted)
+        if len(self._typing) > MAX_TYPING:
+            self._count(self._typing.popitem(last=False)[1])
+
+    def settle(self, *, at_once: bool = False) -> None:
+        """Count what somebody stayed with, and forget who stayed long ago."""
+        now = self._seconds()
+        for key, typed in list(self._typing.items()):
+            age = now - typed.at
+            if age < DEBOUNCE_SECONDS and not at_once:
+                break
+            if typed.is_counted and age < REPEAT_SECONDS and not at_once:
+                continue
+            self._count(typed)
+            if age >= REPEAT_SECONDS or at_once:
+                del self._typing[key]
+            else:
+                self._typing[key] = typed._replace(is_counted=True)
+
+    def take(self) -> Counter[ObservedSearch]:
+        """Return what was counted since the last time; it waits no longer."""
+        taken, self._counted = self._counted, Counter()
+        return taken
+
+    def put_back(self, taken: Counter[ObservedSearch]) -> None:
+        """Let what could not be kept wait again, as far as there is room."""
+        for search, count in taken.items():
+            self._add(search, count)
+
+    def _goes_on(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
+        """Return whether this is the search that was counted a moment ago."""
+        same = before.search.text == search.text
+        return same and before.is_counted and now - before.at < REPEAT_SECONDS
+
+    def _count(self, typed: _Typed) -> None:
+        if not typed.is_counted:
+            self._add(typed.search, 1)
+
+    def _add(self, search: ObservedSearch, count: int) -> None:
+        if search not in self._counted and len(self._counted) >= MAX_WAITING:
+            self.lost += count
+            return
+        self._counted[search] += count
+
+
+def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
+    """Return whether `before` was a step on the way to what is asked for now."""
+    one, other = before.search.text, search.text
+    is_step = one.startswith(other) or other.startswith(one) or len(one) < _LEAST
+    return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS

@@ -1,0 +1,144 @@
+"""How is a backup made? A copy of one moment, checked, packed, read back, put in place."""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import iso, system_ms
+from productrecs.storage.backup.archive import (
+    Advance,
+    is_compressed,
+    read_archive,
+    write_archive,
+)
+from productrecs.storage.backup.copy_database import copy_database, estimate_copy_size
+from productrecs.storage.backup.disk_io import check_free_space, sync_folder
+from productrecs.storage.backup.manifest import (
+    DATABASE,
+    FORMAT,
+    PRODUCT,
+    BackupError,
+    BackupManifest,
+    TargetExistsError,
+)
+from productrecs.storage.backup.verify_database import verify_database
+from productrecs.storage.database import Database
+from productrecs.storage.temp_folders import temp_folder
+
+Begin = Callable[[str, int], Advance]
+"""Is told a stage and how many bytes it has; returns whom to tell how far it is."""
+
+Needed = Callable[[sa.Connection], Mapping[str, Path]]
+"""Says which files must be saved with what a transaction sees, by their names in there."""
+
+_TRIES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class BackupRequest:
+    """What is to be saved, and where to; `program` is the version that does it."""
+
+    database: Database
+    needed: Needed
+    target: Path
+    program: str
+    replace: bool = False
+
+
+def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
+    """Write a backup of one moment to the target, whole or not at all.
+
+    The service may run and write meanwhile; it is not kept waiting.
+
+    Raises:
+        TargetTakenError: when the target is there, unless it may be replaced.
+        NoRoomError: when it would not fit on the target's disk.
+        DamagedBackupError: when the database itself is damaged.
+        StorageError: one of its kinds, when the database fails.
+        OSError: when the disk fails.
+    """
+    target = wish.target
+    if not target.parent.is_dir() or target.is_dir():
+        message = f"{target} cannot be a file; name one in a folder that is there"
+        raise TargetExistsError(message)
+    if target.exists() and not wish.replace:
+        message = f"{target} is there already; choose another name, or say --force"
+        raise TargetExistsError(message)
+    with temp_folder(target.parent, ".backup-") as folder:
+        packed = folder / "packed"
+        with contextlib.ExitStack() as opened:
+            members = _copied(wish, folder / DATABASE, opened, begin)
+            manifest = _described(wish, folder / DATABASE, members)
+            total = sum(manifest.sizes.values())
+            write_archive(
+                packed,
+                manifest,
+                members,
+                begin("packing", total),
+                compressed=is_compressed(target.name),
+            )
+        read_archive(packed, None, lambda _manifest: None, begin("reading back", total))
+        packed.rename(target)
+    sync_folder(target.parent)
+    return manifest
+
+
+def _copied(
+    wish: BackupRequest, copy: Path, opened: contextlib.ExitStack, begin: Begin
+) -> dict[str, BinaryIO]:
+    """Copy the database; return it and the other files of the same moment, open.
+
+    A file is deleted once what it held is stored; one that is open stays readable. Where
+    one went before it could be opened, a later moment is taken, which needs it no more;
+    what is missing then too was lost long ago.
+    """
+    files: dict[str, BinaryIO] = {}
+    missing: set[str] = set()
+    for _ in range(_TRIES):
+        with wish.database.reading() as snapshot:
+            needed = wish.needed(snapshot)
+            for name in needed.keys() - files.keys():
+                with contextlib.suppress(FileNotFoundError):
+                    files[name] = opened.enter_context(needed[name].open("rb"))
+            gone = needed.keys() - files.keys()
+            if gone <= missing:
+                kept = {name: files[name] for name in needed if name in files}
+                _copy(wish, snapshot, copy, sum(map(_size, kept.values())), begin)
+                return {DATABASE: opened.enter_context(copy.open("rb")), **kept}
+            missing = gone
+    message = "uploads come and go too quickly; make the backup again"
+    raise BackupError(message)
+
+
+def _copy(
+    wish: BackupRequest, snapshot: sa.Connection, copy: Path, others: int, begin: Begin
+) -> None:
+    size = estimate_copy_size(wish.database, snapshot)
+    packed = size // 2 if is_compressed(wish.target.name) else size
+    check_free_space(copy.parent, size + packed + others)
+    copy_database(wish.database, snapshot, copy, begin("copying", size))
+
+
+def _described(
+    wish: BackupRequest, copy: Path, members: Mapping[str, BinaryIO]
+) -> BackupManifest:
+    found = verify_database(copy)
+    return BackupManifest(
+        format=FORMAT,
+        product=PRODUCT,
+        program=wish.program,
+        made_at=iso(system_ms()),
+        made_from=wish.database.dialect.name,
+        schema=found.schema,
+        rows=found.rows,
+        sizes={name: _size(file) for name, file in members.items()},
+    )
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size

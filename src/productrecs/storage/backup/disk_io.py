@@ -1,0 +1,59 @@
+"""Has the disk room for it, and is what was renamed there to stay?"""
+
+import ctypes
+import os
+import platform
+import shutil
+import time
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.storage.backup.manifest import InsufficientSpaceError
+
+_SPARE: Final = 64 << 20
+"""What a service beside us goes on writing must fit too."""
+
+
+_LONGEST_REST: Final = 0.25
+_IOPRIO_SET: Final = MappingProxyType({"x86_64": 251, "aarch64": 30})
+_THIS_PROCESS, _IDLE = 1, 3 << 13
+
+
+def pause_after_io(seconds: float) -> None:
+    """Leave the disk to the service's commits for as long as it was just used."""
+    time.sleep(min(_LONGEST_REST, seconds))
+
+
+def check_free_space(folder: Path, size: int) -> None:
+    """Refuse to begin what would not fit.
+
+    Raises:
+        NoRoomError: when `folder`'s disk has not `size` bytes free, and some to spare.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < size + _SPARE:
+        message = (
+            f"{folder} has {free / 1e9:.2f} GB free and this needs {size / 1e9:.2f} GB: "
+            "make room, or choose another disk"
+        )
+        raise InsufficientSpaceError(message)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def use_idle_io_priority() -> None:
+    """Let every other process of this machine have the disk first, where it can tell.
+
+    Only some of Linux's schedulers ask for it; that of a virtual disk often does not.
+    """
+    number = _IOPRIO_SET.get(platform.machine())
+    if number is not None:
+        ctypes.CDLL(None).syscall(number, _THIS_PROCESS, 0, _IDLE)

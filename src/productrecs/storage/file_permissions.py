@@ -1,0 +1,72 @@
+"""Data folder permissions: only its owner may read it, whatever the umask.
+
+It holds orders, shoppers' histories and the hashes of keys. Files are born private because
+the program sets its own umask; folders of earlier releases are tightened when they are
+opened.
+"""
+
+import contextlib
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_OTHERS: Final = 0o077
+_DATABASE: Final = "productrecs.db"
+_OURS: Final = (
+    "productrecs.db*",
+    "damaged",
+    "builds",
+    "demo",
+    "metering",
+    "models",
+    "pictures",
+    "search",
+    "trails",
+    "uploads",
+)
+
+
+def make_private(folder: Path) -> None:
+    """Make the data folder, and let nobody else read what is ours in it.
+
+    All of it is gone through only when the folder or its database is open to others. What
+    belongs to somebody else, or lies on a read-only disk, stays as it is: `doctor` says so.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_readable_by_others(folder) and not is_readable_by_others(folder / _DATABASE):
+        return
+    if not is_shared_folder(folder):
+        _tighten(folder)
+    for path in _everything(folder):
+        if not path.is_symlink():
+            _tighten(path)
+
+
+def is_readable_by_others(path: Path) -> bool:
+    """Return whether others may read a file or enter a folder; not where there is none."""
+    try:
+        return bool(path.stat().st_mode & _OTHERS)
+    except OSError:
+        return False
+
+
+def is_shared_folder(folder: Path) -> bool:
+    """Return whether a folder is others' too, such as `/tmp`: it must not be closed."""
+    whole = folder.resolve()
+    return bool(whole.stat().st_mode & stat.S_ISVTX) or whole in {Path("/"), Path.home()}
+
+
+def _everything(folder: Path) -> Iterator[Path]:
+    for name in _OURS:
+        for path in folder.glob(name):
+            yield path
+            if path.is_dir() and not path.is_symlink():
+                yield from path.rglob("*")
+
+
+def _tighten(path: Path) -> None:
+    with contextlib.suppress(OSError):  # gone meanwhile, another's, or a read-only disk
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS:
+            path.chmod(mode & ~_OTHERS)

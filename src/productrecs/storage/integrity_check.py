@@ -1,0 +1,98 @@
+"""Damage check: a worker reads the whole database regularly and reports bad pages.
+
+A damaged page harms nobody until somebody reads it, and by then backups may have become
+old. What is found is written to a file beside the database: a damaged database may be past
+writing to, and processes that answer run apart from those that check.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.errors import DamagedDatabaseError, StorageError
+from productrecs.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+_NAME: Final = "damaged"
+_LEAST_PAUSE_SECONDS: Final = 60.0
+_PAUSE_PER_SECOND: Final = 200.0
+"""A check takes half a percent of a disk's time at most."""
+_SAID_AGAIN_SECONDS: Final = 3_600.0
+
+
+class DamageFile:
+    """The file that says that the database of a data folder is damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        """Touch nothing yet."""
+        self._path = folder / _NAME
+
+    def read(self) -> str | None:
+        """Return what is damaged; None when nothing is known to be."""
+        try:
+            return self._path.read_text("utf-8", "replace")
+        except OSError:
+            return None
+
+    def write(self, message: str | None) -> None:
+        """Say what is damaged, or that nothing is.
+
+        Raises:
+            OSError: when the disk takes no writes.
+        """
+        if message is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            self._path.write_text(message, "utf-8")
+
+
+class IntegrityChecker:
+    """Checks the whole database again and again."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        """Check `database` and keep the note in `folder`."""
+        self._database = database
+        self._note = DamageFile(folder)
+        self._said = ""
+        self._said_at = 0.0
+
+    def start(self) -> None:
+        """Check at once, then as often as it costs little, until the process ends."""
+        threading.Thread(target=self._run, name="damage", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            began = time.monotonic()
+            with contextlib.suppress(StorageError):  # away: others say so
+                self.check()
+            took = time.monotonic() - began
+            time.sleep(max(_LEAST_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
+
+    def check(self) -> None:
+        """Check once; say what is damaged in the log and in the note.
+
+        Raises:
+            StorageError: one of its kinds, when the database could not be looked at.
+        """
+        try:
+            trouble = self._database.find_damage()
+            found = None if trouble is None else f"{trouble.message}; {trouble.remedy}"
+        except DamagedDatabaseError as error:
+            found = str(error)
+        try:
+            if found != self._note.read():
+                self._note.write(found)
+        except OSError as error:
+            _log.warning("the note of damage could not be written: %s", error)
+        if found is not None:
+            self._say(found)
+
+    def _say(self, found: str) -> None:
+        now = time.monotonic()
+        if found != self._said or now - self._said_at > _SAID_AGAIN_SECONDS:
+            self._said, self._said_at = found, now
+            _log.critical("the database is damaged: %s", found)

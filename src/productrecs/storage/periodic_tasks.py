@@ -1,0 +1,86 @@
+"""When was a store's turn at a regular duty, so that nobody takes it twice?
+
+The turns are rows: a restart does not forget them, and of many workers one takes each.
+"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import MINUTE_MS, Clock
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import upsert
+from productrecs.storage.job_queue import INSTALLATION, JobQueue, NewJob
+from productrecs.storage.tables import stores
+from productrecs.storage.tables.jobs import duties
+
+
+class PeriodicTasks:
+    """The turns of all stores at all duties. The clock is the machine's."""
+
+    def __init__(self, database: Database, queue: JobQueue, clock: Clock) -> None:
+        """Take turns in `database` and put the work into `queue`."""
+        self._database = database
+        self._queue = queue
+        self._clock = clock
+
+    def enqueue_due(self, duty: str, every_ms: int, wanted: Sequence[NewJob]) -> int:
+        """Enqueue those whose store's turn at `duty` has come; return how many.
+
+        A turn is taken at most once every `every_ms` for a store, however many workers ask
+        and however often they start. Turns missed while none was running are not made up.
+        While no turn has come this only reads.
+        """
+        now = self._clock()
+        with self._database.reading() as connection:
+            query = sa.select(duties.c.store_id).where(
+                duties.c.duty == duty, ~_has_come(now, every_ms)
+            )
+            waiting = set(connection.execute(query).scalars())
+        due = [job for job in wanted if job.store_id not in waiting]
+        if not due:
+            return 0
+        with self._database.transaction() as transaction:
+            there = _still_there(transaction, [job.store_id for job in due])
+            # In one order, so that two workers never wait for each other's rows.
+            taken = [
+                job
+                for job in sorted(due, key=lambda job: job.store_id)
+                if job.store_id in there and self._take(transaction, duty, every_ms, job)
+            ]
+            for job in taken:
+                self._queue.enqueue(transaction, job)
+        return len(taken)
+
+    def _take(
+        self, transaction: sa.Connection, duty: str, every_ms: int, job: NewJob
+    ) -> bool:
+        now = self._clock()
+        row = upsert(transaction, duties).values(
+            store_id=job.store_id, duty=duty, due_at=now + every_ms
+        )
+        query = row.on_conflict_do_update(
+            index_elements=[duties.c.store_id, duties.c.duty],
+            set_={"due_at": row.excluded.due_at},
+            where=_has_come(now, every_ms),
+        ).returning(duties.c.duty)
+        return transaction.execute(query).first() is not None
+
+
+def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> set[StoreId]:
+    """Return the stores that are not deleted, nor can be before the transaction ends."""
+    query = (
+        sa.select(stores.c.store_id)
+        .where(stores.c.store_id.in_(store_ids))
+        .order_by(stores.c.store_id)
+        .with_for_update(read=True, key_share=True)
+    )
+    found = transaction.execute(query).scalars()
+    return {INSTALLATION, *(StoreId(store_id) for store_id in found)}
+
+
+def _has_come(now: int, every_ms: int) -> sa.ColumnElement[bool]:
+    # A turn further off than this was noted before the clock was set back.
+    beyond = now + 2 * every_ms + MINUTE_MS
+    return sa.or_(duties.c.due_at <= now, duties.c.due_at > beyond)

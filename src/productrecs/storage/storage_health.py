@@ -1,0 +1,86 @@
+"""Outcomes of the last reads and writes of this process, for readiness."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    QueueFullError,
+    StorageBrokenError,
+    StorageError,
+)
+
+_log = logging.getLogger(__name__)
+
+REMEMBERED_SECONDS: Final = 300.0
+"""A page that cannot be read stays so, though reads of other pages go well meanwhile."""
+
+
+class StorageHealth:
+    """Notes failures as they happen; safe to use from any thread."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing amiss."""
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._write: StorageError | None = None
+        self._failures = 0
+        self._read: StorageError | None = None
+        self._read_at = 0.0
+
+    @property
+    def write_failures(self) -> int:
+        """How many writes have failed so far."""
+        return self._failures
+
+    @property
+    def failed_write(self) -> StorageError | None:
+        """Why writes fail; None when the last one that was tried went well."""
+        return self._write
+
+    @property
+    def failed_read(self) -> StorageError | None:
+        """Why something could not be read within the last minutes; None if all was."""
+        if self._seconds() - self._read_at > REMEMBERED_SECONDS:
+            return None
+        return self._read
+
+    def write_failed(self, error: StorageError) -> None:
+        """Note that a write was refused; a full queue is no fault of the storage."""
+        if isinstance(error, QueueFullError):
+            return
+        with self._lock:
+            is_new = self._write is None
+            self._write = error
+            self._failures += 1
+        if is_new:
+            _log.error("writes fail: %s", error)
+        self._note_damage(error)
+
+    def wrote(self, failures_before: int) -> None:
+        """Note a write that went well; what failed after `failures_before` stands."""
+        with self._lock:
+            is_over = self._write is not None and self._failures == failures_before
+            if is_over:
+                self._write = None
+        if is_over:
+            _log.info("writes go on")
+
+    def read_failed(self, error: StorageError) -> None:
+        """Note that something could not be read.
+
+        A database that is away or busy is found out by whoever reads it all the time.
+        """
+        self._note_damage(error)
+
+    def _note_damage(self, error: StorageError) -> None:
+        if not isinstance(error, DamagedDatabaseError | StorageBrokenError):
+            return
+        is_new = self.failed_read is None
+        with self._lock:
+            self._read, self._read_at = error, self._seconds()
+        if is_new:
+            _log.critical("stored data could not be read: %s", error)

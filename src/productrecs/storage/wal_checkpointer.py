@@ -1,0 +1,85 @@
+"""Who copies SQLite's write-ahead log into the database? A thread that nobody waits for.
+
+By default whoever commits when the log has become long copies all of it, and syncs twice,
+while everybody whose write was in that commit waits: a tenth of a second, every few
+thousand events. Here it is done beside, and the log begins anew when nobody reads in it.
+Should this thread not keep up, a commit does it after all (`INLINE_PAGES`).
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from productrecs.storage import apsw_dbapi
+from productrecs.storage.sqlite_connection import (
+    WAL_PAGES,
+    SqliteBusyHandler,
+    configure_connection,
+)
+
+_log = logging.getLogger(__name__)
+
+INLINE_PAGES: Final = 8 * WAL_PAGES
+CHECK_SECONDS: Final = 0.1
+_WORTH_IT: Final = WAL_PAGES // 4
+_LONG: Final = 4 * WAL_PAGES
+_FEW: Final = 400
+_PASSES: Final = 5
+_PATIENCE_MS: Final = 5
+_SAID_AGAIN_SECONDS: Final = 60.0
+
+
+class WalCheckpointer:
+    """The thread, from here until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        """Watch the log of the database at `path`."""
+        self._path = path
+        self._said_at = -_SAID_AGAIN_SECONDS
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the copy in hand."""
+        self._stopping.set()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        with contextlib.closing(apsw_dbapi.connect(str(self._path))) as connection:
+            configure_connection(connection)
+            connection.apsw.set_busy_handler(SqliteBusyHandler(_PATIENCE_MS))
+            while not self._stopping.wait(CHECK_SECONDS):
+                try:
+                    _look(connection.apsw)
+                except apsw.BusyError:
+                    pass  # another process is at it
+                except apsw.Error as error:
+                    self._say(error)
+
+    def _say(self, error: apsw.Error) -> None:
+        """Warn, once a minute: a full disk stays full for a while."""
+        now = time.monotonic()
+        if now - self._said_at >= _SAID_AGAIN_SECONDS:
+            self._said_at = now
+            _log.warning("the write-ahead log could not be copied: %s", error)
+
+
+def _look(connection: apsw.Connection) -> None:
+    pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_NOOP)
+    if pages - copied < _WORTH_IT:
+        return
+    # Writers write on meanwhile; each pass finds less, the last one next to nothing.
+    for _ in range(_PASSES):
+        pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if pages - copied < _FEW:
+            break
+    if pages >= _LONG and pages - copied < _FEW:
+        # The log begins anew by itself when nobody writes for a moment. Where they never
+        # cease, they have to wait now, for these few pages.
+        connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)

@@ -1,0 +1,89 @@
+"""Whose key is this? A view of all stores in memory that follows the database's version."""
+
+import threading
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.dialects import RawReader
+from productrecs.tenancy.accounts.api_keys import hash_secret
+from productrecs.tenancy.accounts.repository import AccountRepository, accounts_version
+from productrecs.tenancy.accounts.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Accounts:
+    version: int
+    by_publishable: MappingProxyType[str, Store]
+    by_secret_hash: MappingProxyType[str, Store]
+    by_id: MappingProxyType[StoreId, Store]
+    by_domain: MappingProxyType[str, Store]
+
+
+class AccountDirectory:
+    """All stores by key. Reads take no lock: the view is replaced whole."""
+
+    def __init__(self, database: Database) -> None:
+        """Read every store once; `refresh` keeps it true."""
+        self._database = database
+        self._loading = threading.Lock()
+        self._accounts = self._load()
+
+    @property
+    def version(self) -> int:
+        """The version of the accounts that this view shows."""
+        return self._accounts.version
+
+    def by_publishable_key(self, key: str) -> Store | None:
+        """Return the store whose publishable key this is."""
+        return self._accounts.by_publishable.get(key)
+
+    def by_secret_key(self, key: str) -> Store | None:
+        """Return the store whose secret key this is."""
+        return self._accounts.by_secret_hash.get(hash_secret(key))
+
+    def by_id(self, store_id: StoreId) -> Store | None:
+        """Return the store of this id, or None when it was deleted."""
+        return self._accounts.by_id.get(store_id)
+
+    def by_domain(self, domain: str) -> Store | None:
+        """Return the store of this domain, written as `normalise_domain` writes it."""
+        return self._accounts.by_domain.get(domain)
+
+    def all(self) -> list[Store]:
+        """Return every store."""
+        return list(self._accounts.by_id.values())
+
+    def refresh(self, reader: RawReader | None = None) -> bool:
+        """Read the stores again if their version moved; return whether it did.
+
+        With a `reader` of the caller's own it takes no connection while nothing moved.
+        """
+        if self._stored_version(reader) == self._accounts.version:
+            return False
+        with self._loading:
+            self._accounts = self._load()
+        return True
+
+    def _stored_version(self, reader: RawReader | None) -> int:
+        if reader is None:
+            with self._database.reading() as connection:
+                return AccountRepository(connection).version()
+        return accounts_version(reader)
+
+    def _load(self) -> _Accounts:
+        with self._database.reading() as connection:
+            repository = AccountRepository(connection)
+            version, stores = repository.version(), repository.all()
+        return _Accounts(
+            version=version,
+            by_publishable=MappingProxyType(
+                {store.publishable_key: store for store in stores}
+            ),
+            by_secret_hash=MappingProxyType(
+                {store.secret_hash: store for store in stores if store.secret_hash}
+            ),
+            by_id=MappingProxyType({store.store_id: store for store in stores}),
+            by_domain=MappingProxyType({store.domain: store for store in stores}),
+        )

@@ -1,0 +1,32 @@
+"""What came with a store's calls that its owner should know of?
+
+Noted by the hour, so that a busy page costs no more rows and writes than a quiet one.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from productrecs.core.clock import HOUR_MS
+from productrecs.core.ids import StoreId
+
+
+class MisuseKind(StrEnum):
+    """What was seen."""
+
+    FOREIGN_ORIGIN = "foreign_origin"  # a page that the allowlist does not name
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no key: it stood in an address or a page
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMisuse:
+    """One thing that was seen, with where it was if that is known."""
+
+    store_id: StoreId
+    sign: MisuseKind
+    value: str
+    seen_at: int
+
+    @property
+    def key(self) -> tuple[StoreId, str, str, int]:
+        """What is noted once."""
+        return self.store_id, self.sign.value, self.value, self.seen_at // HOUR_MS

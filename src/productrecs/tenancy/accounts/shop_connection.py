@@ -1,0 +1,57 @@
+"""Which system of the merchant's is connected, since when, and by what plugin?"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+
+class ShopPlatform(StrEnum):
+    """What a store runs on."""
+
+    WOOCOMMERCE = "woocommerce"
+    PRESTASHOP = "prestashop"
+    MAGENTO = "magento"
+    OPENCART = "opencart"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDetails:
+    """What a merchant's system says of itself; None is left unsaid."""
+
+    platform: ShopPlatform | None = None
+    plugin_version: str | None = None
+    store_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShopConnection:
+    """What is known of a merchant's system; nothing before it first called."""
+
+    platform: ShopPlatform | None = None
+    platform_chosen: bool = False  # named by the merchant's system, not the default
+    plugin_version: str | None = None
+    store_url: str | None = None
+    first_connected_at: int | None = None  # UTC ms
+
+    def with_plugin_details(self, said: PluginDetails, now_ms: int) -> Self:
+        """Return the connection after `said`: the same again when it is said twice.
+
+        The first platform that was named stays, whatever is named later; what is left
+        unsaid stays too.
+        """
+        platform, chosen = self.platform or ShopPlatform.WOOCOMMERCE, self.platform_chosen
+        if said.platform is not None and not chosen:
+            platform, chosen = said.platform, True
+        first = self.first_connected_at
+        return replace(
+            self.with_store_url(said.store_url),
+            platform=platform,
+            platform_chosen=chosen,
+            plugin_version=said.plugin_version or self.plugin_version,
+            first_connected_at=now_ms if first is None else first,
+        )
+
+    def with_store_url(self, store_url: str | None) -> Self:
+        """Return the connection with the store's address, unless that is left unsaid."""
+        return replace(self, store_url=store_url or self.store_url)

@@ -1,0 +1,181 @@
+"""How does a store come to be, change and go?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import argon2
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import new_store_id
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.api_keys import (
+    SecretKey,
+    hash_secret,
+    new_publishable_key,
+    new_secret_key,
+)
+from productrecs.tenancy.accounts.domains_and_origins import (
+    normalise_domain,
+    normalise_origin,
+    validate_new_domain,
+)
+from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
+from productrecs.tenancy.billing.plans import TRIAL, Plan
+from productrecs.tenancy.billing.subscription import Subscription, first_subscription
+
+MIN_PASSWORD_LENGTH: Final = 8
+
+
+class UnknownStoreError(ProductRecsError):
+    """No store has the domain."""
+
+
+class WeakPasswordError(ProductRecsError):
+    """The password is too short to protect an account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a merchant says of a new store; settings as texts, by name."""
+
+    domain: str
+    email: str | None = None
+    password: str | None = None
+    plan: Plan = TRIAL
+    settings: Mapping[str, str] | None = None
+
+
+def register_store(
+    database: Database, wanted: Registration, clock: Clock
+) -> tuple[Store, SecretKey]:
+    """Create a store; return it with its secret key, which is never shown again.
+
+    Raises:
+        DomainError: the domain cannot be one.
+        DomainTakenError: it has a store already.
+        SettingError: a setting cannot have that value.
+        WeakPasswordError: a password under eight characters.
+    """
+    secret = new_secret_key()
+    store, password_hash = _drafted(wanted, secret, clock), _password_hash(wanted.password)
+    with database.transaction() as transaction:
+        AccountRepository(transaction).add(store, password_hash)
+    return store, secret
+
+
+def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
+    chosen = {
+        name: parse_setting(name, text) for name, text in (wanted.settings or {}).items()
+    }
+    now_ms = clock()
+    return Store(
+        store_id=new_store_id(),
+        domain=validate_new_domain(wanted.domain),
+        email=wanted.email,
+        subscription=first_subscription(wanted.plan, now_ms),
+        publishable_key=new_publishable_key(),
+        secret_hash=hash_secret(secret),
+        origins=frozenset(),
+        settings=resolve_settings(chosen),
+        chosen=tuple(chosen),
+        created_at=now_ms,
+    )
+
+
+def _password_hash(password: str | None) -> str | None:
+    if password is None:
+        return None
+    if len(password) < MIN_PASSWORD_LENGTH:
+        message = f"a password needs at least {MIN_PASSWORD_LENGTH} characters"
+        raise WeakPasswordError(message)
+    return argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1).hash(
+        password
+    )
+
+
+def find_store(database: Database, domain: str) -> Store:
+    """Return the store of `domain`.
+
+    Raises:
+        UnknownStoreError: when there is none.
+    """
+    with database.reading() as connection:
+        store = AccountRepository(connection).find(normalise_domain(domain))
+    if store is None:
+        message = f"no store has the domain {domain}; `store list` names all"
+        raise UnknownStoreError(message)
+    return store
+
+
+def all_stores(database: Database) -> list[Store]:
+    """Return every store, by domain."""
+    with database.reading() as connection:
+        return AccountRepository(connection).all()
+
+
+def rotate_secret(database: Database, store: Store) -> SecretKey:
+    """Return a new secret key; the old one stops working everywhere within seconds."""
+    secret = new_secret_key(for_tests=store.is_sandbox)
+    with database.transaction() as transaction:
+        AccountRepository(transaction).set_secret(store.store_id, hash_secret(secret))
+        KeyMisuseRepository(transaction, store.store_id).forget(MisuseKind.LEAKED_SECRET)
+    return secret
+
+
+def change_origins(
+    database: Database, store: Store, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> frozenset[str]:
+    """Return the origin allowlist after adding and removing; empty lets any origin in.
+
+    Raises:
+        OriginError: when a text is no full origin.
+        StoreGoneError: when the store was deleted.
+    """
+    added = {normalise_origin(text) for text in add}
+    removed = {normalise_origin(text) for text in remove}
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        origins = (repository.hold(store.store_id).origins | added) - removed
+        repository.set_origins(store.store_id, origins)
+    return origins
+
+
+def change_settings(database: Database, store: Store, changes: Mapping[str, str]) -> Store:
+    """Return the store with `changes` (texts by setting name) stored, all or none.
+
+    Raises:
+        SettingError: an unknown name or impossible value; nothing is changed.
+        StoreGoneError: when the store was deleted.
+    """
+    parsed = {name: parse_setting(name, text) for name, text in changes.items()}
+    with database.transaction() as transaction:
+        return AccountRepository(transaction).merge_settings(store.store_id, parsed)
+
+
+def change_subscription(
+    database: Database, store: Store, change: Callable[[Subscription], Subscription]
+) -> Subscription:
+    """Return what `change` makes of the store's plan, end and suspension, stored.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+    """
+    with database.transaction() as transaction:
+        repository = AccountRepository(transaction)
+        held = repository.hold(store.store_id).subscription
+        changed = change(held)
+        if changed != held:
+            repository.set_subscription(store.store_id, changed)
+    return changed
+
+
+def delete_store(database: Database, store: Store) -> None:
+    """Delete the store with everything it told us."""
+    with database.transaction() as transaction:
+        AccountRepository(transaction).remove(store.store_id)

@@ -1,0 +1,264 @@
+"""Which knobs does a store have, what do they mean, and what do they start as?"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from productrecs.core.errors import ProductRecsError
+
+SettingValue = str | int | float | bool
+
+MAX_CURRENCY_LENGTH: Final = 8
+
+
+class SettingError(ProductRecsError):
+    """A setting has no such name, or no such value."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Every setting of one store, resolved: what was set, else the default."""
+
+    language: str = "en"
+    currency: str = "EUR"
+    timezone: str = "UTC"
+    rec_num: int = 8
+    allow_repeat_recommendations: bool = False
+    repeat_after_days: int = 0
+    hide_out_of_stock: bool = True
+    visual_recommendations: bool = True
+    explore_percent: float = 5.0
+    learned_order: bool = True
+    trending_metric: Literal["orders", "units", "revenue"] = "orders"
+    trending_days: int = 30
+    trending_min_price: float = 0.0
+    search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
+    holdout_percent: float = 0.0
+    holdout_test: str = "holdout"
+    demand_forecast: bool = False
+    lead_time_days: int = 14
+    service_level: float = 95.0
+    order_every_days: int = 7
+    overstock_days: int = 90
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The store's time zone."""
+        return ZoneInfo(self.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSetting:
+    """One knob: how a text becomes its value, and what it is for."""
+
+    name: str
+    parse: Callable[[str], SettingValue]
+    meaning: str
+
+
+def _language(text: str) -> str:
+    if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text):
+        message = "a language tag such as en, de or pt-BR"
+        raise ValueError(message)
+    return text
+
+
+def _currency(text: str) -> str:
+    # Interface 4 bounds a currency by its length alone; shops also count in points.
+    name = text.strip().upper()
+    if not 1 <= len(name) <= MAX_CURRENCY_LENGTH or not name.isprintable():
+        message = f"1 to {MAX_CURRENCY_LENGTH} characters, best a code such as EUR"
+        raise ValueError(message)
+    return name
+
+
+def _timezone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = "a zone's name such as Europe/Berlin or UTC"
+        raise ValueError(message) from error
+    return text
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        message = f"a whole number from {lowest} to {highest}"
+        try:
+            value = int(text)
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not lowest <= value <= highest:
+            raise ValueError(message)
+        return value
+
+    return parse
+
+
+def _switch(text: str) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    if text.strip().lower() not in words:
+        message = "true or false"
+        raise ValueError(message)
+    return words[text.strip().lower()]
+
+
+def _money(text: str) -> float:
+    message = "an amount of at least 0"
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ValueError(message) from error
+    if not math.isfinite(value) or not 0 <= value <= 1e12:  # noqa: PLR2004 - contract's bound
+        raise ValueError(message)
+    return value
+
+
+def _percent(highest: float, lowest: int = 0) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        message = f"a percentage from {lowest} to {highest:g}"
+        try:
+            value = float(text.strip().removesuffix("%"))
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not lowest <= value <= highest:
+            raise ValueError(message)
+        return value
+
+    return parse
+
+
+def _test_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", text):
+        message = "a name of up to 64 letters, digits, blanks, dots and dashes"
+        raise ValueError(message)
+    return text
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            message = f"one of {', '.join(words)}"
+            raise ValueError(message)
+        return text
+
+    return parse
+
+
+SETTINGS: Final[tuple[StoreSetting, ...]] = (
+    StoreSetting("language", _language, "the language that the store's texts are in"),
+    StoreSetting(
+        "currency", _currency, "the currency of prices and of lines that name none"
+    ),
+    StoreSetting("timezone", _timezone, "the zone in which the store's days begin and end"),
+    StoreSetting(
+        "rec_num", _whole(1, 20), "how many products a reply holds when none is asked"
+    ),
+    StoreSetting(
+        "allow_repeat_recommendations",
+        _switch,
+        "whether what a shopper already bought may be recommended again",
+    ),
+    StoreSetting(
+        "repeat_after_days",
+        _whole(0, 3650),
+        "after how many days it may be again all the same; 0 is never",
+    ),
+    StoreSetting(
+        "hide_out_of_stock", _switch, "whether products that cannot be bought are hidden"
+    ),
+    StoreSetting(
+        "visual_recommendations",
+        _switch,
+        "whether products that look alike are recommended, and complete short lists",
+    ),
+    StoreSetting(
+        "explore_percent",
+        _percent(20),
+        "in how many of a hundred mix and browse lists the last place tries a new product",
+    ),
+    StoreSetting(
+        "learned_order",
+        _switch,
+        "whether what shoppers click may order mix lists, once that was found better",
+    ),
+    StoreSetting(
+        "trending_metric",
+        _one_of("orders", "units", "revenue"),
+        "what trending counts: orders, units or revenue",
+    ),
+    StoreSetting("trending_days", _whole(1, 365), "how many days trending looks back"),
+    StoreSetting(
+        "trending_min_price", _money, "trending hides products that cost less than this"
+    ),
+    StoreSetting(
+        "search_sold_out",
+        _one_of("mixed", "last", "hidden"),
+        "whether search lists what cannot be bought among the rest (mixed), after it "
+        "(last), or not at all (hidden)",
+    ),
+    StoreSetting(
+        "holdout_percent",
+        _percent(90),
+        "how many shoppers in a hundred get empty lists, to measure what lists are worth",
+    ),
+    StoreSetting(
+        "holdout_test",
+        _test_name,
+        "what the holdout test is called; another name draws other shoppers",
+    ),
+    StoreSetting(
+        "demand_forecast",
+        _switch,
+        "whether demand is forecast each night; `store enable-demand` also begins at once",
+    ),
+    StoreSetting(
+        "lead_time_days",
+        _whole(1, 365),
+        "days from an order at a supplier until the goods can be sold",
+    ),
+    StoreSetting(
+        "service_level",
+        _percent(99.9, 50),
+        "in how many of a hundred orders at suppliers stock should last until they come",
+    ),
+    StoreSetting(
+        "order_every_days",
+        _whole(1, 365),
+        "how many days an order at a supplier should last on top of its lead time",
+    ),
+    StoreSetting(
+        "overstock_days",
+        _whole(29, 730),
+        "stock cover above this many days is reported as overstock",
+    ),
+)
+_BY_NAME: Final[Mapping[str, StoreSetting]] = {
+    setting.name: setting for setting in SETTINGS
+}
+
+
+def resolve_settings(stored: Mapping[str, SettingValue]) -> StoreSettings:
+    """Return every setting, the default where `stored` has none."""
+    names = {field.name for field in fields(StoreSettings)}
+    return StoreSettings(**{name: value for name, value in stored.items() if name in names})  # type: ignore[arg-type]  # values were parsed by their Setting when stored
+
+
+def parse_setting(name: str, text: str) -> SettingValue:
+    """Return the value that `text` means for the setting `name`.
+
+    Raises:
+        SettingError: for an unknown name or a value it cannot have, naming what it can.
+    """
+    setting = _BY_NAME.get(name)
+    if setting is None:
+        message = f"there is no setting {name!r}; there are {', '.join(sorted(_BY_NAME))}"
+        raise SettingError(message)
+    try:
+        return setting.parse(text)
+    except ValueError as error:
+        message = f"{name}={text} is not possible: {name} is {error}"
+        raise SettingError(message) from error

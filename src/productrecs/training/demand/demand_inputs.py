@@ -1,0 +1,215 @@
+"""What was sold on each day? One store's lines as the engine's arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS
+from productrecs.engines.demand.closed_days import closed_days
+from productrecs.engines.demand.demand_series import Amounts, Demand, net_returns
+from productrecs.engines.demand.options import HORIZON
+from productrecs.records.catalog.availability import Availability
+from productrecs.training.demand.store_days import (
+    StoreDays,
+    days_between,
+    today,
+    window_days,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from productrecs.training.demand.repository import (
+        DemandRepository,
+        ItemFacts,
+        StockOut,
+    )
+
+TargetMode: TypeAlias = Literal["units", "order_lines"]
+
+DAYS_AHEAD: Final = HORIZON + 1
+"""Today, whose sales are not all in, and the 28 days after it."""
+
+_LONGEST: Final = 800  # days of history: two years, and what they are compared with
+_SHORTEST: Final = 200
+_MOST_CELLS: Final = 60_000_000  # items x days, 5 bytes each and some passing copies
+_COUNTED_DAYS: Final = 90
+_COUNTED_SHARE: Final = 0.95
+_UNSOLD_DAYS: Final = 180  # a product that was never sold is expected to be, for so long
+
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemandInputs:
+    """Everything that a forecast is made from."""
+
+    demand: Demand
+    on_sale: _Bools  # [items, DAYS_AHEAD]
+    numbers: _Ints  # [items] as the catalog numbers them
+    days: StoreDays  # of the history
+    target_mode: TargetMode
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lines:
+    items: _Ints
+    times: _Ints
+    quantities: _Ints  # 1 where unknown
+    known: _Bools
+
+
+def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> DemandInputs:
+    """Return the store's history up to yesterday, in its own days."""
+    ends = today(now_ms, zone)
+    days = days_between(ends - timedelta(days=_LONGEST), ends, zone)
+    lines = _read(repository, int(days.midnights[0]), int(days.midnights[-1]))
+    mode = target_mode(lines.known[lines.times >= now_ms - _COUNTED_DAYS * DAY_MS])
+    catalog = sorted(repository.catalog())
+    numbers = _numbers(lines.items, catalog, now_ms)
+    days, lines = _shortened(days, lines, len(numbers))
+    amounts = _amounts(lines, numbers, days, mode)
+    facts = {one.number: one for one in catalog}
+    known = [facts.get(number) for number in numbers.tolist()]
+    outs = repository.stock_outs(int(days.midnights[0]))
+    on_sale = _on_sale(amounts, known, days, zone)
+    _take_out(on_sale, amounts, outs, numbers, days)
+    on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64), days.first.toordinal())
+    demand = Demand(amounts, on_sale, _categories(known), days.first.toordinal())
+    ahead = days_between(ends, ends + timedelta(days=DAYS_AHEAD), zone)
+    future = _offered(known, ahead, zone)
+    return DemandInputs(demand, future, numbers, days, mode, repository.seq())
+
+
+def target_mode(known: _Bools) -> TargetMode:
+    """Return what is counted: units where at least 95 % of the lines carry a quantity."""
+    is_counted = len(known) > 0 and float(known.mean()) >= _COUNTED_SHARE
+    return "units" if is_counted else "order_lines"
+
+
+def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _Lines:
+    pages: list[_Lines] = []
+    for page in repository.sales(since_ms, until_ms):
+        items, times, quantities = zip(*page, strict=True)
+        known = np.array([one is not None for one in quantities], np.bool_)
+        filled = np.array([1 if one is None else one for one in quantities], np.int64)
+        pages.append(
+            _Lines(np.array(items, np.int64), np.array(times, np.int64), filled, known)
+        )
+    nothing = np.zeros(0, np.int64)
+    if not pages:
+        return _Lines(nothing, nothing, nothing, np.zeros(0, np.bool_))
+    return _Lines(
+        np.concatenate([one.items for one in pages]),
+        np.concatenate([one.times for one in pages]),
+        np.concatenate([one.quantities for one in pages]),
+        np.concatenate([one.known for one in pages]),
+    )
+
+
+def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
+    """Return the items to forecast: what sold, and what is new and has not yet."""
+    since = now_ms - _UNSOLD_DAYS * DAY_MS
+    new = [one.number for one in catalog if one.present and one.created_at >= since]
+    return np.union1d(np.unique(sold), np.array(new, np.int64))
+
+
+def _shortened(days: StoreDays, lines: _Lines, items: int) -> tuple[StoreDays, _Lines]:
+    """Leave out the days before the first sale, and what memory does not hold."""
+    sold = days.numbers(lines.times)
+    first = int(sold.min()) if len(sold) else days.count
+    most = max(_SHORTEST, _MOST_CELLS // max(items, 1))
+    first = max(first, days.count - most)
+    first = min(first, days.count - 1)
+    kept = sold >= first
+    shorter = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
+    chosen = _Lines(
+        lines.items[kept], lines.times[kept], lines.quantities[kept], lines.known[kept]
+    )
+    return shorter, chosen
+
+
+def _amounts(lines: _Lines, numbers: _Ints, days: StoreDays, mode: TargetMode) -> Amounts:
+    values = lines.quantities if mode == "units" else np.sign(lines.quantities)
+    rows = np.searchsorted(numbers, lines.items)
+    cells = rows * days.count + days.numbers(lines.times)
+    size = len(numbers) * days.count
+    summed = np.bincount(cells, weights=values, minlength=size).astype(np.float32)
+    return net_returns(summed.reshape(len(numbers), days.count))
+
+
+def _on_sale(
+    amounts: Amounts, known: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
+) -> _Bools:
+    """Return on which days each item was offered: since it was new, in its window."""
+    sold = amounts > 0
+    first = np.where(sold.any(axis=1), np.argmax(sold, axis=1), days.count)
+    pushed = np.array(
+        [days.count if one is None else one.created_at for one in known], np.int64
+    )
+    created = np.where([one is not None for one in known], days.numbers(pushed), days.count)
+    begins = np.minimum(first, np.maximum(created, 0))
+    on_sale = np.arange(days.count)[None, :] >= begins[:, None]
+    for row, one in enumerate(known):
+        if one is None or (one.available_from is None and one.available_until is None):
+            continue
+        opens, closes = window_days(days, zone, one.available_from, one.available_until)
+        on_sale[row, :opens] = on_sale[row, closes:] = False
+    # What was sold could be bought, whatever the catalog says by now.
+    return np.asarray(on_sale | sold)
+
+
+def _take_out(
+    on_sale: _Bools,
+    amounts: Amounts,
+    outs: Sequence[StockOut],
+    numbers: _Ints,
+    days: StoreDays,
+) -> None:
+    """Take out days without stock: they say nothing of how much was wanted.
+
+    The day on which stock ran out is one of them, and so is the day of its return. Of an
+    item that is out now, the days since its last sale are too.
+    """
+    rows = np.searchsorted(numbers, [one.item for one in outs])
+    for row, one in zip(rows.tolist(), outs, strict=True):
+        if row >= len(numbers) or numbers[row] != one.item:
+            continue
+        ends = days.midnights[-1] if one.until is None else one.until
+        first, last = days.numbers(np.array([one.since, ends], np.int64)).tolist()
+        first = max(first, 0)
+        if one.until is None:
+            sales = np.flatnonzero(amounts[row, : first + 1] > 0)
+            first = min(first, int(sales[-1]) + 1 if len(sales) else first)
+        on_sale[row, first : last + 1] = False
+
+
+def _offered(known: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo) -> _Bools:
+    """Return on which days ahead each item will be offered, in stock or not."""
+    offered = np.zeros((len(known), ahead.count), np.bool_)
+    for row, one in enumerate(known):
+        if one is None or not one.present or one.availability is Availability.DISCONTINUED:
+            continue
+        opens, closes = window_days(ahead, zone, one.available_from, one.available_until)
+        offered[row, opens:closes] = True
+    return offered
+
+
+def _categories(known: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
+    """Return a code for each item's narrowest category, -1 without one."""
+    codes: dict[str, int] = {}
+    found = [
+        -1
+        if one is None or one.category is None
+        else codes.setdefault(one.category, len(codes))
+        for one in known
+    ]
+    return np.array(found, np.int32)

@@ -1,0 +1,213 @@
+"""How does a store get its forecast? Read its sales, forecast, replace the last one whole.
+
+What the backtest found is kept as a draft, so that a run that was interrupted goes on with
+the second half.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from productrecs.core.clock import Clock
+from productrecs.engines.demand.backtest import (
+    BacktestResult,
+    ItemBacktest,
+    MethodScores,
+    run_backtest,
+)
+from productrecs.engines.demand.calibration import Calibration
+from productrecs.engines.demand.ensemble import EnsembleWeights
+from productrecs.engines.demand.features import store_totals
+from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
+from productrecs.engines.demand.options import DemandOptions
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import StoreDeletedError
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
+from productrecs.training.demand.repository import DemandRepository, StoredRun
+
+Progress = Callable[[float], None]
+
+HISTORY_DAYS: Final = 182
+"""Of the past, that a summary shows beside what is forecast."""
+
+_READ: Final = 0.1
+_JUDGED: Final = 0.55
+_FORECAST: Final = 0.95
+_MEAN, _P90 = 0, 3  # of a day's four numbers
+_DIGITS: Final = 3
+_SOLD_DAYS: Final = (30, 60, 90)
+
+
+def forecast_store(
+    database: Database, store: Store, clock: Clock, progress: Progress, threads: int = 2
+) -> StoredRun:
+    """Forecast `store` from what it sold up to yesterday; return the run, now served.
+
+    `progress` is told a share of 1, and may raise to stop the run.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+    """
+    began, now_ms, zone = time.monotonic(), clock(), store.settings.zone
+    with database.reading() as connection:
+        inputs = read_inputs(DemandRepository(connection, store.store_id), zone, now_ms)
+    progress(_READ)
+    options = DemandOptions(threads=threads)
+    verdict = _verdict(database, store, inputs, options, progress)
+    found = forecast_demand(
+        inputs.demand,
+        inputs.on_sale,
+        options,
+        lambda share: progress(_JUDGED + (_FORECAST - _JUDGED) * share),
+        verdict,
+    )
+    run = _run(inputs, found, now_ms, time.monotonic() - began)
+    _publish(database, store, run, _rows(inputs, found))
+    progress(1.0)
+    return run
+
+
+def _verdict(
+    database: Database,
+    store: Store,
+    inputs: DemandInputs,
+    options: DemandOptions,
+    progress: Progress,
+) -> BacktestResult:
+    """Return what the backtest says; an interrupted run may have said it already."""
+    fingerprint = _fingerprint(inputs)
+    with database.reading() as connection:
+        draft = DemandRepository(connection, store.store_id).draft(fingerprint)
+    if draft is not None:
+        return _read_verdict(draft)
+    verdict = run_backtest(
+        inputs.demand,
+        options,
+        lambda share: progress(_READ + (_JUDGED - _READ) * share),
+    )
+    with database.transaction() as transaction:
+        repository = DemandRepository(transaction, store.store_id)
+        if repository.exists():
+            repository.keep_draft(fingerprint, _written_verdict(verdict))
+    return verdict
+
+
+def _fingerprint(inputs: DemandInputs) -> str:
+    """Return a text that differs when the backtest would see anything else."""
+    digest = hashlib.sha256(f"3 {inputs.days.first} {inputs.target_mode}".encode())
+    demand = inputs.demand
+    for array in (demand.amounts, demand.on_sale, demand.categories):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _written_verdict(verdict: BacktestResult) -> dict[str, object]:
+    return {
+        "means": verdict.mixture.means.tolist(),
+        "bands": verdict.mixture.bands.tolist(),
+        "lower": verdict.calibration.lower.tolist(),
+        "upper": verdict.calibration.upper.tolist(),
+        "sums": verdict.sums.tolist(),
+        "judged": None if verdict.judged is None else asdict(verdict.judged),
+    }
+
+
+def _read_verdict(draft: Mapping[str, Any]) -> BacktestResult:
+    judged = draft["judged"]
+    return BacktestResult(
+        mixture=EnsembleWeights(np.array(draft["means"]), np.array(draft["bands"])),
+        calibration=Calibration(np.array(draft["lower"]), np.array(draft["upper"])),
+        sums=np.array(draft["sums"]),
+        judged=None if judged is None else _read_judged(judged),
+    )
+
+
+def _read_judged(kept: Mapping[str, Any]) -> ItemBacktest:
+    ours, naive, moving = (MethodScores(**kept[way]) for way in ("ours", "naive", "moving"))
+    return ItemBacktest(kept["items"], kept["origins"], ours, naive, moving)
+
+
+def _run(
+    inputs: DemandInputs, found: DemandForecast, now_ms: int, seconds: float
+) -> StoredRun:
+    totals = store_totals(inputs.demand)[-HISTORY_DAYS:]
+    first = inputs.days.count - len(totals)
+    total = found.total
+    return StoredRun(
+        generated_at=now_ms,
+        first_day=inputs.days.iso(inputs.days.count + 1),
+        target_mode=inputs.target_mode,
+        history=[
+            (inputs.days.iso(first + place), round(float(amount), _DIGITS))
+            for place, amount in enumerate(totals)
+        ],
+        total={
+            "mean": _rounded(total.mean),
+            "p10": _rounded(total.quantiles[0]),
+            "p50": _rounded(total.quantiles[1]),
+            "p90": _rounded(total.quantiles[2]),
+            "next_7_days": _rounded(total.next_7_days),
+            "next_28_days": _rounded(total.next_28_days),
+        },
+        accuracy=None if found.accuracy is None else asdict(found.accuracy),
+        judged=None if found.judged is None else asdict(found.judged),
+        items=len(inputs.numbers),
+        learned=int(found.learned.sum()),
+        seconds=round(seconds, 1),
+    )
+
+
+def _rounded(values: Any) -> list[float]:
+    return [round(float(value), _DIGITS) for value in values]
+
+
+def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
+    """Return (number, method, days, expected, spread, sold, ahead) of each item."""
+    days = np.round(
+        np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
+    )
+    by_item = np.moveaxis(days, 0, 2)  # [items, days, 4]
+    expected = found.paths.mean.sum(axis=1, dtype=np.float64)
+    amounts = inputs.demand.amounts
+    sold = [amounts[:, -days:].sum(axis=1, dtype=np.float64) for days in _SOLD_DAYS]
+    return [
+        (
+            number,
+            "lgbm" if learned else "statistical",
+            json.dumps(_short(path)),
+            round(float(amount), _DIGITS),
+            round(float(spread), _DIGITS),
+            json.dumps(_rounded(recent)),
+            path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
+        )
+        for number, learned, path, amount, spread, recent in zip(
+            inputs.numbers.tolist(),
+            found.learned.tolist(),
+            by_item,
+            expected,
+            found.spreads,
+            np.stack(sold, axis=1),
+            strict=True,
+        )
+    ]
+
+
+def _short(path: Any) -> list[list[float]]:
+    return [[round(float(value), _DIGITS) for value in day] for day in path]
+
+
+def _publish(
+    database: Database, store: Store, run: StoredRun, rows: list[Sequence[object]]
+) -> None:
+    with database.transaction() as transaction:
+        repository = DemandRepository(transaction, store.store_id)
+        if not repository.exists():
+            message = f"{store.domain} was deleted; there is nothing to forecast"
+            raise StoreDeletedError(message)
+        repository.replace(database, run, rows)

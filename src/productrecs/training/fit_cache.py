@@ -1,0 +1,55 @@
+"""Need this be learned again? Not while what it was learned from is the very same."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class FitCache:
+    """What was learned last, by name, and what it was learned from.
+
+    Most trainings come of views alone: what was bought is then the same object as before,
+    and so is what it taught.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing learned."""
+        self._made: dict[str, tuple[tuple[object, ...], Hashable, Any]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many bytes the arrays of what was learned take."""
+        return sum(
+            array.nbytes
+            for _, _, learned in self._made.values()
+            if hasattr(learned, "to_arrays")
+            for array in learned.to_arrays().values()
+        )
+
+    def of(
+        self,
+        name: str,
+        facts: tuple[object, ...],
+        by: Hashable,
+        learn: Callable[[], T],
+    ) -> T:
+        """Return what `learn` gives, or gave when it last had these facts.
+
+        `facts` are compared as objects, so nobody may change them in place; `by` is what
+        else it depends on. Other facts take the place of the last ones.
+        """
+        last = self._made.get(name)
+        if last is not None and _are_same(last[0], facts) and last[1] == by:
+            found: T = last[2]
+            return found
+        self._made.pop(name, None)  # not twice in memory
+        learned = learn()
+        self._made[name] = (facts, by, learned)
+        return learned
+
+
+def _are_same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
+    if len(some) != len(others):
+        return False
+    return all(one is other for one, other in zip(some, others, strict=True))

@@ -1,0 +1,170 @@
+"""Which lists were shown, to whom, on which page, and what was taken up of them?"""
+
+import heapq
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.ranking.ranker_training import LAST_POSITION
+from productrecs.records.events.event import EventKind
+from productrecs.records.orders.recent_impressions import RecentImpressions
+from productrecs.training.ranking.repository import RankingFact
+
+_TAKEN: Final = {
+    int(EventKind.REC_CLICK): 1,
+    int(EventKind.ADD_TO_CART): 2,
+    int(EventKind.BUY): 3,
+}
+_SHOWN: Final = int(EventKind.REC_IMPRESSION)
+_WITHIN_MS: Final = DAY_MS
+_PAGE_MS: Final = 30 * MINUTE_MS  # after which a list is no longer about the last page seen
+_FEWEST: Final = 3
+_RECENT: Final = 50
+_OPEN_LISTS: Final = 8  # of a person, that what they do may still come of
+_PEOPLE: Final = 50_000  # that are remembered at a time
+
+
+@dataclass(slots=True)
+class ShownList:
+    """A list as it was reported; parallel lists, one entry a product."""
+
+    ts: int
+    person: str
+    page: int | None  # the product that the shopper had looked at last, just before
+    recent: tuple[int, ...]  # the newest last
+    items: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)  # from 1
+    rates: list[float] = field(default_factory=list)  # Trials.rates, as they were then
+    untaken: dict[int, float] = field(default_factory=dict)
+    taken: list[int] = field(default_factory=list)  # 0 nothing, 1 click, 2 cart, 3 purchase
+
+
+@dataclass(slots=True)
+class _Person:
+    seen: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    seen_at: int = 0
+    shown: RecentImpressions = field(default_factory=RecentImpressions)
+    lists: deque[ShownList] = field(default_factory=lambda: deque(maxlen=_OPEN_LISTS))
+
+
+class ShownListReader:
+    """Reads facts in log order; what was learned of the log in the end is in its fields."""
+
+    def __init__(self) -> None:
+        """Begin before the first fact."""
+        self.taken_up: list[ShownList] = []  # lists of which something was, as they came
+        self.lists = 0
+        self.shown = [0] * LAST_POSITION  # by place
+        self.clicked = [0] * LAST_POSITION
+        self._tally = ClickRates()
+        self._people: OrderedDict[str, _Person] = OrderedDict()
+        self._open: ShownList | None = None
+        self._next_seq = -1
+
+    def read(self, facts: Iterable[RankingFact], purchases: Iterable[RankingFact]) -> None:
+        """Read everything."""
+        for fact in heapq.merge(facts, purchases, key=_by_seq):
+            person = self._person(fact.person)
+            if fact.kind == _SHOWN:
+                self._show(fact, person)
+            else:
+                self._do(fact, person)
+        self.taken_up.sort(key=_by_time)
+
+    def _show(self, fact: RankingFact, person: _Person) -> None:
+        known = self._open
+        if (
+            known is None
+            or fact.seq != self._next_seq
+            or (known.person, known.ts) != (fact.person, fact.ts)
+        ):
+            page = person.seen[-1] if fact.ts - person.seen_at < _PAGE_MS else None
+            known = self._open = ShownList(fact.ts, fact.person, page, tuple(person.seen))
+            known.untaken = person.shown.untaken(fact.ts)
+            person.lists.append(known)
+            self.lists += 1
+        self._next_seq = fact.seq + 1
+        known.items.append(fact.item)
+        known.places.append(fact.position or 0)
+        known.rates.append(self._tally.rate(fact.item))
+        known.taken.append(0)
+        if fact.position:
+            self.shown[min(fact.position, LAST_POSITION) - 1] += 1
+        person.shown.show(fact.item, fact.ts)
+        self._tally.show(fact.item, fact.position)
+
+    def _do(self, fact: RankingFact, person: _Person) -> None:
+        person.shown.add_action(fact.item, is_purchase=fact.kind == EventKind.BUY)
+        person.seen.append(fact.item)
+        person.seen_at = fact.ts
+        what = _TAKEN.get(fact.kind)
+        if what is None:
+            return
+        if what == 1:
+            self._tally.click(fact.item)
+        for one in reversed(person.lists):
+            if fact.ts - one.ts <= _WITHIN_MS and fact.item in one.items:
+                self._take(one, one.items.index(fact.item), what)
+                return
+
+    def _take(self, one: ShownList, at: int, what: int) -> None:
+        if min(one.places) < 1 or len(one.items) < _FEWEST:
+            return
+        if not any(one.taken):
+            self.taken_up.append(one)
+        if what == 1 and not one.taken[at]:
+            self.clicked[min(one.places[at], LAST_POSITION) - 1] += 1
+        one.taken[at] = max(one.taken[at], what)
+
+    def _person(self, name: str) -> _Person:
+        person = self._people.get(name)
+        if person is None:
+            person = self._people[name] = _Person()
+            if len(self._people) > _PEOPLE:
+                self._people.popitem(last=False)
+        else:
+            self._people.move_to_end(name)
+        return person
+
+
+class ClickRates:
+    """How often products were shown and clicked so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._looks: dict[int, float] = {}
+        self._clicks: dict[int, int] = {}
+        self._all_looks = 0.0
+        self._all_clicks = 0
+
+    def show(self, item: int, place: int | None) -> None:
+        """Take an impression."""
+        looks = ItemStats.likely_looked_at(place)
+        self._looks[item] = self._looks.get(item, 0.0) + looks
+        self._all_looks += looks
+
+    def click(self, item: int) -> None:
+        """Take a click."""
+        self._clicks[item] = self._clicks.get(item, 0) + 1
+        self._all_clicks += 1
+
+    def rate(self, item: int) -> float:
+        """Return how often a product is clicked beside all, as Trials.rates has it."""
+        rate: float = ItemStats.rate(
+            self._clicks.get(item, 0),
+            self._looks.get(item, 0.0),
+            self._all_clicks,
+            self._all_looks,
+        )
+        return rate
+
+
+def _by_seq(fact: RankingFact) -> int:
+    return fact.seq
+
+
+def _by_time(one: ShownList) -> int:
+    return one.ts

@@ -1,0 +1,138 @@
+"""Which index serves? The one that is current and whole, followed commit by commit."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.index_errors import BrokenIndexError
+from productrecs.engines.text.index_schema import FORMAT
+from productrecs.engines.text.query_interpreter import NO_SYNONYMS, QueryTerm, Synonyms
+from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchIndex
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.storage.index_copy import IndexCopy
+from productrecs.storage.index_files import DamagedIndexError, IndexFolder, IndexManifest
+from productrecs.training.search.semantic_expansion import ServedExpansion
+
+
+def index_folder(root: Path, store_id: StoreId) -> IndexFolder:
+    """Return the folder of one store's indexes below `root`."""
+    return IndexFolder(root / store_id)
+
+
+_log = logging.getLogger(__name__)
+
+_NO_LANGUAGE: Final = LanguageAnalyzer("")
+_NOTHING: Final = IndexHits([], [])
+
+
+class ServedIndex:
+    """One store's index in one process; one thread refreshes, any number search."""
+
+    def __init__(self, folder: IndexFolder, kin: ServedExpansion | None = None) -> None:
+        """Begin with none open; `refresh` opens it, and the `kin` of its words."""
+        self._folder = folder
+        self._kin = kin
+        self._index: SearchIndex | None = None
+        self._generation, self._path = "", Path()
+        self._copy = IndexCopy(folder)
+        self._stamp: tuple[int, int, int] | None = None
+        self._version = object()
+
+    @property
+    def version(self) -> object:
+        """Something that is another object after every change."""
+        return self._version
+
+    @property
+    def language(self) -> LanguageAnalyzer:
+        """The language that words are stemmed in; while there is no index, none."""
+        return self._index.language if self._index else _NO_LANGUAGE
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory leaves with this index; its files are mapped."""
+        return self._index.memory_bytes() if self._index is not None else 0
+
+    def refresh(self) -> None:
+        """Read on if another commit was published; what cannot be read is passed over."""
+        stamp = self._folder.stamp()
+        has_other_kin = self._kin is not None and self._kin.refresh()
+        if stamp is None or (stamp == self._stamp and not has_other_kin):
+            return
+        seal = self._folder.current()
+        if seal is None or seal.format != FORMAT:
+            return  # of another release; a new one is being built
+        try:
+            self._follow(seal)
+        except (BrokenIndexError, DamagedIndexError):
+            self._folder.note_damage(seal.generation)
+            _log.exception("a damaged search index was refused; the last good one serves")
+        self._stamp, self._version = stamp, object()
+
+    def analyse(self, text: str) -> AnalysedQuery:
+        """Return the analysis of a query in the language of the index that serves."""
+        return AnalysedQuery.of(text, self.language)
+
+    def find(self, wanted: IndexQuery) -> IndexHits:
+        """Return what is found, see `SearchIndex.find`; nothing without an index.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            return _NOTHING if index is None else index.find(wanted)
+
+    def understand(
+        self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
+    ) -> list[QueryTerm]:
+        """Return what the words of `query` may mean, see `SearchIndex.understand`.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            return index.understand(query, synonyms) if index is not None else []
+
+    def suggest(
+        self,
+        query: AnalysedQuery,
+        limit: int,
+        visible: Mask,
+        synonyms: Synonyms = NO_SYNONYMS,
+    ) -> QuerySuggestions:
+        """Return what `query` may become, see `SearchIndex.suggest`.
+
+        Raises:
+            BrokenIndexError: when the files turn out to be damaged; another is begun.
+        """
+        with self._read() as index:
+            if index is None:
+                return QuerySuggestions([], None)
+            return index.suggest(query, limit, visible, synonyms)
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[SearchIndex | None]:
+        index, generation = self._index, self._generation
+        try:
+            yield index
+        except BrokenIndexError:
+            self._folder.note_damage(generation)
+            raise
+
+    def _follow(self, seal: IndexManifest) -> None:
+        try:
+            path = self._copy.follow(seal)
+        except OSError:
+            _log.exception("no copy of a search index could be made; its files are read")
+            path = self._copy.in_place(seal)
+        if self._index is not None and path == self._path:
+            self._index.reload()
+            return
+        related = None if self._kin is None else self._kin.of
+        self._index = SearchIndex(path, seal.language, related)
+        self._generation, self._path = seal.generation, path
+        self._copy.keep_only(path)

@@ -1,0 +1,166 @@
+"""Which model of texts did the operator give us, and what does it make of words?
+
+Beside `model.onnx` lie `model.json` and the tokenizer's file: `{"kind": "text-embedder",
+"sha256": "...", "tokenizer": "tokenizer.json", "tokenizer_sha256": "...", "pooling":
+"mean"}`. Files that are not the ones described are refused. Nothing is ever fetched.
+"""
+
+import hashlib
+import importlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.semantic_expansion import Vectors
+from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
+
+TEXT_EMBEDDER: Final = "text-embedder"
+_LONGEST: Final = 64
+"""Tokens of a text: words and short phrases are asked for."""
+
+_TOKENS: Final = 3  # dimensions of an output that tells each token of a text
+
+Pooling = Literal["mean", "first", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextModel:
+    """A checked model, and how texts are prepared for it."""
+
+    path: Path
+    tokenizer: Path
+    sha256: str
+    pooling: Pooling  # of the tokens' vectors; none where the model gives one a text
+    prefix: str  # before every text
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the model at `path`, once it was found to be the one described.
+
+        Raises:
+            ModelFileError: when it is not, or what runs it is not installed.
+        """
+        told, digest = read_sidecar(path, TEXT_EMBEDDER)
+        tokenizer = path.with_name(str(told.get("tokenizer", "tokenizer.json")))
+        _check(tokenizer, told)
+        pooling = told.get("pooling", "mean")
+        if pooling not in {"mean", "first", "none"}:
+            message = f'the sidecar of {path} must say "pooling": "mean", "first" or "none"'
+            raise ModelFileError(message)
+        for name in ("onnxruntime", "tokenizers"):
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                message = f"{path} needs {name}: pip install productrecs[onnx]"
+                raise ModelFileError(message) from error
+        return cls(path, tokenizer, digest, pooling, str(told.get("prefix", "")))
+
+    @property
+    def name(self) -> str:
+        """What is marked that this model made."""
+        return f"onnx-{self.sha256[:16]}"
+
+
+class TextEmbedder:
+    """A model of texts, loaded when it is first asked; any number of threads may ask."""
+
+    def __init__(self, model: TextModel) -> None:
+        """Load nothing yet."""
+        self.model = model
+        self._loading = threading.Lock()
+        self._loaded: _Loaded | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row a text, each of length 1.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        try:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = _Loaded(self.model)
+            rows = self._loaded.embed([self.model.prefix + one for one in texts])
+        except Exception as error:  # the libraries' own are of no common kind
+            message = f"{self.model.path} cannot be run: {error}"
+            raise ModelFileError(message) from error
+        if rows.shape[:-1] != (len(texts),):
+            message = f"{self.model.path} gives {rows.shape} for {len(texts)} texts"
+            raise ModelFileError(message)
+        return rows
+
+
+class _Loaded:
+    """A session of the library, and the tokenizer that goes with it."""
+
+    def __init__(self, model: TextModel) -> None:
+        import onnxruntime  # noqa: PLC0415 - installed on request only
+        from tokenizers import Tokenizer  # noqa: PLC0415 - the same
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._pooling = model.pooling
+        self._session = onnxruntime.InferenceSession(
+            str(model.path), options, providers=["CPUExecutionProvider"]
+        )
+        self._takes = {one.name for one in self._session.get_inputs()}
+        self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
+        self._tokenizer.enable_truncation(_LONGEST)
+        self._tokenizer.enable_padding()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        batch = self._tokenizer.encode_batch(list(texts))
+        ids = np.array([one.ids for one in batch], np.int64)
+        mask = np.array([one.attention_mask for one in batch], np.int64)
+        given = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(ids),
+        }
+        asked = {name: array for name, array in given.items() if name in self._takes}
+        output = np.asarray(self._session.run(None, asked)[0], np.float32)
+        rows = _pooled(output, mask, self._pooling)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
+        return unit
+
+
+def _pooled(
+    output: npt.NDArray[np.float32], mask: npt.NDArray[np.int64], pooling: Pooling
+) -> npt.NDArray[np.float32]:
+    """Return one vector a text, of those of its tokens."""
+    if pooling == "none" or output.ndim < _TOKENS:
+        return output
+    if pooling == "first":
+        first: npt.NDArray[np.float32] = output[:, 0]
+        return first
+    weights = mask[:, :, None].astype(np.float32)
+    mean: npt.NDArray[np.float32] = (output * weights).sum(1) / weights.sum(1)
+    return mean
+
+
+@cache
+def shared_embedder(path: Path) -> TextEmbedder:
+    """Return what runs the model at `path`, one in a process.
+
+    Raises:
+        ModelFileError: when it cannot be used.
+    """
+    return TextEmbedder(TextModel.read(path))
+
+
+def _check(tokenizer: Path, told: Mapping[str, Any]) -> None:
+    try:
+        digest = hashlib.sha256(tokenizer.read_bytes()).hexdigest()
+    except OSError as error:
+        message = f"the model's tokenizer cannot be read: {error}"
+        raise ModelFileError(message) from error
+    if told.get("tokenizer_sha256") != digest:
+        message = f"{tokenizer} has the SHA-256 {digest}, which the sidecar does not say"
+        raise ModelFileError(message)

@@ -1,0 +1,214 @@
+"""What followed searches? Clicks on results, and carts and purchases after them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS, HOUR_MS
+from productrecs.core.visitor_hash import visitor_hash
+from productrecs.engines.click_boosts import (
+    CART,
+    CLICK,
+    PURCHASE,
+    SearchInteractions,
+)
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.records.events.event import EventKind
+from productrecs.training.search_choices.repository import SearchEventRepository
+
+Ints = npt.NDArray[np.int64]
+Columns = tuple[Ints, ...]
+
+_CART_WINDOW_MS: Final = 24 * HOUR_MS
+_BUY_WINDOW_MS: Final = 7 * DAY_MS
+_VISIT_MS: Final = 30 * 60_000
+"""For so long what is bought belongs to the last search, whatever was clicked on."""
+
+_REMEMBERED_MS: Final = 365 * DAY_MS
+_NOBODY: Final = 0
+_NO_ITEM: Final = -1
+
+
+class _Rows(NamedTuple):
+    """Things that shoppers did, parallel arrays, in the order of the log."""
+
+    seqs: Ints  # their place in the log; a purchase line may change and keeps its own
+    times: Ints  # UTC ms
+    items: Ints  # _NO_ITEM for a search without a click
+    shoppers: Ints  # codes; _NOBODY where there is none
+    sessions: Ints
+    queries: Ints  # numbers of terms; of carts and purchases 0
+
+
+def _no_rows() -> _Rows:
+    return _Rows(*(np.zeros(0, np.int64) for _ in _Rows._fields))
+
+
+@dataclass(slots=True)
+class SearchInputs:
+    """One store's searches, and the carts and purchases since the first of them."""
+
+    terms: list[str] = field(default_factory=list)  # by number
+    searches: _Rows = field(default_factory=_no_rows)
+    carts: _Rows = field(default_factory=_no_rows)
+    purchases: _Rows = field(default_factory=_no_rows)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _intents: tuple[str, list[str]] = ("", [])  # of the terms, in one language
+
+    @property
+    def size(self) -> int:
+        """How many rows are held."""
+        return sum(len(rows.times) for rows in (self.searches, self.carts, self.purchases))
+
+    def read_on(
+        self, repository: SearchEventRepository, after_seq: int, up_to_seq: int
+    ) -> None:
+        """Read what came after `after_seq`, up to `up_to_seq`."""
+        for page in repository.events(after_seq, up_to_seq):
+            self._take_events(page)
+        if not self.terms:
+            return  # nothing can have followed a search
+        # A purchase line of before the first search may change later: it then counts as
+        # one that came before it.
+        for page in repository.purchases(after_seq, up_to_seq):
+            self._take_purchases(page)
+
+    def intents(self, language: LanguageAnalyzer) -> list[str]:
+        """Return what each of `terms` is about; what was read once is not read again."""
+        code, known = self._intents
+        if code != language.code:
+            known = []
+        known += [
+            AnalysedQuery.of(term, language).intent for term in self.terms[len(known) :]
+        ]
+        self._intents = (language.code, known)
+        return known
+
+    def choices(self, now_ms: int) -> SearchInteractions:
+        """Return what was chosen after searches; `queries` are places in `terms`."""
+        searches = self.searches
+        clicked = searches.items != _NO_ITEM
+        clicks = _Rows(*(column[clicked] for column in searches))
+        parts = [_chosen(clicks, clicks.queries, CLICK)]
+        for rows, window_ms, weight in (
+            (self.carts, _CART_WINDOW_MS, CART),
+            (self.purchases, _BUY_WINDOW_MS, PURCHASE),
+        ):
+            by_click = _last_before(rows, clicks, window_ms, same_item=True)
+            by_search = _last_before(rows, searches, _VISIT_MS, same_item=False)
+            queries = np.where(by_click >= 0, by_click, by_search)
+            parts.append(_chosen(rows, queries, weight))
+        queries, items, shoppers, weights, times = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        ages = ((now_ms - times) / DAY_MS).clip(min=0)
+        kept = ages * DAY_MS <= _REMEMBERED_MS
+        return SearchInteractions(
+            queries[kept], items[kept], shoppers[kept], weights[kept], ages[kept]
+        )
+
+    def _take_events(self, page: Sequence[Sequence[Any]]) -> None:
+        told, carts = [], []
+        for seq, ts, kind, item, term, shopper, session in page:
+            number = _NO_ITEM if item is None else item
+            if kind == EventKind.ADD_TO_CART:
+                if item is not None:
+                    carts.append((seq, ts, number, shopper, session, 0))
+            elif term:
+                query = self._number(str(term))
+                told.append((seq, ts, number, shopper, session, query))
+        self.searches = _joined(self.searches, told)
+        if self.terms:
+            self.carts = _joined(self.carts, carts)
+
+    def _take_purchases(self, page: Sequence[Sequence[Any]]) -> None:
+        changed = np.array([row[0] for row in page], dtype=np.int64)
+        stays = ~np.isin(self.purchases.seqs, changed)
+        kept = _Rows(*(column[stays] for column in self.purchases))
+        latest = {row[0]: row for row in page}
+        told = [(*row[:5], 0) for row in latest.values() if row[5]]
+        self.purchases = _joined(kept, told)
+
+    def _number(self, term: str) -> int:
+        number = self._numbers.setdefault(term, len(self.terms))
+        if number == len(self.terms):
+            self.terms.append(term)
+        return number
+
+
+def _joined(rows: _Rows, told: Sequence[Sequence[Any]]) -> _Rows:
+    """Return `rows` with (seq, ts, item, shopper, session, query) added."""
+    if not told:
+        return rows
+    seqs, times, items, shoppers, sessions, queries = zip(*told, strict=True)
+    fresh: Columns = (
+        np.array(seqs, np.int64),
+        np.array(times, np.int64),
+        np.array(items, np.int64),
+        _codes(shoppers),
+        _codes(sessions),
+        np.array(queries, np.int64),
+    )
+    return _Rows(*(np.concatenate(pair) for pair in zip(rows, fresh, strict=True)))
+
+
+def _codes(names: Sequence[str | None]) -> Ints:
+    codes = [visitor_hash(name) if name else _NOBODY for name in names]
+    return np.array(codes, dtype=np.int64)
+
+
+def _chosen(rows: _Rows, queries: Ints, weight: float) -> Columns:
+    """Return queries, items, shoppers, weights and times where there is a query."""
+    has = queries >= 0
+    whose = np.where(rows.sessions != _NOBODY, rows.sessions, rows.shoppers)
+    weights = np.full(int(has.sum()), weight)
+    return queries[has], rows.items[has], whose[has], weights, rows.times[has]
+
+
+def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: bool) -> Ints:
+    """Return the query of the last search before each row by the same shopper; -1: none.
+
+    The same are those who share a session or an identity.
+    """
+    best_times = np.full(len(rows.times), -1, dtype=np.int64)
+    best = np.full(len(rows.times), -1, dtype=np.int64)
+    if not len(rows.times) or not len(searches.times):
+        return best
+    for mine, theirs in (
+        (rows.shoppers, searches.shoppers),
+        (rows.sessions, searches.sessions),
+    ):
+        found = _matched(rows, searches, (mine, theirs), same_item=same_item)
+        known = found >= 0
+        times = np.where(known, searches.times[found], -1)
+        known &= (times > best_times) & (rows.times - times <= window_ms)
+        best[known], best_times[known] = searches.queries[found[known]], times[known]
+    return best
+
+
+def _matched(
+    rows: _Rows, searches: _Rows, who: tuple[Ints, Ints], *, same_item: bool
+) -> Ints:
+    """Return for each row the place of the last search of its group before it, or -1."""
+    mine, theirs = who
+    mixed = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
+    with np.errstate(over="ignore"):
+        row_keys = mine ^ (rows.items * mixed)
+        search_keys = theirs ^ (searches.items * mixed)
+    _, groups = np.unique(np.concatenate((search_keys, row_keys)), return_inverse=True)
+    # Events of one page come at one time: then their order in the log is what happened.
+    times = np.concatenate((searches.times, rows.times))
+    seqs = np.concatenate((searches.seqs, rows.seqs))
+    order = np.lexsort((seqs, times, groups))
+    is_search = order < len(searches.times)
+    last = np.maximum.accumulate(np.where(is_search, np.arange(len(order)), -1))
+    before = np.full(len(order), -1, dtype=np.int64)
+    before[order] = np.where(last >= 0, order[last], -1)
+    found = before[len(searches.times) :]
+    of_row = groups[len(searches.times) :]
+    same = (found >= 0) & (groups[found] == of_row) & (mine != _NOBODY)
+    return np.where(same, found, -1)

@@ -1,0 +1,61 @@
+"""Who trains in this process? Keeps each store's log as arrays: next time is short."""
+
+import time
+from collections import OrderedDict
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.fit import Progress, TrainingDeps, train_store
+from productrecs.training.repository import TrainedModel
+from productrecs.training.training_inputs import TrainingInputs
+
+MAX_CACHED_FACTS: Final = 20_000_000
+_REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority
+_LONGEST_REST_SECONDS: Final = 30.0
+_CALM_FACTOR: Final = 5.0  # of what learning took of a processor last time
+_LONGEST_CALM_SECONDS: Final = 5.0
+
+
+class Trainer:
+    """Trains stores one after another; the least recently trained are forgotten first."""
+
+    def __init__(self, workshop: TrainingDeps, facts_kept: int = MAX_CACHED_FACTS) -> None:
+        """Keep up to `facts_kept` events and lines in memory (about 30 bytes each)."""
+        self._workshop = workshop
+        self._facts_kept = facts_kept
+        self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
+        self._rest_until: dict[StoreId, float] = {}
+        self._took: dict[StoreId, float] = {}  # seconds of a processor, last time
+
+    def train(self, store: Store, progress: Progress) -> TrainedModel:
+        """Return the model that now serves `store`.
+
+        Raises:
+            StoreGoneError: when it was deleted.
+            OSError: when the model cannot be written.
+        """
+        spent = time.thread_time()
+        # Taken out while it is read on: a failure half-way begins afresh next time.
+        inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
+        took = self._took.get(store.store_id, 0.0)  # the first time there is a hurry
+        calm = min(_CALM_FACTOR * took, _LONGEST_CALM_SECONDS)
+        model = train_store(self._workshop, store, inputs, progress, calm)
+        self._inputs[store.store_id] = inputs
+        self._forget()
+        took = self._took[store.store_id] = time.thread_time() - spent
+        rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
+        self._rest_until[store.store_id] = time.monotonic() + rest
+        return model
+
+    def is_paused(self, store_id: StoreId) -> bool:
+        """Return whether the store was trained so lately that the machine needs a rest."""
+        return time.monotonic() < self._rest_until.get(store_id, 0.0)
+
+    def _forget(self) -> None:
+        while len(self._inputs) > 1 and self._size() > self._facts_kept:
+            forgotten, _ = self._inputs.popitem(last=False)
+            self._took.pop(forgotten, None)  # next time it reads all from the beginning
+
+    def _size(self) -> int:
+        return sum(inputs.size for inputs in self._inputs.values())

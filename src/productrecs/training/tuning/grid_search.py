@@ -1,0 +1,87 @@
+"""Which constants does a past speak for? The usual ones, unless others are clearly better.
+
+Each constant is tried by itself, in order, on the same questions. Many values are tried and
+one of them is always best by chance: a change must be better by more than that, in each
+stretch of the past by itself, and by enough to be worth having.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats
+from productrecs.training.tuning.hyperparameters import Changes, Options, with_changes
+
+MIN_STANDARD_ERRORS: Final = 2.5  # standard errors
+MIN_GAIN: Final = 0.005  # of the score
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class TuningTrial:
+    """How some options did: each stretch's questions' scores, and the catalog they show."""
+
+    scores: tuple[Floats, ...]
+    shown: float = 0.0  # share of the products learned from
+
+    @property
+    def mean(self) -> float:
+        """The mean over all questions."""
+        return float(np.concatenate(self.scores).mean())
+
+
+Judge = Callable[[Options], TuningTrial]
+
+
+def is_better(found: TuningTrial, than: TuningTrial) -> bool:
+    """Return whether a trial beats another one by more than chance, in each stretch."""
+    gains = [mine - theirs for mine, theirs in zip(found.scores, than.scores, strict=True)]
+    if any(float(gain.mean()) <= 0 for gain in gains):
+        return False
+    together = np.concatenate(gains)
+    error = float(together.std()) / math.sqrt(len(together))
+    gain = float(together.mean())
+    return gain > MIN_STANDARD_ERRORS * error and gain > MIN_GAIN * than.mean
+
+
+def grid_search(
+    options: Options, grid: Sequence[Sequence[Changes]], judge: Judge[Options]
+) -> tuple[Options, TuningTrial]:
+    """Return the options with what is clearly better, and their trial.
+
+    `grid` has the values of one constant after those of another; the best of them is taken
+    before the next ones are tried.
+    """
+    best, trial = options, judge(options)
+    for values in grid:
+        tried = [with_changes(best, one) for one in values]
+        found = [(judge(one), one) for one in tried if one != best]
+        better = [(one, which) for one, which in found if is_better(one, trial)]
+        if better:
+            trial, best = max(better, key=lambda pair: pair[0].mean)
+    return best, trial
+
+
+def first_wide_enough(
+    options: Options,
+    values: Sequence[Changes],
+    judge: Judge[Options],
+    enough: float,
+    price: float,
+) -> Options:
+    """Return the first options whose lists show at least `enough` of the catalog.
+
+    None may cost more than the share `price` of the best score: where no other does it, the
+    one that shows most is taken.
+    """
+    tried = [with_changes(options, one) for one in values]
+    found = [(judge(one), one) for one in tried]
+    bar = (1.0 - price) * max(trial.mean for trial, _ in found)
+    affordable = [(trial, one) for trial, one in found if trial.mean >= bar]
+    for trial, one in affordable:
+        if trial.shown >= enough:
+            return one
+    return max(affordable, key=lambda pair: pair[0].shown)[1]

@@ -1,0 +1,95 @@
+"""The SQL of constants: what was last chosen for a store, and whose turn it is."""
+
+import json
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import insights, store_heads
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+
+TUNED_INSIGHT: Final = "constants"
+
+
+class TunedParameters(NamedTuple):
+    """What was chosen, when, and from how much of the log.
+
+    `engines` names those whose past could say anything.
+    """
+
+    constants: Hyperparameters
+    engines: tuple[str, ...]
+    chosen_at: int
+    applied_seq: int
+
+
+class TuningStatus(NamedTuple):
+    """How far a store's log goes, and when and how far it was last read for a choice."""
+
+    store_id: StoreId
+    seq: int
+    chosen_at: int | None
+    applied_seq: int | None
+
+
+def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
+    """Return where every store of the installation stands."""
+    mine = (insights.c.store_id == store_heads.c.store_id) & (
+        insights.c.name == TUNED_INSIGHT
+    )
+    query = sa.select(
+        store_heads.c.store_id,
+        store_heads.c.seq,
+        insights.c.computed_at,
+        insights.c.applied_seq,
+    ).select_from(store_heads.outerjoin(insights, mine))
+    rows = connection.execute(query.order_by(store_heads.c.store_id))
+    return [TuningStatus(*row) for row in rows]
+
+
+class HyperparameterRepository:
+    """What was chosen for one store, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def constants(self) -> Hyperparameters:
+        """Return the constants the store learns by."""
+        found = self.last()
+        return Hyperparameters() if found is None else found.constants
+
+    def last(self) -> TunedParameters | None:
+        """Return what was last chosen; None before the first time."""
+        query = sa.select(
+            insights.c.computed_at, insights.c.applied_seq, insights.c.result
+        ).where(insights.c.store_id == self._store_id, insights.c.name == TUNED_INSIGHT)
+        row = self._transaction.execute(query).first()
+        if row is None:
+            return None
+        kept: dict[str, Any] = json.loads(row[2])
+        return TunedParameters(
+            Hyperparameters.of(kept["changes"]),
+            tuple(kept["engines"]),
+            int(row[0]),
+            int(row[1]),
+        )
+
+    def keep(self, found: TunedParameters) -> None:
+        """Store a choice in place of the last; what equals the defaults is left out."""
+        kept = {"changes": found.constants.changes(), "engines": list(found.engines)}
+        values = {
+            "computed_at": found.chosen_at,
+            "applied_seq": found.applied_seq,
+            "result": json.dumps(kept, allow_nan=False),
+        }
+        added = upsert(self._transaction, insights).values(
+            store_id=self._store_id, name=TUNED_INSIGHT, **values
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "name"], set_=values
+        )
+        self._transaction.execute(query)

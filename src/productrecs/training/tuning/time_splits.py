@@ -1,0 +1,37 @@
+"""Which stretches of a past are asked, and what was before each? The newest two tenths."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import Ints
+from productrecs.training.visits_and_orders import ItemGroups
+
+N_SPLITS: Final = 2
+SPLIT_SHARE: Final = 0.1  # of all visits or orders, in each of them
+MIN_GROUPS: Final = 200  # visits or orders asked in each, or else nothing is chosen
+MAX_GROUPS: Final = 1_000
+
+
+class TimeSplit(NamedTuple):
+    """Visits or orders of one stretch, thinned out evenly, and when the first one began."""
+
+    since_ms: int
+    asked: Ints  # numbers of groups
+
+
+def time_splits(groups: ItemGroups) -> list[TimeSplit]:
+    """Return the stretches, the oldest first; none where there is too little to ask."""
+    count = len(groups.begins)
+    size = int(count * SPLIT_SHARE)
+    if size < MIN_GROUPS:
+        return []
+    return list(_cut(groups, count, size))
+
+
+def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[TimeSplit]:
+    for back in range(N_SPLITS, 0, -1):
+        first = count - back * size
+        asked = np.arange(first, first + size)
+        yield TimeSplit(int(groups.begins[first]), asked[:: -(-size // MAX_GROUPS)])

@@ -1,0 +1,132 @@
+"""By which constants is a store's later visit best told from its earlier ones?
+
+Asked is the next product after each step of a visit, which may be one seen before.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats
+from productrecs.engines.browse import InteractionType, SessionIndex, SessionOptions
+from productrecs.records.events.event import EventKind
+from productrecs.training.fitters import fit_session_index
+from productrecs.training.training_inputs import Behaviour, Purchases, select_rows
+from productrecs.training.tuning.grid_search import TuningTrial, grid_search
+from productrecs.training.tuning.hyperparameters import Changes
+from productrecs.training.tuning.time_splits import TimeSplit, time_splits
+from productrecs.training.visits_and_orders import VisitSteps, steps_of_visits
+
+MAX_EVENTS: Final = 1_000_000  # the newest
+_STEPS: Final = 5  # of a visit, the newest
+_SHOWN: Final = 20
+
+# None makes an answer slower: more neighbours than usual are not tried.
+GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"days_scale": days} for days in (7.0, 20.0, 150.0)),
+    tuple({"distance_scale": places} for places in (0.45, 2.0, 5.0)),
+    tuple({"match_scale": one, "vote_scale": one} for one in (1.5, 2.5, 6.0)),
+    tuple({"rarity": power} for power in (0.3, 2.0)),
+    tuple({"neighbours": most} for most in (100, 250)),
+    ({"backward": 0.5},),
+)
+ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProxyType(
+    {
+        InteractionType.CLICKED: tuple({"clicked": times} for times in (0.5, 1.5)),
+        InteractionType.CARTED: tuple({"carted": times} for times in (0.5, 2.0, 6.0)),
+        InteractionType.BOUGHT: tuple({"bought": times} for times in (0.3, 3.0)),
+    }
+)
+"""Tried where people did such things in the visits that are asked."""
+
+
+class VisitSplit(NamedTuple):
+    """A stretch's visits, and what was done before it."""
+
+    stretch: TimeSplit
+    before: Behaviour
+
+
+def tune_session_options(
+    done: Behaviour,
+    n_items: int,
+    tell: Callable[[], None],
+    usual: SessionOptions | None = None,
+    bought: Purchases | None = None,
+) -> SessionOptions | None:
+    """Return the constants of what comes next; None where nothing can be said.
+
+    `bought` tells which steps of visits were purchases; they are no answers. `tell` is
+    called after each trial.
+    """
+    newest = _newest(done)
+    walks = steps_of_visits(newest if bought is None else with_purchases(newest, bought))
+    parts = [
+        VisitSplit(stretch, select_rows(newest, newest.times < stretch.since_ms))
+        for stretch in time_splits(walks.groups)
+    ]
+    if not parts:
+        return None
+
+    def judge(options: SessionOptions) -> TuningTrial:
+        scores = []
+        for stretch, before in parts:
+            index = fit_session_index(before, n_items, options)
+            scores.append(_scores(index, walks, stretch))
+            tell()
+        return TuningTrial(tuple(scores))
+
+    done_there = set(walks.deeds.tolist())
+    tried = [values for deed, values in ACTION_GRIDS.items() if deed in done_there]
+    return grid_search(usual or SessionOptions(), [*GRID, *tried], judge)[0]
+
+
+def _newest(done: Behaviour) -> Behaviour:
+    if len(done.times) <= MAX_EVENTS:
+        return done
+    since = np.partition(done.times, -MAX_EVENTS)[-MAX_EVENTS]
+    return select_rows(done, done.times >= since)
+
+
+def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
+    """Return what was done, with what was bought since the first of it."""
+    known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
+    known &= bought.times >= done.times.min(initial=2**62)
+    kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
+    return Behaviour(
+        times=np.concatenate((done.times, bought.times[known])),
+        kinds=np.concatenate((done.kinds, kinds)),
+        items=np.concatenate((done.items, bought.items[known])),
+        visitors=np.concatenate((done.visitors, bought.visitors[known])),
+    )
+
+
+def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
+    """Return each visit's mean of whether the next product was told, and how early."""
+    scores = np.zeros(len(stretch.asked))
+    for number, visit in enumerate(stretch.asked.tolist()):
+        seen, (firsts, deeds) = walks.groups.contents(visit), walks.actions_in(visit)
+        steps = [
+            step for step in range(1, len(seen)) if firsts[step] < InteractionType.BOUGHT
+        ]
+        steps = steps[-_STEPS:]
+        for step in steps:
+            past = seen[:step]
+            most = _most(past, deeds) if index.weighs_deeds else {}
+            shown = index.next_items(past, stretch.since_ms, _SHOWN, deeds=most).items
+            found = np.flatnonzero(shown == seen[step])
+            if len(found):
+                scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
+        scores[number] /= 2 * max(len(steps), 1)
+    return scores
+
+
+def _most(past: list[int], deeds: list[int]) -> dict[int, int]:
+    """Return the most that was done with each item of a visit, beside looking."""
+    found: dict[int, int] = {}
+    for item, deed in zip(past, deeds, strict=False):
+        if deed > found.get(item, InteractionType.VIEWED):
+            found[item] = deed
+    return found

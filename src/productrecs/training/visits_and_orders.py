@@ -1,0 +1,124 @@
+"""What came after what in a store's past? Its visits and orders in the order of time."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.arrays import Ints, Items, csr_offsets
+from productrecs.engines.browse import InteractionType, sessionize
+from productrecs.records.events.event import EventKind
+from productrecs.training.fitters import is_in_order
+from productrecs.training.training_inputs import Behaviour, Purchases
+
+DEEDS: Final[Mapping[int, InteractionType]] = MappingProxyType(
+    {
+        int(EventKind.SEARCH_CLICK): InteractionType.CLICKED,
+        int(EventKind.IMAGE_SEARCH_CLICK): InteractionType.CLICKED,
+        int(EventKind.REC_CLICK): InteractionType.CLICKED,
+        int(EventKind.ADD_TO_CART): InteractionType.CARTED,
+        int(EventKind.BUY): InteractionType.BOUGHT,
+    }
+)
+"""What somebody did with an item, beside looking at it."""
+MAX_GROUP_ITEMS: Final = (
+    50  # distinct products of an order or a visit; beyond, it is no shopper's
+)
+
+
+class ItemGroups(NamedTuple):
+    """Visits or orders of two and more distinct items, by when they began.
+
+    Items of group g in the order of time: items[offsets[g]:offsets[g + 1]].
+    """
+
+    begins: Ints  # [G] rising, UTC ms
+    offsets: Ints  # [G + 1]
+    items: Items
+
+    @classmethod
+    def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
+        """Return the groups of parallel arrays [n], any order; an item counts once each."""
+        if not len(codes):
+            none = np.zeros(0, np.int64)
+            return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
+        names, where = np.unique(codes, return_inverse=True)
+        begins = np.full(len(names), np.iinfo(np.int64).max)
+        np.minimum.at(begins, where, times)
+        place = np.empty(len(names), dtype=np.int64)
+        place[np.argsort(begins, kind="stable")] = np.arange(len(names))
+        order = np.lexsort((times, place[where]))
+        group, item = place[where][order], items[order]
+        first = np.unique(group * (int(items.max()) + 1) + item, return_index=True)[1]
+        first.sort()
+        group, item = group[first], item[first]
+        sizes = np.bincount(group, minlength=len(names))
+        kept = (sizes > 1) & (sizes <= MAX_GROUP_ITEMS)
+        stays = kept[group]
+        renumbered = (np.cumsum(kept) - 1)[group[stays]]
+        return cls(
+            np.sort(begins)[kept], csr_offsets(renumbered, int(kept.sum())), item[stays]
+        )
+
+    def contents(self, group: int) -> list[int]:
+        """Return the items of a group, in the order of time."""
+        begin, end = self.offsets[group : group + 2].tolist()
+        items: list[int] = self.items[begin:end].tolist()
+        return items
+
+
+def group_visits(behaviour: Behaviour) -> ItemGroups:
+    """Return the visits of shoppers."""
+    codes = sessionize(behaviour.visitors, behaviour.times)
+    return ItemGroups.of(codes, behaviour.items, behaviour.times)
+
+
+class VisitSteps(NamedTuple):
+    """Visits as they went: an item once for each time somebody came to it, and for what."""
+
+    groups: ItemGroups
+    firsts: (
+        Ints  # parallel to the groups' items: for what somebody came, as `InteractionType`,
+    )
+    deeds: Ints  # and the most that was done before they went on
+
+    def actions_in(self, group: int) -> tuple[list[int], list[int]]:
+        """Return for each step of a visit for what somebody came, and what they did."""
+        begin, end = self.groups.offsets[group : group + 2].tolist()
+        return self.firsts[begin:end].tolist(), self.deeds[begin:end].tolist()
+
+
+def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
+    """Return the visits of shoppers, step by step."""
+    codes = sessionize(behaviour.visitors, behaviour.times)
+    order = np.lexsort((behaviour.times, codes))
+    code, item = codes[order], behaviour.items[order]
+    came = np.ones(len(order), dtype=np.bool_)
+    came[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
+    grades = np.zeros(1 + max(EventKind), dtype=np.int64)
+    grades[list(DEEDS)] = list(DEEDS.values())
+    most = np.zeros(0, np.int64)
+    if len(order):
+        most = np.maximum.reduceat(grades[behaviour.kinds[order]], np.flatnonzero(came))
+    order, code, item = order[came], code[came], item[came]
+    firsts = grades[behaviour.kinds[order]]
+    sizes = np.bincount(code)
+    kept = ((sizes > 1) & (sizes <= MAX_GROUP_ITEMS))[code]
+    names, where = np.unique(code[kept], return_inverse=True)
+    begins = behaviour.times[order[kept]][csr_offsets(where, len(names))[:-1]]
+    oldest_first = np.argsort(begins, kind="stable")
+    place = np.empty(len(names), dtype=np.int64)
+    place[oldest_first] = np.arange(len(names))
+    by_age = np.argsort(place[where], kind="stable")
+    offsets = csr_offsets(place[where], len(names))
+    groups = ItemGroups(begins[oldest_first], offsets, item[kept][by_age])
+    return VisitSteps(groups, firsts[kept][by_age], most[kept][by_age])
+
+
+def group_orders(purchases: Purchases) -> ItemGroups:
+    """Return the orders; returns and lines without an order are left out."""
+    kept = is_in_order(purchases)
+    return ItemGroups.of(
+        purchases.baskets[kept], purchases.items[kept], purchases.times[kept]
+    )

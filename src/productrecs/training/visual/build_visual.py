@@ -1,0 +1,268 @@
+"""How does what pictures look like become a model that serves? Grown, or learned anew.
+
+A new picture joins the space that there is, and its neighbours' lists. The space itself is
+learned again when there are twice as many pictures, or twice as much that shoppers did.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.embedding_space import MIN_PICTURES
+from productrecs.engines.visual.nearest_neighbours import (
+    KEPT,
+    ImageVectors,
+    NeighbourTable,
+    compute_neighbours,
+    similarity_floor,
+    update_neighbours,
+)
+from productrecs.records.pictures.picture import DescribedItem, PictureProgress
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.storage.database import Database
+from productrecs.storage.model_files import (
+    BrokenModelError,
+    open_arrays,
+    publish_arrays,
+    remove_other_models,
+)
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.visual.coviews import read_coviewed_pairs
+from productrecs.training.visual.picture_embedding import (
+    EmbeddingExamples,
+    PictureEmbedding,
+)
+from productrecs.training.visual.served_pictures import pictures_folder
+
+_GROWN: Final = 2  # times as many pictures, and the space is learned again
+_PAGE: Final = 1_000
+_SAMPLE: Final = 3_000
+_GROUPS: Final = 500  # categories to learn from, the largest
+_FEW_OTHERS: Final = 0.05  # pictures that another embedding saw, beside those of ours
+_ANEW: Final = 0.2  # with more than this share new, all neighbours are looked for anew
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The model that serves, as far as it can be built on."""
+
+    arrays: Arrays
+    facts: Mapping[str, Any]
+
+
+def build_visual(
+    database: Database, root: Path, store_id: StoreId, embedding: PictureEmbedding
+) -> str | None:
+    """Build a model of all that is known of a store's pictures, and let it serve.
+
+    Returns its id; None where nothing has changed.
+
+    Raises:
+        StoreGoneError: when the store was deleted.
+        OSError: when it cannot be written.
+    """
+    with database.reading() as connection:
+        repository = PictureRepository(connection, store_id)
+        standing = repository.standing()
+        shown = repository.shown(embedding.name)
+        foreign = repository.count_other_embedders(embedding.name)
+    may_teach = embedding.is_taught and standing.has_enough_new_data
+    if standing.visual_id and standing.picture_seq <= standing.visual_seq and not may_teach:
+        _taught(database, store_id, standing)
+        return None
+    if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
+        return None  # most is still to be embedded anew; until then the old model serves
+    folder = pictures_folder(root, store_id)
+    before = _before(folder, standing, embedding)
+    taught_seq = None
+    if before is None or may_teach or _has_grown(before, shown):
+        space, teacher = embedding.learn(_lessons(database, store_id, shown))
+        facts: dict[str, Any] = {"learned_from": len(shown), "taught_by": teacher}
+        before, taught_seq = None, standing.seq
+    else:
+        space, facts = embedding.known(before.arrays), dict(before.facts)
+    vectors, is_new = _vectors(database, store_id, shown, embedding, space, before)
+    model = _model(shown, vectors, is_new, before)
+    arrays = {
+        **model.to_arrays(),
+        **space,
+        "seqs": np.array([one.seq for one in shown], dtype=np.int64),
+    }
+    facts |= {"embedder": embedding.name, "pictures": len(shown)}
+    visual_id = publish_arrays(folder, arrays, facts)
+    with database.transaction(synced=False) as transaction:
+        repository = PictureRepository(transaction, store_id)
+        repository.serve(visual_id, standing.picture_seq)
+        if taught_seq is not None:
+            repository.mark_learned(taught_seq)
+    remove_other_models(folder, {visual_id})
+    return visual_id
+
+
+def _taught(database: Database, store_id: StoreId, standing: PictureProgress) -> None:
+    """Note that what shoppers did teaches nothing here, where it would be asked again."""
+    if standing.has_enough_new_data:
+        with database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).mark_learned(standing.seq)
+
+
+def _has_grown(before: _Before, shown: Sequence[DescribedItem]) -> bool:
+    learned_from = int(before.facts["learned_from"])
+    return len(shown) >= _GROWN * max(learned_from, MIN_PICTURES // 4)
+
+
+def _before(
+    folder: Path, standing: PictureProgress, embedding: PictureEmbedding
+) -> _Before | None:
+    if not standing.visual_id:
+        return None
+    try:
+        arrays, facts = open_arrays(folder / standing.visual_id)
+        usable = facts.get("embedder") == embedding.name and "seqs" in arrays
+        return _Before(arrays, facts) if usable else None
+    except BrokenModelError:
+        return None  # all of it can be built again
+
+
+def _lessons(
+    database: Database, store_id: StoreId, shown: Sequence[DescribedItem]
+) -> EmbeddingExamples:
+    """Return what to learn from: some pictures, and those that visits look at together."""
+    with database.reading() as connection:
+        numbers = {one.number for one in shown}
+        pairs = read_coviewed_pairs(TrainingRepository(connection, store_id), numbers)
+        wanted = {
+            number for number, _ in Counter(pairs.ravel().tolist()).most_common(_SAMPLE)
+        }
+        places = np.linspace(0, len(shown) - 1, min(len(shown), _SAMPLE)).astype(int)
+        wanted |= {shown[place].number for place in places.tolist()}
+        chosen = [one for one in shown if one.number in wanted]
+        repository = PictureRepository(connection, store_id)
+        found = dict(repository.descriptors([one.number for one in chosen]))
+    chosen = [one for one in chosen if one.number in found]
+    members: dict[str, list[int]] = {}
+    for row, one in enumerate(chosen):
+        for name in json.loads(one.categories):
+            members.setdefault(name, []).append(row)
+    largest = sorted(members.values(), key=len, reverse=True)[:_GROUPS]
+    descriptors = [found[one.number] for one in chosen]
+    rows_of = {one.number: row for row, one in enumerate(chosen)}
+    known = [
+        (rows_of[one], rows_of[other])
+        for one, other in pairs.tolist()
+        if one in rows_of and other in rows_of
+    ]
+    return EmbeddingExamples(
+        np.array(descriptors, dtype=np.uint8),
+        [np.array(rows) for rows in largest],
+        np.array(known, dtype=np.intp).reshape(-1, 2),
+    )
+
+
+def _vectors(
+    database: Database,
+    store_id: StoreId,
+    shown: Sequence[DescribedItem],
+    embedding: PictureEmbedding,
+    space: Arrays,
+    before: _Before | None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Return the vector of each shown item, and which of them are new."""
+    numbers = np.array([one.number for one in shown], dtype=np.int32)
+    seqs = np.array([one.seq for one in shown], dtype=np.int64)
+    vectors = np.zeros((len(shown), embedding.dimensions(space)), dtype=np.float32)
+    is_new = np.ones(len(shown), dtype=np.bool_)
+    if before is not None and len(shown):
+        rows, is_same = _rows_before(before, numbers, seqs)
+        vectors[is_same] = before.arrays["vectors"][rows[is_same]]
+        is_new = ~is_same
+    wanted = np.flatnonzero(is_new)
+    for start in range(0, len(wanted), _PAGE):
+        places = wanted[start : start + _PAGE]
+        with database.reading() as connection:
+            repository = PictureRepository(connection, store_id)
+            found = dict(repository.descriptors(numbers[places].tolist()))
+        known = [place for place in places.tolist() if int(numbers[place]) in found]
+        if known:
+            descriptors = np.stack([found[int(numbers[place])] for place in known])
+            vectors[known] = embedding.place(descriptors, space)
+    return vectors, is_new
+
+
+def _rows_before(
+    before: _Before, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return where each item stood, and whether it is as it was."""
+    items, old = before.arrays["items"], before.arrays["seqs"]
+    if not len(items):
+        return np.zeros(len(numbers), np.intp), np.zeros(len(numbers), np.bool_)
+    rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
+    return rows, (items[rows] == numbers) & (old[rows] == seqs)
+
+
+def _model(
+    shown: Sequence[DescribedItem],
+    vectors: npt.NDArray[np.float32],
+    is_new: npt.NDArray[np.bool_],
+    before: _Before | None,
+) -> VisualModel:
+    pictured = ImageVectors(
+        vectors,
+        np.array([one.number for one in shown], dtype=np.int32),
+        _kinds(shown),
+        np.array([one.price if one.price else np.nan for one in shown], dtype=np.float32),
+    )
+    digests = np.array([one.digest or 0 for one in shown], dtype=np.int64)
+    if before is None or not len(shown) or is_new.mean() > _ANEW:
+        floor = similarity_floor(vectors)
+        near = compute_neighbours(pictured, np.arange(len(shown)), floor)
+        return VisualModel(pictured, near, floor, digests)
+    floor = float(before.arrays["floor"][0])
+    known = _moved(before, pictured, is_new)
+    near = update_neighbours(pictured, known, np.flatnonzero(is_new), floor)
+    return VisualModel(pictured, near, floor, digests)
+
+
+def _moved(
+    before: _Before, pictured: ImageVectors, is_new: npt.NDArray[np.bool_]
+) -> NeighbourTable:
+    """Return the neighbours that were known, by today's rows; those that went are out."""
+    old_items, count = before.arrays["items"], len(pictured.items)
+    places = np.searchsorted(pictured.items, old_items)
+    found = places < count
+    found[found] = pictured.items[places[found]] == old_items[found]
+    found[found] &= ~is_new[places[found]]
+    today = np.append(np.where(found, places, -1), -1).astype(np.int32)  # of -1: -1
+    rows = np.full((count, KEPT), -1, dtype=np.int32)
+    scores = np.zeros((count, KEPT), dtype=np.float32)
+    rows[places[found]] = today[before.arrays["near_rows"][found]]
+    scores[places[found]] = before.arrays["near_scores"][found]
+    scores[rows < 0] = 0.0
+    order = np.argsort(-scores, axis=1, kind="stable")
+    return NeighbourTable(
+        np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    )
+
+
+def _kinds(shown: Sequence[DescribedItem]) -> npt.NDArray[np.int32]:
+    """Return a code of each item's narrowest category that is not its alone; -1: none."""
+    named = [json.loads(one.categories) for one in shown]
+    sizes = Counter(name for names in named for name in names)
+    codes: dict[str, int] = {}
+    kinds = np.full(len(shown), -1, dtype=np.int32)
+    for row, names in enumerate(named):
+        several = [name for name in names if sizes[name] > 1]
+        if several:
+            narrowest = min(several, key=lambda name: (sizes[name], name))
+            kinds[row] = codes.setdefault(narrowest, len(codes))
+    return kinds

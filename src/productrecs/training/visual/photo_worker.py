@@ -1,0 +1,131 @@
+"""What runs in the process apart that compares photos with a store's pictures?
+
+It decodes nothing itself: a child of its own does, which may be killed. Of the service it
+has a folder of models alone, no database and no key.
+"""
+
+import socket
+import sys
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Bools
+from productrecs.records.pictures.decode_picture import (
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.worker_process import (
+    lower_priority,
+    serve_requests,
+    set_idle_priority,
+)
+from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
+from productrecs.training.visual.photo_worker_client import (
+    ALIKE,
+    DECODED,
+    IDLE_PRIORITY,
+    NO_PICTURE,
+    OTHER_MODEL,
+    TOO_LARGE,
+    PhotoPlace,
+    PhotoPlaces,
+    PhotoQuestion,
+    pack_ranked,
+    to_float_steps,
+)
+from productrecs.training.visual.picture_embedding import choose_embedding
+from productrecs.training.visual.served_pictures import ServedPictures
+
+_MOST_STORES: Final = 64
+"""Whose pictures stay open; mapped files, which the machine takes back when it must."""
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_question: Final = msgspec.msgpack.Decoder(PhotoQuestion).decode
+
+
+class PhotoWorker:
+    """Answers what photos are like, with a child that looks."""
+
+    def __init__(self, detector: str = "", embedder: str = "") -> None:
+        """Look with the operator's models, where there are any."""
+        model = read_model_file(Path(embedder), EMBEDDER) if embedder else None
+        self._embedding = choose_embedding(model)
+        self._viewer = SandboxedDecoder(
+            detector=Path(detector) if detector else None,
+            embedder=None if model is None else model.path,
+        )
+        self._served = OrderedDict[str, ServedPictures]()
+
+    def start(self, *, is_calm: bool) -> None:
+        """Start the child; what is calm is so from then on, having started like others."""
+        self._viewer.start()
+        if is_calm and self._viewer.pid is not None:
+            set_idle_priority(self._viewer.pid)
+            set_idle_priority()
+
+    def answer(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+        """Return the status and the bytes that answer a question."""
+        question = _question(data)
+        pictures = self._pictures(question.folder)
+        pictures.follow(question.visual_id)
+        if pictures.visual_id != question.visual_id:
+            return OTHER_MODEL, b""
+        eye = PhotoMatcher(self._viewer, pictures, self._embedding)
+        photo, limit, visible = question.photo, question.limit, _visible(question)
+        try:
+            if operation == ALIKE:
+                return DECODED, _encode(pack_ranked(eye.alike(photo, limit, visible)))
+            return DECODED, _told(eye.around(photo, limit, visible))
+        except NotAPictureError as error:
+            return NO_PICTURE, str(error).encode()
+        except PictureTooLargeError as error:
+            return TOO_LARGE, str(error).encode()
+
+    def close(self) -> None:
+        """Let the child go."""
+        self._viewer.close()
+
+    def _pictures(self, folder: str) -> ServedPictures:
+        found = self._served.pop(folder, None)
+        if found is None:
+            path = Path(folder)
+            found = ServedPictures(path.parent, StoreId(path.name))
+        self._served[folder] = found  # the last one asked for is the last one to go
+        if len(self._served) > _MOST_STORES:
+            self._served.popitem(last=False)
+        return found
+
+
+def _visible(question: PhotoQuestion) -> Bools:
+    bits = np.frombuffer(question.visible, np.uint8)
+    return np.unpackbits(bits, count=question.count).astype(np.bool_)
+
+
+def _told(sights: PhotoMatches) -> bytes:
+    sureness = sights.sureness
+    places = [
+        PhotoPlace(one.box, one.label, one.confidence, pack_ranked(one.alike))
+        for one in sights.places
+    ]
+    steps = to_float_steps(sureness.evidence), to_float_steps(sureness.chance)
+    return _encode(PhotoPlaces(places, sureness.floor, sureness.usual, *steps))
+
+
+def main() -> None:
+    """Answer until the other side hangs up."""
+    lower_priority()
+    process = PhotoWorker(*sys.argv[3:])
+    process.start(is_calm=sys.argv[2] == IDLE_PRIORITY)
+    serve_requests(socket.socket(fileno=int(sys.argv[1])), process.answer)
+    process.close()
+
+
+if __name__ == "__main__":
+    main()

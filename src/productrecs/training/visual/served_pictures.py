@@ -1,0 +1,84 @@
+"""Which visual model serves? The one that the store points to, if it is whole."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.match_confidence import (
+    MatchConfidence,
+    fit_match_confidence,
+)
+from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.training.visual.picture_embedding import Descriptors, PictureEmbedding
+
+_log = logging.getLogger(__name__)
+
+
+def pictures_folder(root: Path, store_id: StoreId) -> Path:
+    """Return the folder of one store's visual models below `root`."""
+    return root / store_id
+
+
+class ServedPictures:
+    """One store's visual model in one process, and how photos are placed in it."""
+
+    def __init__(self, root: Path, store_id: StoreId) -> None:
+        """Begin without one; `follow` opens it."""
+        self.folder = pictures_folder(root, store_id)
+        self._refused = ""
+        self.visual_id = ""
+        self.model = VisualModel.empty()
+        self._space: dict[str, npt.NDArray[Any]] = {}
+        self._sureness: tuple[VisualModel, MatchConfidence] | None = None
+        self.embedder = ""
+
+    def follow(self, visual_id: str | None) -> bool:
+        """Open the model that should serve; return whether another serves now.
+
+        A damaged one is refused, and the last good one serves on.
+        """
+        if not visual_id or visual_id in {self.visual_id, self._refused}:
+            return False
+        try:
+            arrays, facts = open_arrays(self.folder / visual_id)
+            self.model = VisualModel.from_arrays(arrays)
+            self._space = {n: a for n, a in arrays.items() if n.startswith("space_")}
+            self.embedder = str(facts["embedder"])
+        except (BrokenModelError, KeyError, ValueError, IndexError):
+            self._refused = visual_id
+            _log.exception("a damaged visual model was refused; the last good one serves")
+            return False
+        self.visual_id = visual_id
+        return True
+
+    @property
+    def sureness(self) -> MatchConfidence:
+        """What likenesses mean here; asked of the pictures once for each model."""
+        model, known = self.model, self._sureness
+        if known is None or known[0] is not model:
+            known = self._sureness = model, fit_match_confidence(model)
+        return known[1]
+
+    def places(
+        self, descriptors: Descriptors, embedding: PictureEmbedding
+    ) -> npt.NDArray[np.floating[Any]] | None:
+        """Return a vector for each descriptor; None where none can be placed."""
+        if self.embedder != embedding.name or not len(self.model):
+            return None
+        return embedding.place(descriptors, self._space)
+
+    def place(
+        self, views: Descriptors, embedding: PictureEmbedding
+    ) -> npt.NDArray[np.floating[Any]] | None:
+        """Return one vector for several views of a photo; None where none can be placed."""
+        placed = self.places(views, embedding)
+        if placed is None:
+            return None
+        mean = placed.mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length > 0 else None

@@ -1,0 +1,67 @@
+"""Is no cell of an export a formula, and is each read again as it was?"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.core.csv_writer import CsvWriter, escape_formula, unescape_formula
+from tests.support.project import ROOT
+
+FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("\t=1", "'\t=1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("'=1", "''=1"),  # so that reading it again gives it back
+        ("A-1", "A-1"),
+        ("it's", "it's"),
+        ("-5", "-5"),
+        ("+49.50", "+49.50"),
+        (-5, -5),
+        (0.5, 0.5),
+        (None, None),
+        ("", ""),
+    ],
+)
+def test_text_like_a_formula_is_guarded_and_numbers_are_left(
+    value: object, written: object
+) -> None:
+    assert escape_formula(value) == written
+
+
+@given(st.text(alphabet=f"'a1{FORMULAS}", max_size=6))
+def test_what_is_guarded_is_read_again_as_it_was(text: str) -> None:
+    written = escape_formula(text)
+    assert isinstance(written, str)
+    assert unescape_formula(written) == text
+    assert written[:1] not in FORMULAS or written == "" or float(written.replace(",", "."))
+
+
+def test_rows_are_guarded_cell_by_cell() -> None:
+    out = io.StringIO()
+    CsvWriter(out, ("id", "price")).write(("=1+1", -2.5))
+    assert list(csv.reader(out.getvalue().splitlines())) == [
+        ["id", "price"],
+        ["'=1+1", "-2.5"],
+    ]
+
+
+def test_nothing_else_writes_csv() -> None:
+    writers = [
+        path.name
+        for path in (ROOT / "src").rglob("*.py")
+        if "csv.writer(" in (text := path.read_text("utf-8")) or "csv.DictWriter(" in text
+    ]
+    assert writers == ["csv_cells.py"]

@@ -1,0 +1,81 @@
+"""The demo's pictures are known and its looks published before anybody asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo_store.looks import LOOKS
+from demo_store.publishing import index_pictures, publish_looks
+from demo_store.storefront.picture_files import PictureFiles
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.features.looks.look import LookState
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.pictures.picture import PictureCounts
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.settings import Settings
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.migrated import bring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.tenancy.accounts.store import Store
+
+SHOWN = ("cardigan-moss", "cardigan-rust", "enamel-mug")
+
+
+@pytest.fixture
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    folder = tmp_path_factory.mktemp("shop")
+    bring(folder)
+    services = build_services(Settings(data=folder))
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def store(services: Services) -> Store:
+    wanted = Registration("demo.localhost")
+    store, _ = register_store(services.database, wanted, services.clock)
+    items = [
+        ItemPatch(one, {"title": one, "image_url": f"/demo/pictures/{one}.webp"})
+        for one in SHOWN
+    ]
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        upsert_items(log, items, services.clock())
+    return store
+
+
+def test_every_picture_is_seen_and_none_is_ever_fetched(
+    services: Services, store: Store
+) -> None:
+    index_pictures(services, store, PictureFiles(services.settings.data / "drawn"))
+
+    with services.database.reading() as connection:
+        repository = PictureRepository(connection, store.store_id)
+        counts, standing = repository.counts(), repository.standing()
+        due = repository.due(services.clock() + 10**11, 10)  # in three years
+    assert counts == PictureCounts(indexed=len(SHOWN), pending=0, failed=0)
+    assert standing.visual_id is not None
+    assert standing.visual_seq == standing.picture_seq
+    assert due == []
+
+
+def test_every_look_stands_on_the_page_of_everything_in_it(
+    services: Services, store: Store
+) -> None:
+    publish_looks(services, store)
+
+    made = LookEditor(services.database, store, services.clock).all()
+    anchors = [one.content.item_id for one in made]
+    assert sorted(anchors) == sorted(
+        piece.item_id for look in LOOKS for piece in look.pieces
+    )
+    assert {one.state for one in made} == {LookState.PUBLISHED}
+    assert all(one.content.image_url.startswith("/demo/pictures/looks/") for one in made)

@@ -1,0 +1,366 @@
+"""The demo's shop answers, keeps a cart, and orders as a shop's server does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from demo_store.departments import DEPARTMENTS
+from demo_store.looks import LOOKS
+from demo_store.storefront.application import Storefront
+from demo_store.storefront.demo_customers import demo_customers
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.settings import Settings
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.migrated import bring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo_store.storefront.page_request import (
+        Message,
+        Receive,
+        Scope,
+        Send,
+    )
+
+DOMAIN = "demo.localhost"
+HOSTILE = '<img src=x onerror="alert(1)">'
+HOST = "127.0.0.1:8000"
+
+
+@dataclass
+class Recorder:
+    """The service, as far as this shop calls it: notes what it is asked."""
+
+    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+    status: int = 200
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer everything alike."""
+        body = (await receive())["body"]
+        self.asked.append((scope["method"], scope["path"], json.loads(body or b"null")))
+        answered = {"results": [{"id": "enamel-mug"}, {"id": "gone"}]}
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.body", "body": json.dumps(answered).encode()})
+
+
+@dataclass
+class Browser:
+    """One shopper's browser, without scripts: it keeps cookies and sends forms."""
+
+    shop: Storefront
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def get(self, path: str, method: str = "GET") -> Page:
+        """Ask for a page."""
+        return self._send(method, path, b"", {})
+
+    def post(self, path: str, headers: dict[str, str] | None = None, **form: str) -> Page:
+        """Send a form."""
+        return self._send("POST", path, urlencode(form).encode(), headers or {})
+
+    def _send(self, method: str, address: str, body: bytes, more: dict[str, str]) -> Page:
+        path, _, query = address.partition("?")
+        cookie = "; ".join(f"{name}={one}" for name, one in self.cookies.items())
+        headers = {"host": HOST, "cookie": cookie} | more
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [(name.encode(), one.encode()) for name, one in headers.items()],
+        }
+        told: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            told.append(message)
+
+        asyncio.run(self.shop(scope, receive, send))
+        page = Page(
+            told[0]["status"],
+            b"".join(one.get("body", b"") for one in told),
+            {name.decode(): one.decode() for name, one in told[0]["headers"]},
+        )
+        for name, one in told[0]["headers"]:
+            if name == b"set-cookie":
+                for key, morsel in SimpleCookie(one.decode()).items():
+                    self.cookies[key] = morsel.value
+        return page
+
+
+@dataclass
+class Page:
+    """What came back."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """The page's HTML."""
+        return self.body.decode()
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    folder = tmp_path_factory.mktemp("shop")
+    bring(folder)
+    services = build_services(Settings(data=folder))
+    store, _ = register_store(services.database, Registration(DOMAIN), services.clock)
+    items = [
+        _item("ridge-tent-for-two", 189.0),
+        _item("enamel-mug", 9.5),
+        _item("lambswool-scarf-moss", 44.0),
+        _item("lambswool-scarf-ink", 44.0),
+        _item("compass", 21.0, stock_qty=0),
+        _item("rope-toy", 9.9, availability=Availability.DISCONTINUED),
+        _item("hostile", 1.0, title=HOSTILE),
+    ]
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        upsert_items(log, items, services.clock())
+    yield services
+    services.close()
+
+
+def _item(item_id: str, price: float, **fields: object) -> ItemPatch:
+    shown = {
+        "title": item_id,
+        "price": price,
+        "image_url": f"/demo/pictures/{item_id}.webp",
+        "product_url": f"/demo/product/{item_id}",
+    }
+    return ItemPatch(item_id, shown | fields)
+
+
+@pytest.fixture
+def service() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def browser(services: Services, service: Recorder) -> Browser:
+    return Browser(Storefront(service, services, DOMAIN))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/demo",
+        *(f"/demo/category/{one.id}" for one in DEPARTMENTS[:2]),
+        "/demo/category/outdoor/tents?order=low&colour=moss",
+        "/demo/product/ridge-tent-for-two",
+        "/demo/search?q=mug",
+        "/demo/search",
+        "/demo/cart",
+        f"/demo/look/{LOOKS[0].id}",
+    ],
+)
+def test_every_page_is_whole_and_strict(browser: Browser, path: str) -> None:
+    page = browser.get(path)
+
+    assert page.status == 200
+    assert page.text.count("<h1") == 1
+    assert page.text.rstrip().endswith("</html>")
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|\bstyle=", page.text)
+    assert not re.search(r"(src|href|action)=\"(https?:)?//", page.text)
+
+
+def test_head_answers_as_get_without_the_body(browser: Browser) -> None:
+    page = browser.get("/demo", method="HEAD")
+
+    assert (page.status, page.body) == (200, b"")
+    assert int(page.headers["content-length"]) > 1_000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/demo/nowhere",
+        "/demo/product/rope-toy",
+        "/demo/product/unknown",
+        "/demo/category/unknown",
+        "/demo/category/outdoor/unknown",
+        "/demo/assets/unknown.js",
+        "/demo/pictures/unknown.webp",
+        "/demo/pictures/../../../productrecs.db",
+        "/demo/pictures/large/..%2f.webp",
+    ],
+)
+def test_what_is_not_there_is_404(browser: Browser, path: str) -> None:
+    assert browser.get(path).status == 404
+
+
+def test_everything_else_is_the_services(browser: Browser, service: Recorder) -> None:
+    browser.get("/v1/trending")
+    browser.get("/demonstration")
+
+    assert [path for _, path, _ in service.asked] == ["/v1/trending", "/demonstration"]
+
+
+def test_a_hostile_title_stays_text(browser: Browser) -> None:
+    page = browser.get("/demo/product/hostile")
+
+    assert "<img src=x" not in page.text
+    assert "&lt;img src=x" in page.text
+
+
+def test_a_hostile_search_stays_text(browser: Browser) -> None:
+    page = browser.get(f"/demo/search?q={quote(HOSTILE)}")
+
+    assert "<img src=x" not in page.text
+
+
+def test_a_search_shows_what_the_service_found_and_the_shop_has(browser: Browser) -> None:
+    page = browser.get("/demo/search?q=mug")
+
+    assert "1 thing," in page.text
+    assert "/demo/product/enamel-mug" in page.text
+
+
+def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: Browser) -> None:
+    page = browser.get("/demo/product/compass")
+    browser.post("/demo/cart", item_id="compass", more="1")
+
+    assert "disabled>Sold out" in page.text
+    assert "Your cart is empty" in browser.get("/demo/cart").text
+
+
+def test_the_same_thing_in_other_colours_is_offered(browser: Browser) -> None:
+    page = browser.get("/demo/product/lambswool-scarf-moss")
+
+    assert "/demo/product/lambswool-scarf-ink" in page.text
+
+
+def test_a_cart_grows_shrinks_and_adds_up(browser: Browser) -> None:
+    browser.post("/demo/cart", item_id="enamel-mug", more="3")
+    browser.post("/demo/cart", item_id="enamel-mug", more="-1")
+    told = browser.post(
+        "/demo/cart", {"accept": "application/json"}, item_id="ridge-tent-for-two"
+    )
+    full = browser.get("/demo/cart")
+    browser.post("/demo/cart", item_id="ridge-tent-for-two", exactly="0")
+
+    assert json.loads(told.body) == {"count": 3, "total": 208.0}
+    assert 'data-item-ids="enamel-mug,ridge-tent-for-two"' in full.text
+    assert "€23.90" in browser.get("/demo/cart").text  # two mugs and delivery
+
+
+@pytest.mark.parametrize("value", ["x", "a*1|*", "enamel-mug*99999", "gone*2", '"'])
+def test_a_broken_cart_is_an_empty_one(browser: Browser, value: str) -> None:
+    browser.cookies["demo_cart"] = value
+
+    assert "Your cart is empty" in browser.get("/demo/cart").text
+
+
+def test_an_order_goes_to_the_service_with_who_bought_what(
+    browser: Browser, service: Recorder
+) -> None:
+    someone = demo_customers()[1]
+    browser.post("/demo/as", customer=someone.customer, back="/demo/cart")
+    browser.cookies["pr_sid"] = "s_abc123"
+    browser.post("/demo/cart", item_id="enamel-mug", more="2")
+    form = browser.get("/demo/checkout").text
+    order_id = re.findall(r'name="order_id" value="(HO-\w+)"', form)[0]
+
+    sent = browser.post("/demo/checkout", order_id=order_id)
+    thanks = browser.get("/demo/thanks")
+
+    assert sent.headers["location"] == "/demo/thanks"
+    assert service.asked == [
+        (
+            "POST",
+            "/v1/orders",
+            {
+                "order_id": order_id,
+                "user_id": someone.customer,
+                "session_id": "s_abc123",
+                "currency": "EUR",
+                "items": [{"item_id": "enamel-mug", "quantity": 2, "price": 9.5}],
+            },
+        )
+    ]
+    assert f"Thank you, {someone.name}." in thanks.text
+    assert 'data-item-ids="enamel-mug"' in thanks.text
+    assert "Your cart is empty" in browser.get("/demo/cart").text
+
+
+def test_a_session_that_is_none_is_not_sent(browser: Browser, service: Recorder) -> None:
+    browser.cookies["pr_sid"] = "s_<script>"
+    browser.post("/demo/cart", item_id="enamel-mug")
+
+    browser.post("/demo/checkout", order_id="anything")
+
+    (_, _, order) = service.asked[0]
+    assert (order["session_id"], order["user_id"]) == (None, None)
+    assert re.fullmatch(r"HO-[0-9A-F]{10}", order["order_id"])
+
+
+def test_an_order_that_the_service_refuses_leaves_the_cart(
+    browser: Browser, service: Recorder
+) -> None:
+    browser.post("/demo/cart", item_id="enamel-mug")
+    service.status = 503
+
+    sent = browser.post("/demo/checkout")
+
+    assert sent.headers["location"] == "/demo/checkout"
+    assert "enamel-mug" in browser.get("/demo/checkout").text
+
+
+def test_a_form_of_another_site_does_nothing(browser: Browser) -> None:
+    foreign = browser.post(
+        "/demo/cart", {"origin": "https://evil.example"}, item_id="enamel-mug"
+    )
+    ours = browser.post("/demo/cart", {"origin": f"http://{HOST}"}, item_id="enamel-mug")
+
+    assert (foreign.status, ours.status) == (403, 303)
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "https://evil.example", "/v1", "/demox"]
+)
+def test_a_form_leads_back_into_the_shop_only(browser: Browser, back: str) -> None:
+    sent = browser.post("/demo/as", customer="", back=back)
+
+    assert sent.headers["location"] == "/demo"
+
+
+def test_a_form_longer_than_any_of_ours_is_refused(browser: Browser) -> None:
+    assert browser.post("/demo/cart", item_id="x" * 30_000).status == 413
+
+
+def test_a_picture_is_drawn_once_and_kept(browser: Browser, services: Services) -> None:
+    first = browser.get("/demo/pictures/enamel-mug.webp")
+    kept: Path = services.settings.data / "demo" / "pictures" / "card" / "enamel-mug.webp"
+    kept.write_bytes(b"kept")
+
+    again = browser.get("/demo/pictures/enamel-mug.webp")
+
+    assert (first.status, first.headers["content-type"]) == (200, "image/webp")
+    assert again.body == b"kept"
+
+
+def test_the_regulars_are_six_people_with_accounts() -> None:
+    customers = {one.customer for one in demo_customers()}
+
+    assert len(customers) == 6
+    assert all(re.fullmatch(r"c1\d{4}", one) for one in customers)

@@ -1,0 +1,99 @@
+"""What counts how much: huge orders among ordinary days, and each way of forecasting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from productrecs.engines.demand.bulk_orders import (
+    bulk_order_additions,
+    bulk_order_caps,
+    bulk_order_growth,
+    without_bulk_orders,
+)
+from productrecs.engines.demand.calibration import CLASSES
+from productrecs.engines.demand.demand_series import Demand
+from productrecs.engines.demand.ensemble import (
+    MethodForecasts,
+    ObservedDemand,
+    fit_ensemble_weights,
+    ladder_only,
+)
+from productrecs.engines.demand.forecast_paths import ForecastPaths
+from productrecs.engines.demand.options import HORIZON, QUANTILES
+
+
+def demand_of(*rows: list[int]) -> Demand:
+    amounts = np.array(rows, np.float32)
+    return Demand(amounts, amounts >= 0, np.full(len(rows), -1, np.int32), 734_500)
+
+
+def test_a_single_huge_order_is_taken_off_and_comes_back_within_bounds() -> None:
+    plain = [3] * 120
+    spiked = [*plain[:100], 300, *plain[101:]]
+    wild = [*plain[:100], 90_000, *plain[101:]]
+    demand = demand_of(plain, spiked, wild)
+
+    most = bulk_order_caps(demand, 120)
+    usual = without_bulk_orders(demand, 120, most)
+    more = bulk_order_growth(np.full(3, 3.0), bulk_order_additions(demand, 120, most))
+
+    assert most.tolist() == [3, 3, 3]
+    assert (usual.amounts == 3).all()
+    assert more == pytest.approx([1, 1 + 297 / 120 / 3, 2])
+
+
+def told(mean: float) -> ForecastPaths:
+    means = np.full((40, HORIZON), mean, np.float32)
+    return ForecastPaths(means, np.stack([means * share for share in (0.5, 1, 1.5)]))
+
+
+@pytest.mark.parametrize(
+    ("ladder", "model", "moving", "shares"),
+    [
+        (10, 5, 5, (1, 0, 0)),
+        (5, 10, 5, (0, 1, 0)),
+        (5, 5, 10, (0, 0, 1)),
+        (8, 12, 30, (0.5, 0.5, 0)),
+        (7, 7, 16, (1 / 3, 1 / 3, 1 / 3)),
+    ],
+)
+def test_what_did_best_counts(
+    ladder: float, model: float, moving: float, shares: tuple[float, ...]
+) -> None:
+    actual = np.full((40, HORIZON), 10, np.float32)
+    came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
+    classes = np.full(40, 3)
+    ways = MethodForecasts(told(ladder), told(model), told(moving))
+
+    mixture, served = fit_ensemble_weights(ways, came, classes, has_model=True)
+
+    assert mixture.means[3] == pytest.approx(shares)
+    assert mixture.uses_model(classes).all() == (shares[1] > 0)
+    assert served.mean[0, 0] == pytest.approx(10)
+    assert mixture.means[2].tolist() == [1, 0, 0]
+
+
+def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
+    nothing = np.zeros((40, HORIZON), np.float32)
+    came = ObservedDemand(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
+    ways = MethodForecasts(told(2), told(2), told(0))
+
+    mixture, served = fit_ensemble_weights(
+        ways, came, np.repeat([1, 2], 20), has_model=True
+    )
+
+    assert mixture.means[1:3].tolist() == [[0.5, 0, 0.5], [0, 0, 1]]
+    assert served.mean[0, 0] == 1
+
+
+def test_without_a_model_it_counts_nothing() -> None:
+    actual = np.full((40, HORIZON), 10, np.float32)
+    came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
+    ways = MethodForecasts(told(5), told(10), told(15))
+
+    mixture, _ = fit_ensemble_weights(ways, came, np.zeros(40, np.int64), has_model=False)
+
+    assert not mixture.wants_model
+    assert mixture.means[0].tolist() == [0.5, 0, 0.5]
+    assert ladder_only().means.shape == (CLASSES, len(QUANTILES))

@@ -1,0 +1,55 @@
+"""Does the shared arithmetic of the engines hold at its edges?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from productrecs.engines.arrays import (
+    check_item_numbers,
+    csr_offsets,
+    ranks_within_runs,
+    run_numbers,
+    top_places,
+    unique_sorted,
+)
+
+
+@pytest.mark.parametrize("limit", [-2, 0, 1, 3, 7, 50])
+@pytest.mark.parametrize("size", [0, 1, 8, 60])
+def test_the_best_are_those_a_full_sort_would_take(limit: int, size: int) -> None:
+    rng = np.random.default_rng(size)
+    items = rng.permutation(200)[:size]
+    scores = rng.integers(5, size=size).astype(np.float64)  # many equals
+
+    places = top_places(items, scores, limit)
+
+    order = sorted(range(size), key=lambda place: (-scores[place], items[place]))
+    assert places.tolist() == order[: max(limit, 0)]
+
+
+def test_offsets_delimit_each_run_also_the_empty_ones() -> None:
+    assert csr_offsets(np.array([0, 0, 3]), 5).tolist() == [0, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("codes", [[], [7], [2, 2, 2], [0, 0, 5, 9, 9, 9]])
+def test_runs_are_numbered_and_so_is_what_stands_in_them(codes: list[int]) -> None:
+    rising = np.array(codes, np.int64)
+
+    different = sorted(set(codes))
+    assert unique_sorted(rising[::-1]).tolist() == different
+    assert run_numbers(rising).tolist() == [different.index(code) for code in codes]
+    assert ranks_within_runs(rising).tolist() == [
+        place - codes.index(code) for place, code in enumerate(codes)
+    ]
+
+
+def test_numbers_of_the_store_pass() -> None:
+    check_item_numbers(np.array([0, 4]), 5)
+    check_item_numbers(np.zeros(0, dtype=np.int32), 0)
+
+
+@pytest.mark.parametrize("number", [-1, 5])
+def test_other_numbers_are_refused(number: int) -> None:
+    with pytest.raises(ValueError, match=r"0\.\.4"):
+        check_item_numbers(np.array([0, number]), 5)

@@ -1,0 +1,218 @@
+"""Do sizes and colours that are items of their own learn from one another?"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.copurchase import (
+    CopurchaseModel,
+    CopurchaseModels,
+    CopurchaseOptions,
+    VariantGroups,
+    fit_copurchase,
+    variant_pooling,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+SIZES: Final = 6
+SHIRTS, TROUSERS, HATS = (list(range(at, at + SIZES)) for at in (0, SIZES, 2 * SIZES))
+UNSOLD: Final = SHIRTS[-1]
+OTHERS: Final = range(18, 78)  # each a product by itself
+N_ITEMS: Final = 80
+FAMILIES: Final = np.array([1] * SIZES + [2] * SIZES + [3] * SIZES + [0] * 62, np.int32)
+NONE: Final = np.zeros(N_ITEMS, np.int32)
+
+
+def shop() -> list[list[int]]:
+    """Return orders: shirts with trousers, no two sizes twice, and much else."""
+    rng = np.random.default_rng(3)
+    outfits = [
+        [shirt, trousers]
+        for shirt in SHIRTS[:-1]
+        for trousers in TROUSERS
+        if rng.random() < 0.9
+    ]
+    hats = [[hat] for hat in HATS for _ in range(4)]
+    rest = [rng.choice(OTHERS, 2, replace=False).tolist() for _ in range(500)]
+    return outfits + hats + rest
+
+
+def fitted(
+    orders: Sequence[Sequence[int]],
+    families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
+    options: CopurchaseOptions | None = None,
+    sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
+) -> CopurchaseModel:
+    return learned(orders, families, options, sizes).widest
+
+
+def learned(
+    orders: Sequence[Sequence[int]],
+    families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
+    options: CopurchaseOptions | None = None,
+    sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
+) -> CopurchaseModels:
+    return fit_copurchase(
+        np.repeat(np.arange(len(orders)), [len(one) for one in orders]),
+        np.array(list(chain.from_iterable(orders)), np.int32),
+        None,
+        N_ITEMS,
+        options,
+        products=VariantGroups(families, sizes),
+    )
+
+
+def same(one: CopurchaseModel, other: CopurchaseModel) -> bool:
+    theirs = other.to_arrays()
+    return all(np.array_equal(mine, theirs[name]) for name, mine in one.to_arrays().items())
+
+
+def test_each_size_goes_with_what_its_product_was_bought_with() -> None:
+    model, alone = fitted(shop()), fitted(shop(), NONE)
+
+    for shirt in SHIRTS:
+        assert set(model.complete([shirt], 10).items.tolist()) & set(TROUSERS)
+        assert not set(alone.complete([shirt], 10).items.tolist()) & set(TROUSERS)
+    assert not set(model.complete([SHIRTS[0]], 10).items.tolist()) & set(HATS)
+    assert set(model.complete([UNSOLD, OTHERS[0]], 20).items.tolist()) & set(TROUSERS)
+
+
+def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
+    orders = shop()
+    met = {(a, b) for order in orders for a in order for b in order if a != b}
+
+    bought, alone = learned(orders), learned(orders, NONE)
+
+    assert bought.lent is not None
+    assert alone.lent is None
+    for model, is_lent in ((bought.together, False), (bought.lent, True)):
+        pairs = {
+            (item, other)
+            for item in range(N_ITEMS)
+            for other in model.neighbours(item).items.tolist()
+        }
+        assert bool(pairs - met) == is_lent
+    # A pair that met once is kept, where its products met more often than by chance.
+    once = [
+        (shirt, other) for shirt in SHIRTS for other in TROUSERS if (shirt, other) in met
+    ]
+    assert all(other in bought.together.neighbours(shirt).items for shirt, other in once)
+    assert not any(other in alone.together.neighbours(shirt).items for shirt, other in once)
+
+
+def test_what_nobody_bought_is_no_companion() -> None:
+    model = fitted(shop())
+
+    for item in range(N_ITEMS):
+        assert UNSOLD not in model.neighbours(item).items
+
+
+def test_of_a_companions_sizes_the_one_it_was_bought_with_comes_first() -> None:
+    orders = shop() + [[SHIRTS[1], TROUSERS[2]]] * 3
+    found = [
+        item for item in fitted(orders).complete([SHIRTS[1]], 10).items if item in TROUSERS
+    ]
+
+    assert found[0] == TROUSERS[2]
+    assert len(found) > 1  # the next sizes, in case that it is sold out
+
+
+def test_an_item_with_many_baskets_is_told_by_its_own() -> None:
+    orders = shop() + [[SHIRTS[0], OTHERS[5]]] * 40
+
+    first, other = (
+        fitted(orders).complete([shirt], 10).items.tolist() for shirt in SHIRTS[:2]
+    )
+
+    assert first[0] == other[0] == OTHERS[5]  # bought with one size, so with each ...
+    assert other.index(next(item for item in other if item in TROUSERS)) == 1
+    scores = dict(
+        zip(*map(np.ndarray.tolist, fitted(orders).neighbours(SHIRTS[0])), strict=True)
+    )
+    theirs = dict(
+        zip(*map(np.ndarray.tolist, fitted(orders).neighbours(SHIRTS[1])), strict=True)
+    )
+    assert scores[OTHERS[5]] > theirs[OTHERS[5]]  # ... but most with the one that it was
+
+
+def test_how_many_baskets_is_told_of_the_variants() -> None:
+    together = sum(set(one) <= {*SHIRTS, *TROUSERS} for one in shop())
+    model = fitted(shop())
+    trousers = next(i for i in model.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
+
+    assert model.baskets_of(UNSOLD, trousers) == together
+    assert dict(model.baskets_with(UNSOLD))[trousers] == 0  # it was itself in none
+
+
+def test_what_is_collected_in_several_colours_is_not_one_product() -> None:
+    collected = [[HATS[at], HATS[at + 1]] for at in range(SIZES - 1)] * 3
+    orders = [one for one in shop() if not set(one) & {*SHIRTS, *TROUSERS}] + collected
+
+    assert same(fitted(orders), fitted(orders, NONE))
+    orders = shop() + collected  # the control: shirts are products
+    assert not same(fitted(orders), fitted(orders, NONE))
+
+
+def test_a_store_may_choose_that_variants_tell_nothing() -> None:
+    options = CopurchaseOptions(siblings=0.0)
+
+    assert same(fitted(shop(), FAMILIES, options), fitted(shop(), NONE, options))
+
+
+def test_how_many_are_joined_at_once_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = fitted(shop())
+    monkeypatch.setattr(variant_pooling, "_AT_ONCE", 7)
+
+    assert same(fitted(shop()), whole)
+
+
+def test_an_item_that_has_no_variants_keeps_what_it_learned() -> None:
+    with_them, alone = fitted(shop()), fitted(shop(), NONE)
+
+    for item in OTHERS:
+        for mine, theirs in zip(
+            with_them.neighbours(item), alone.neighbours(item), strict=True
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_of_a_companions_sizes_the_same_one_comes_first_and_is_kept() -> None:
+    sizes = NONE.copy()
+    for product in (SHIRTS, TROUSERS):
+        sizes[product] = range(1, SIZES + 1)
+    orders = shop() + [[trousers, OTHERS[0]] for trousers in TROUSERS[:4] for _ in range(9)]
+
+    told, untold = fitted(orders, sizes=sizes), fitted(orders)
+
+    last = TROUSERS[-1]  # it sells least
+    first = [
+        next(i for i in one.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
+        for one in (told, untold)
+    ]
+    assert first[0] == last != first[1]
+    assert same(told, fitted(orders, sizes=sizes * 2))  # numbers that are equal, no more
+
+
+def test_variants_of_a_companion_are_ranked_as_a_full_sort_ranks_them() -> None:
+    rng = np.random.default_rng(5)
+    owners = np.sort(rng.integers(0, 9, 400))
+    places = owners // 2 * 30 + rng.integers(0, 30, 400)  # of its product's pairs
+    fit = rng.choice([1e-12, 0.001, 1.5, 1.5 + 1e-8, 700.0], 400)
+
+    ranks = variant_pooling.ranks_by_fit(owners, places, fit)
+
+    for owner, place in {*zip(owners.tolist(), places.tolist(), strict=True)}:
+        mine = np.flatnonzero((owners == owner) & (places == place))
+        assert mine[np.argsort(-fit[mine], kind="stable")].tolist() == (
+            mine[np.argsort(ranks[mine])].tolist()
+        )
+        assert sorted(ranks[mine].tolist()) == list(range(len(mine)))

@@ -1,0 +1,61 @@
+"""What a product is, by its title: what it goes with and looks like is something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.head_noun import head_nouns
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("title", "heads"),
+    [
+        ("Laptop battery 2600mAh 4-cell for Lenovo Touch", ["battery"]),
+        ("Men's gold dress watch", ["watch"]),
+        ("Skater dress - yellow", ["dress", "yellow"]),
+        ("Camera case with strap, black", ["case", "black"]),
+        ("For sale", ["sale"]),
+        ("A-1 200", []),
+        ("", []),
+        ("W/ - , ( for", ["for"]),
+    ],
+)
+def test_the_last_word_before_what_it_goes_with_says_what_it_is(
+    title: str, heads: list[str]
+) -> None:
+    assert head_nouns(title, "en") == heads
+
+
+def test_other_languages_have_other_links_or_none() -> None:
+    assert head_nouns("Akku f\u00fcr Laptop", "de") == ["Akku"]
+    assert head_nouns("Batterie pour ordinateur", "fr") == []
+
+
+def test_what_is_searched_for_comes_before_what_goes_with_it(tmp_path: Path) -> None:
+    titles = (
+        "Dress watch, gold",
+        "Portable hard drive case",
+        "Gold sequin dress with belt, long",
+        "Portable hard drive, black",
+    )
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(titles), dtype=np.bool_)
+
+    assert index.find(IndexQuery(index.analyse("gold dress"), 5, visible)).items[:2] == [
+        2,
+        0,
+    ]
+    assert index.find(IndexQuery(index.analyse("portable hard drive"), 5, visible)).items[
+        :2
+    ] == [3, 1]
+    assert index.find(IndexQuery(index.analyse("case"), 5, visible)).items == [1]

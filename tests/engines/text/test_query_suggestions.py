@@ -1,0 +1,87 @@
+"""What is offered while somebody types: as merchants write it, sure to find something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.title_spelling import spelled_as_title
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = (
+    "Sleeping-bag down",
+    "Sleeping bag summer",
+    "Sleepingbag liner",
+    "Tent for two",
+    "Bookcase oak",
+    "Bookcase pine",
+    "Book case of leather",
+    "Wi-Fi router",
+)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SearchIndex:
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(TITLES)), are_new=True)
+        writer.commit()
+    return SearchIndex(tmp_path, "en")
+
+
+def offered(index: SearchIndex, query: str) -> tuple[list[str], str | None]:
+    found = index.suggest(index.analyse(query), 5, np.ones(len(TITLES), dtype=np.bool_))
+    texts = [spelled_as_title(one.words, TITLES[one.item]) for one in found.next]
+    meant = found.meant
+    return texts, spelled_as_title(meant.words, TITLES[meant.item]) if meant else None
+
+
+@pytest.mark.parametrize(
+    ("typed", "next_"),
+    [
+        ("sleepi", ["sleeping", "sleeping bag"]),
+        ("bookc", ["bookcase"]),
+        ("wif", ["wi-fi"]),
+        ("tent for tw", ["tent for two"]),
+        ("xyzw", []),
+    ],
+)
+def test_what_may_be_typed_next_is_written_as_most_titles_write_it(
+    index: SearchIndex, typed: str, next_: list[str]
+) -> None:
+    assert offered(index, typed) == (next_, None)
+
+
+def test_a_short_word_with_two_letters_swapped_is_offered_and_finds_nothing(
+    index: SearchIndex,
+) -> None:
+    assert offered(index, "tnet") == ([], "tent")
+    assert offered(index, "etnt ")[1] == "tent"
+    assert offered(index, "tnet for two ") == (["two"], "tent for two")
+    assert offered(index, "nett ") == ([], None)  # two swaps away
+    assert (
+        index.find(
+            IndexQuery(
+                index.analyse("tnet "),
+                5,
+                np.ones(len(TITLES), dtype=np.bool_),
+            )
+        ).items
+        == []
+    )
+
+
+def test_what_is_remembered_is_weighed(index: SearchIndex) -> None:
+    held = index.memory_bytes()
+
+    offered(index, "sleepnig bag")
+
+    before = index.memory_bytes()
+    assert before > held == 0
+    offered(index, "bookcsae")
+    assert index.memory_bytes() > before

@@ -1,0 +1,84 @@
+"""Is a copy of the supervisor a process of its own, in all that matters?"""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from productrecs.entrypoints.cli.processes.child_process import ForkedProcess
+
+STANDARD = {0, 1, 2}
+
+
+def test_its_status_is_what_its_work_returned() -> None:
+    assert ForkedProcess("toy", lambda: 0, ()).wait() == 0
+    assert ForkedProcess("toy", lambda: 7, ()).wait() == 7
+
+
+def test_work_that_fails_is_a_status_too_and_never_comes_back_here() -> None:
+    def fails() -> int:
+        raise SystemExit
+
+    here = os.getpid()
+
+    status = ForkedProcess("toy", fails, ()).wait()
+
+    assert (status, os.getpid()) == (1, here)
+
+
+def test_it_has_the_files_that_it_was_given_and_none_other(tmp_path: Path) -> None:
+    found = tmp_path / "found"
+
+    def looks() -> int:
+        found.write_text(" ".join(one.name for one in Path("/proc/self/fd").iterdir()))
+        return 0
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs, (tmp_path / "secret").open("w"):
+        ForkedProcess("toy", looks, [theirs.fileno()]).wait()
+        seen = {int(number) for number in found.read_text().split()}
+
+        # The listing and the file that it goes to are open beside the rest.
+        assert theirs.fileno() in seen
+        assert ours.fileno() not in seen - set(sorted(seen)[-2:])
+        assert seen >= STANDARD
+        assert len(seen) <= len(STANDARD) + 3
+
+
+def test_the_other_end_of_its_line_closes_with_it() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            number = theirs.fileno()
+            child = ForkedProcess("toy", lambda: len(os.read(number, 1)), [number])
+        ours.send(b"!")
+        ours.settimeout(10)
+
+        assert ours.recv(1) == b""
+        assert child.wait() == 1
+
+
+def asleep() -> int:
+    time.sleep(60)
+    return 0
+
+
+@pytest.mark.parametrize("end", [ForkedProcess.terminate, ForkedProcess.kill])
+def test_it_ends_when_told_whatever_the_supervisor_does_at_that_signal(
+    end: Callable[[ForkedProcess], None],
+) -> None:
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    try:
+        child = ForkedProcess("toy", asleep, ())
+        assert child.poll() is None
+
+        end(child)
+
+        assert child.wait() in {-signal.SIGTERM, -signal.SIGKILL}
+        assert child.poll() == child.returncode
+    finally:
+        signal.signal(signal.SIGTERM, before)

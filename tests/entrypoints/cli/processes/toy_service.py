@@ -1,0 +1,68 @@
+"""A supervised service with toy processes, for tests that kill them.
+
+    python -m tests.entrypoints.cli.processes.toy_service PORT FOLDER BACKGROUND
+
+Two API processes with the toy application, and one for the background, which is `steady`
+or `hopeless`: that one dies as soon as it starts. With BACKGROUND `none` the API's first
+process cannot start. Each start adds a line, `role pid`, to FOLDER/started.
+"""
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from productrecs.entrypoints.cli.processes.listening_socket import listen, listener_url
+from productrecs.entrypoints.cli.processes.supervisor import ProcessRole, Supervisor
+from productrecs.entrypoints.cli.processes.supervisor_link import SupervisorLink
+from productrecs.entrypoints.http.transport.server import ServerOptions, run_server
+from tests.entrypoints.http.toy_server import PATIENCE, application
+
+
+def supervise(port: int, folder: Path, background: str) -> int:
+    """Run the service."""
+    listener = listen("127.0.0.1", port)
+    number = listener.fileno()
+    kind = "api" if background != "none" else "unable"
+    roles = [
+        ProcessRole(f"api {n}", (kind, str(folder), str(number)), (number,), run=be_child)
+        for n in range(2)
+    ]
+    roles.append(ProcessRole("background", (background, str(folder), "-1"), run=be_child))
+
+    def on_ready() -> None:
+        sys.stdout.write(listener_url(listener) + "\n")
+        sys.stdout.flush()
+
+    return Supervisor(roles, on_ready, listener.close).run()
+
+
+def be_child(command: Sequence[str]) -> int:
+    """Be one process of the service."""
+    kind, folder, number, _, line = command
+    return _work(kind, Path(folder), int(number), SupervisorLink(int(line)))
+
+
+def _work(kind: str, folder: Path, number: int, lifeline: SupervisorLink) -> int:
+    with (folder / "started").open("a") as started:
+        started.write(f"{kind} {os.getpid()}\n")
+    if kind == "unable":
+        sys.stderr.write("Error: the database is unsafe\n")
+        return 1
+    if kind == "api":
+        options = ServerOptions(
+            drain_seconds=0.3, timeouts=PATIENCE, parent=lifeline.number
+        )
+        run_server(application, socket.socket(fileno=number), options, lifeline.ready)
+    if kind == "steady":
+        over = threading.Event()
+        lifeline.watch(over.set)
+        lifeline.ready()
+        over.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(supervise(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

@@ -1,0 +1,58 @@
+"""A store's constants can be asked for and shown, and the background chooses them too."""
+
+import threading
+
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.job_worker import JobProgress
+from productrecs.entrypoints.worker.tuning_jobs import TuningJobs
+from productrecs.storage.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from tests.entrypoints.cli.conftest import BOTH, CommandLine
+
+
+def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str) -> None:
+    assert "Nothing was chosen yet" in shell("tune", shop, "--show")
+
+    told = shell.told("tune", shop)
+
+    assert told["engines"] == []
+    assert told["changes"] == {"companions": {}, "visits": {}}
+    assert shell.told("tune", shop, "--show") == told
+    assert shell("tune", shop, "--show").count("too little past to tell") == 2
+
+
+def test_what_was_chosen_is_shown(
+    shell: CommandLine, shop: str, services: Services
+) -> None:
+    chosen = Hyperparameters.of({"visits": {"rarity": 2.0}})
+    store = find_store(services.database, shop)
+    with services.database.transaction() as transaction:
+        repository = HyperparameterRepository(transaction, store.store_id)
+        repository.keep(TunedParameters(chosen, ("companions", "visits"), 0, 0))
+
+    said = shell("tune", shop, "--show")
+
+    assert "what comes next: rarity=2" in said
+    assert "nothing else was clearly better" in said
+    assert "rarity=2" in shell("evaluate", shop)
+
+
+@BOTH
+def test_the_background_chooses_and_then_has_the_store_learn(
+    shop: str, services: Services
+) -> None:
+    store = find_store(services.database, shop)
+    with services.database.transaction() as transaction:
+        services.queue.enqueue(transaction, NewJob(store.store_id, "choose-constants"))
+    job = services.queue.claim(["choose-constants"])
+    assert job is not None
+
+    TuningJobs(services).choose(job, JobProgress(threading.Event()))
+
+    with services.database.reading() as connection:
+        assert HyperparameterRepository(connection, store.store_id).last() is not None
+    waiting = services.queue.claim(["train"])
+    assert waiting is not None
+    assert waiting.store_id == store.store_id

@@ -1,0 +1,107 @@
+"""Does a shop in memory follow its store's settings, whoever looked first?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.entrypoints.http.caches.store_cache import CachedStore, StoreCache
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    change_settings,
+    register_store,
+)
+from tests.support.service import Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.tenancy.accounts.store import Store
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def store(services: Services) -> Store:
+    return register_store(services.database, Registration("shop.example"), system_ms)[0]
+
+
+@pytest.fixture
+def accounts(services: Services, store: Store) -> AccountDirectory:
+    directory = AccountDirectory(services.database)
+    assert directory.by_id(store.store_id) == store
+    return directory
+
+
+@pytest.fixture
+def shops(services: Services, accounts: AccountDirectory) -> Iterator[StoreCache]:
+    opened = StoreCache(services, accounts)
+    yield opened
+    opened.close()
+
+
+def look(services: Services, accounts: AccountDirectory) -> None:
+    """Let the accounts look again, as a request with an unknown key does."""
+    reader = services.database.raw_reader()
+    assert accounts.refresh(reader)
+    reader.close()
+
+
+def follows(opened: CachedStore, num: int) -> bool:
+    return opened.shop.settings.rec_num == num
+
+
+def test_a_setting_is_followed_though_a_request_looked_first(
+    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+) -> None:
+    opened = asyncio.run(shops.open(store))
+    change_settings(services.database, store, {"rec_num": "3"})
+    look(services, accounts)
+
+    shops.start()
+
+    eventually(lambda: follows(opened, 3), 10)
+
+
+def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
+    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+) -> None:
+    shops.start()
+    change_settings(services.database, store, {"rec_num": "3"})
+    eventually(lambda: accounts.by_id(store.store_id) != store)
+
+    opened = asyncio.run(shops.open(store))  # as a request that began before the change
+
+    eventually(lambda: follows(opened, 3), 10)
+
+
+def test_what_a_shop_remembers_later_makes_another_leave(
+    services: Services, accounts: AccountDirectory, store: Store
+) -> None:
+    other = register_store(services.database, Registration("other.example"), system_ms)[0]
+    shops = StoreCache(services, accounts, budget_bytes=100_000)
+    asyncio.run(shops.open(store))
+    busy = asyncio.run(shops.open(other))
+    shops.start()
+    assert shops.count == 2
+
+    moment = (object(),)
+    assert busy.searches.get(moment, "tent") is None
+    busy.searches.put(moment, "tent", bytes(200_000))
+
+    eventually(lambda: shops.count == 1, 10)
+    assert shops.get(other) is busy
+    shops.close()

@@ -1,0 +1,297 @@
+"""The keeper brings counts to the database, and nobody waits for it or fails with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import parse_timestamp
+from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.http.limits import usage_metering as module
+from productrecs.entrypoints.http.limits.usage_metering import (
+    UsageMetering,
+    billing_headers,
+)
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    delete_store,
+    register_store,
+)
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.quota_notice import BillingStatus, QuotaNotice
+from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from productrecs.tenancy.billing.usage_journal import UsageFile
+from tests.support.migrated import bring
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.tenancy.accounts.store import Store
+    from productrecs.tenancy.billing.call_meter import Meter
+
+NOON = parse_timestamp("2026-03-10T12:00:00Z")
+MONTH = "2026-03"
+
+
+@pytest.fixture
+def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
+    """Give the services of a process at noon, on each database."""
+    settings = Settings(data=data_folder, database_url=database_url, now_ms=NOON)
+    bring(data_folder, database_url)
+    services = build_services(settings)
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def at_its_pace(services: Services) -> Iterator[UsageMetering]:
+    """Give the meters of a process, being kept."""
+    metering = UsageMetering(services)
+    metering.start()
+    yield metering
+    metering.close()
+
+
+@pytest.fixture
+def metering(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[UsageMetering]:
+    """Give the same, kept more often, where it does not matter how often."""
+    with monkeypatch.context() as quicker:
+        quicker.setattr(module, "FLUSH_SECONDS", 0.2)
+        yield request.getfixturevalue("at_its_pace")
+
+
+def store_of(services: Services, domain: str = "shop.example") -> Store:
+    wanted = Registration(domain, plan=DEFAULT_PLANS["growth"])
+    return register_store(services.database, wanted, services.clock)[0]
+
+
+def opened(metering: UsageMetering, services: Services, store: Store) -> Meter:
+    reader = services.database.raw_reader()
+
+    async def read(what: Any) -> Any:
+        return what(reader)
+
+    meter = asyncio.run(metering.open(store, read))
+    reader.close()
+    return meter
+
+
+def kept(services: Services, store_id: StoreId) -> int:
+    with services.database.reading() as connection:
+        return UsageRepository(connection, store_id).calls(MONTH)
+
+
+def serve(meter: Meter, store: Store, times: int) -> None:
+    for _ in range(times):
+        assert meter.ask(store.subscription, NOON) is None
+        meter.count()
+
+
+def test_what_is_counted_is_brought_within_seconds_and_stores_are_kept_apart(
+    services: Services, at_its_pace: UsageMetering
+) -> None:
+    one, other = store_of(services), store_of(services, "other.example")
+    serve(opened(at_its_pace, services, one), one, 300)
+    serve(opened(at_its_pace, services, other), other, 7)
+
+    took = eventually(
+        lambda: (kept(services, one.store_id), kept(services, other.store_id)) == (300, 7)
+    )
+
+    assert took < 20
+
+
+def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
+    services: Services, metering: UsageMetering
+) -> None:
+    store = store_of(services)
+    with services.database.transaction() as transaction:
+        add_calls(transaction, {(store.store_id, MONTH): 999_999})
+
+    first = opened(metering, services, store)
+
+    assert first.ask(store.subscription, NOON) == QuotaNotice(
+        BillingStatus.WARN, 1_000_000, 1_000_000
+    )
+    assert opened(metering, services, store) is first is metering.get(store.store_id)
+
+
+def test_what_other_processes_count_is_known_within_a_second(
+    services: Services, metering: UsageMetering
+) -> None:
+    store = store_of(services)
+    here = opened(metering, services, store)
+    elsewhere = UsageMetering(services)
+    elsewhere.start()
+    there = opened(elsewhere, services, store)
+
+    serve(there, store, 40)
+    serve(here, store, 2)
+
+    assert eventually(lambda: here.tallies()[-1].used == 42) < 2
+    elsewhere.close()
+
+
+def test_what_a_killed_process_did_not_bring_is_brought_by_the_next(
+    services: Services,
+) -> None:
+    store = store_of(services)
+    left = UsageFile.begin(services.metering)
+    left.line((store.store_id, MONTH)).counted = 44
+    left.close()
+
+    metering = UsageMetering(services)
+    metering.start()
+
+    eventually(lambda: kept(services, store.store_id) == 44)
+    metering.close()
+    assert kept(services, store.store_id) == 44
+    assert list(services.metering.iterdir()) == []
+
+
+def test_a_round_that_failed_after_it_was_stored_is_not_brought_twice(
+    services: Services, metering: UsageMetering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(services)
+    meter = opened(metering, services, store)
+    transaction = services.database.transaction
+    failed: list[bool] = []
+
+    @contextmanager
+    def failing(**said: Any) -> Iterator[Any]:
+        with transaction(**said) as connection:
+            yield connection
+        if not failed:
+            failed.append(True)
+            message = "the connection broke while the database answered"
+            raise StorageBusyError(message)
+
+    monkeypatch.setattr(services.database, "transaction", failing)
+    serve(meter, store, 30)
+    eventually(lambda: bool(failed))
+    serve(meter, store, 12)
+
+    eventually(lambda: kept(services, store.store_id) >= 42)
+    metering.close()
+    assert kept(services, store.store_id) == 42
+
+
+def test_a_stop_brings_everything(services: Services) -> None:
+    store = store_of(services)
+    metering = UsageMetering(services)
+    metering.start()
+    serve(opened(metering, services, store), store, 5_000)
+
+    metering.close()
+
+    assert kept(services, store.store_id) == 5_000
+
+
+class _Away:
+    """Makes a database refuse transactions, as one that is away."""
+
+    def __init__(self, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_away = True
+        self.asked = 0
+        transaction = services.database.transaction
+
+        @contextmanager
+        def refusing(**said: Any) -> Iterator[Any]:
+            self.asked += 1
+            if self.is_away:
+                message = "the database cannot be reached"
+                raise StorageBusyError(message)
+            with transaction(**said) as connection:
+                yield connection
+
+        monkeypatch.setattr(services.database, "transaction", refusing)
+
+
+def test_while_the_database_is_away_counts_gather_and_one_line_says_so(
+    services: Services,
+    metering: UsageMetering,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = store_of(services)
+    meter = opened(metering, services, store)
+    away = _Away(services, monkeypatch)
+    with caplog.at_level(logging.ERROR):
+        serve(meter, store, 1_000)
+        eventually(lambda: away.asked >= 3)
+    assert kept(services, store.store_id) == 0
+
+    away.is_away = False
+    eventually(lambda: kept(services, store.store_id) == 1_000)
+
+    assert [one.message for one in caplog.records] == [
+        "metered calls cannot be stored; they are counted in memory"
+    ]
+
+
+def test_a_count_that_cannot_be_read_begins_at_nothing_and_is_learnt(
+    services: Services, metering: UsageMetering
+) -> None:
+    store = store_of(services)
+    with services.database.transaction() as transaction:
+        add_calls(transaction, {(store.store_id, MONTH): 1_000_000})
+
+    async def fails(_: Any) -> Any:
+        message = "the database does not answer"
+        raise StorageBusyError(message)
+
+    meter = asyncio.run(metering.open(store, fails))
+
+    assert meter.tallies()[-1].used in {0, 1_000_000}
+    eventually(lambda: meter.ask(store.subscription, NOON) is not None)
+
+
+def test_a_deleted_stores_meter_is_forgotten_and_leaves_nothing(
+    services: Services, metering: UsageMetering
+) -> None:
+    store = store_of(services)
+    meter = opened(metering, services, store)
+    delete_store(services.database, store)
+
+    serve(meter, store, 3)
+
+    eventually(lambda: metering.get(store.store_id) is None)
+    assert kept(services, store.store_id) == 0
+
+
+def test_a_meter_that_nobody_asks_is_forgotten_once_it_is_kept(
+    services: Services, metering: UsageMetering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(services)
+    serve(opened(metering, services, store), store, 3)
+    monkeypatch.setattr(module, "MAX_IDLE_ROUNDS", 1)
+
+    eventually(lambda: metering.get(store.store_id) is None)
+
+    assert kept(services, store.store_id) == 3
+    assert opened(metering, services, store).tallies()[-1].used == 3
+
+
+def test_a_plan_without_content_is_told_in_headers() -> None:
+    notice = QuotaNotice(BillingStatus.OVER_QUOTA, 10, 9)
+
+    assert billing_headers(notice) == (
+        (b"x-billing-status", b"over_quota"),
+        (b"x-quota-used", b"10"),
+        (b"x-quota-limit", b"9"),
+    )
+    assert billing_headers(replace(notice, used=None)) == (
+        (b"x-billing-status", b"over_quota"),
+    )

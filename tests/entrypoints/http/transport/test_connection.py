@@ -1,0 +1,145 @@
+"""What does a request leave behind, and how long may its body take?"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+from uvicorn.config import Config
+
+from productrecs.entrypoints.http.transport import asgi_cycle
+from productrecs.entrypoints.http.transport.asgi_cycle import send_in_single_write
+from productrecs.entrypoints.http.transport.connection import (
+    ClientTimeouts,
+    DrainFlag,
+    HttpConnection,
+    TransportState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+REQUEST = b"GET / HTTP/1.1\r\nhost: shop\r\n\r\n"
+REQUESTS = 50
+
+
+async def application(scope: Any, _receive: Any, _send: Any) -> None:
+    assert send_in_single_write(scope, WHOLE)
+
+
+async def left_behind() -> tuple[int, int]:
+    """Return how many requests were answered, and how many objects they left in circles."""
+    transport = mock.Mock(spec=asyncio.Transport)
+    transport.is_closing.return_value = False
+    transport.get_extra_info.return_value = None
+    config = Config(application, log_config=None, access_log=False, lifespan="off")
+    config.load()
+    loop = asyncio.get_running_loop()
+    connection = HttpConnection(config, TransportState(DrainFlag()), {}, loop)
+    connection.connection_made(transport)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(REQUESTS):
+            connection.data_received(REQUEST)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        answered = sum(call.args == (WHOLE,) for call in transport.write.call_args_list)
+        return answered, gc.collect()
+    finally:
+        gc.enable()
+        connection.connection_lost(None)
+
+
+def test_requests_leave_no_circles_behind() -> None:
+    answered, circles = asyncio.run(left_behind())
+
+    assert answered == REQUESTS
+    assert circles < REQUESTS
+
+
+def test_control_a_scope_that_holds_its_cycle_leaves_one_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def held(one: object) -> Callable[[], object]:
+        return lambda: one
+
+    monkeypatch.setattr(asgi_cycle, "ref", held)
+
+    answered, circles = asyncio.run(left_behind())
+
+    assert answered == REQUESTS
+    assert circles >= REQUESTS
+
+
+async def swallow(_scope: Any, receive: Any, _send: Any) -> None:
+    while True:
+        await receive()
+
+
+async def lifetime(pieces: list[int], step_seconds: float, most_seconds: float) -> float:
+    """Return after how many seconds a client is cut whose body comes in such pieces.
+
+    A piece of so many bytes comes at each step, the same ones again and again; the limits
+    are the real ones, the clock is not.
+    """
+    transport = mock.Mock(spec=asyncio.Transport)
+    transport.is_closing.return_value = False
+    transport.get_extra_info.return_value = None
+    config = Config(swallow, log_config=None, access_log=False, lifespan="off")
+    config.load()
+    loop = asyncio.get_running_loop()
+    connection = HttpConnection(config, TransportState(DrainFlag()), {}, loop)
+    connection.connection_made(transport)
+    connection.data_received(
+        b"POST /v1/events HTTP/1.1\r\nhost: shop\r\ncontent-length: 99999999\r\n\r\n"
+    )
+    now, steps = 0.0, 0
+    try:
+        while now < most_seconds:
+            piece = pieces[steps % len(pieces)]
+            if piece:
+                connection.data_received(b"x" * piece)
+            await asyncio.sleep(0)
+            if connection.is_overdue(now, ClientTimeouts()):
+                return now
+            now, steps = now + step_seconds, steps + 1
+        return now
+    finally:
+        connection.connection_lost(None)
+        for task in connection.tasks:
+            task.cancel()
+
+
+HOUR = 3_600.0
+KIB = 1_024
+
+
+@pytest.mark.parametrize(
+    ("pieces", "step", "least", "most"),
+    [
+        ([0], 1.0, 30, 32),
+        ([1], 1.0, 30, 32),
+        ([KIB], 1.0, 30, 32),  # a second for each KiB was allowed: it never ended
+        ([600 * KIB, *[KIB] * 3_600], 1.0, 30, 33),  # much of it came, long ago
+        ([3 * KIB], 1.0, HOUR, HOUR + 2),
+        ([40 * KIB, *[0] * 12], 1.0, HOUR, HOUR + 2),  # comes and goes, as in a train
+    ],
+    ids=["silent", "a byte", "a KiB", "slow after much", "slow", "with pauses"],
+)
+def test_a_body_has_to_keep_coming(
+    pieces: list[int], step: float, least: float, most: float
+) -> None:
+    assert least <= asyncio.run(lifetime(pieces, step, HOUR)) <= most
+
+
+def test_control_without_the_limit_a_slow_body_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(HttpConnection, "is_overdue", lambda *_: False)
+
+    assert asyncio.run(lifetime([KIB], 1.0, HOUR)) >= HOUR

@@ -1,0 +1,88 @@
+"""Do words that a catalog lacks find what they mean, once an operator gives a model?"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.engines.text.search_index import IndexQuery
+from productrecs.entrypoints.http.caches.store_cache import StoreCache
+from productrecs.entrypoints.services import Services, build_services
+from productrecs.entrypoints.worker.search_indexer import SearchIndexer
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.settings import from_environment
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.service import Service, eventually
+from tests.support.text_models import ALIKE, model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def services(data_folder: Path, tmp_path: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    environment = {
+        "PRODUCTRECS_SEARCH_MODEL": str(model(tmp_path)),
+    }
+    built = build_services(from_environment(environment, data_folder))
+    yield built
+    built.close()
+
+
+def test_the_operators_model_is_tried_and_asked(services: Services) -> None:
+    store, _ = register_store(services.database, Registration("shop.example"), system_ms)[
+        :2
+    ]
+    patches = [
+        ItemPatch(f"{kind}-{one}", {"title": title})
+        for one, other, _ in ALIKE
+        for kind, title in (
+            ("a", f"Grand {one} or {other}"),
+            ("b", f"Small {other}"),
+            ("c", f"Plain {one}"),
+        )
+    ]
+    with services.database.transaction() as transaction:
+        upsert_items(StoreLog(services.database, transaction, store.store_id), patches, 1)
+    accounts = AccountDirectory(services.database)
+    indexing = SearchIndexer(services)
+    working = threading.Thread(target=indexing.run)
+    working.start()
+    shops = StoreCache(services, accounts)
+    try:
+        opened = asyncio.run(shops.open(store))
+
+        def found() -> list[int]:
+            opened.index.refresh()
+            visible = opened.shop.catalog.visible(system_ms(), hide_sold_out=False)
+            return opened.index.find(
+                IndexQuery(opened.index.analyse("fridge"), 10, visible)
+            ).items
+
+        eventually(lambda: set(found()) == {0, 1, 2}, 20)
+    finally:
+        indexing.stop()
+        working.join()
+        shops.close()
+
+
+def test_a_model_that_is_not_the_one_described_is_refused_at_start(
+    services: Services,
+) -> None:
+    path = services.settings.search_model
+    assert path is not None
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelFileError):
+        SearchIndexer(services)
+    with pytest.raises(ModelFileError):
+        StoreCache(services, AccountDirectory(services.database))

@@ -1,0 +1,86 @@
+"""Does the log say in time that a store's plan ends?"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import DAY_MS
+from productrecs.entrypoints.services import build_services
+from productrecs.entrypoints.worker.job_registry import build_worker
+from productrecs.entrypoints.worker.job_worker import JobProgress
+from productrecs.entrypoints.worker.store_jobs import StoreJobs
+from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+
+
+@pytest.mark.parametrize(
+    ("after_the_end", "level"),
+    [
+        (-3 * DAY_MS - 1, None),
+        (-3 * DAY_MS, logging.WARNING),
+        (-1, logging.WARNING),
+        (0, logging.ERROR),
+        (3 * DAY_MS, logging.ERROR),
+        (3 * DAY_MS + 1, None),
+    ],
+)
+def test_a_plans_end_is_logged_three_days_before_and_after(
+    database: Database,
+    database_url: str | None,
+    data_folder: Path,
+    caplog: pytest.LogCaptureFixture,
+    after_the_end: int,
+    level: int | None,
+) -> None:
+    register_store(database, Registration("trial.example"), lambda: NOON)
+    own = Registration("own.example", plan=DEFAULT_PLANS["unlimited"])
+    register_store(database, own, lambda: NOON)
+    now_ms = NOON + 14 * DAY_MS + after_the_end
+    settings = Settings(data=data_folder, database_url=database_url, now_ms=now_ms)
+    services = build_services(settings)
+    duties = StoreJobs(services)
+
+    for store_id in duties.stores_with_ending_plans():
+        job: Any = type("Job", (), {"store_id": store_id})()
+        duties.warn_of_ending_plans(job, JobProgress(threading.Event()))
+    services.close()
+
+    said = [one for one in caplog.records if "plan" in one.getMessage()]
+    assert [one.levelno for one in said] == ([] if level is None else [level])
+    for one in said:
+        assert vars(one)["domain"] == "trial.example"
+        assert "store set-plan trial.example PLAN" in vars(one)["remedy"]
+
+
+def test_the_worker_looks_for_plans_that_end(
+    sqlite_database: Database, data_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    register_store(sqlite_database, Registration("trial.example"), lambda: NOON)
+    services = build_services(Settings(data=data_folder, now_ms=NOON + 15 * DAY_MS))
+    worker = build_worker(services)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        for _ in range(300):
+            if any("plan has ended" in one.getMessage() for one in caplog.records):
+                break
+            working.join(0.1)
+    finally:
+        worker.stop()
+        working.join()
+        services.close()
+
+    said = [one for one in caplog.records if "plan has ended" in one.getMessage()]
+    assert len(said) == 1  # once a day

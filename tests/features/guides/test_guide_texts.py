@@ -1,0 +1,149 @@
+"""Do the guides say everything, and lead where they say?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from productrecs.entrypoints.http.pipeline.authentication import ROUTES
+from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES, codes
+from productrecs.features.guides.guide_texts import (
+    GuideTexts,
+    UnknownGuideError,
+    guide_source,
+    llms_index,
+)
+from productrecs.features.guides.markdown_html import render_markdown
+from productrecs.features.guides.table_of_contents import GUIDES, Guide
+from productrecs.settings import KNOBS
+from productrecs.tenancy.accounts.store_settings import SETTINGS
+from tests.support.guides import LINK, PAGES, REFERENCE, cli_reference, prose, verbs
+
+BASE = "https://recs.example"
+LIBRARY = GuideTexts(GUIDE_TABLES)
+BY_SLUG = {guide.slug: guide for guide in GUIDES}
+SOURCES = {guide.slug: guide_source(guide) for guide in GUIDES}
+EVERYTHING = "\n".join(SOURCES.values())
+OF_THE_INTERFACE = sorted(path for path in ROUTES if path not in {"/"})
+
+
+def anchors(slug: str) -> set[str]:
+    return {heading.anchor for heading in render_markdown(LIBRARY.text(slug)).headings}
+
+
+def lacking(wanted: list[str], text: str) -> list[str]:
+    return [word for word in wanted if word not in text]
+
+
+def test_every_page_is_a_guide_and_every_guide_a_page() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == BY_SLUG.keys()
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
+def test_a_guide_begins_with_its_title_and_is_short(guide: Guide) -> None:
+    text = LIBRARY.text(guide.slug)
+
+    assert text.startswith(f"# {guide.title}\n")
+    read_through = REFERENCE.sub("", SOURCES[guide.slug])  # verbs are looked up
+    assert read_through.count("\n") <= 300
+    assert "<!--" not in text
+    assert " or |" not in text
+
+
+def test_every_route_is_told_of_by_hand() -> None:
+    assert lacking(OF_THE_INTERFACE, EVERYTHING) == []
+
+
+def test_every_store_setting_is_explained_by_hand() -> None:
+    assert lacking([f"**`{one.name}`**" for one in SETTINGS], SOURCES["settings"]) == []
+
+
+def test_every_knob_and_setting_stands_in_its_table() -> None:
+    assert (
+        lacking([f"`{knob.environment}`" for knob in KNOBS], LIBRARY.text("operations"))
+        == []
+    )
+    assert (
+        lacking([f"| `{one.name}` |" for one in SETTINGS], LIBRARY.text("settings")) == []
+    )
+
+
+def test_every_verb_stands_in_the_guide_of_the_command_line_with_its_options() -> None:
+    found = REFERENCE.search(SOURCES["cli"])
+
+    assert found is not None
+    assert found.group(1) == cli_reference(), "run: python -m tests.support.guides"
+    assert lacking([f"### {name}\n" for name, _ in verbs()], LIBRARY.text("cli")) == []
+
+
+def test_every_error_code_has_its_remedy_under_its_status() -> None:
+    told: dict[str, str] = {}
+    status = ""
+    for line in SOURCES["errors"].splitlines():
+        if line.startswith("## "):
+            status = line
+        if line.startswith("### "):
+            told[line.removeprefix("### ")] = status
+
+    assert told.keys() == codes().keys()
+    assert [c for c, number in codes().items() if str(number) not in told[c]] == []
+
+
+def test_a_missing_thing_would_be_noticed() -> None:
+    assert lacking(["/v1/nothing"], EVERYTHING) == ["/v1/nothing"]
+
+
+@pytest.mark.parametrize("slug", BY_SLUG)
+def test_every_link_of_a_guide_leads_to_a_guide_and_a_heading(slug: str) -> None:
+    dead = []
+    for link in LINK.findall(prose(LIBRARY.text(slug))):
+        page, _, anchor = link.partition("#")
+        target = page.removesuffix(".md") if page else slug
+        if target not in BY_SLUG or (anchor and anchor not in anchors(target)):
+            dead.append(link)
+
+    assert dead == []
+
+
+def test_the_index_lists_every_guide_once_in_the_form_of_llms_txt() -> None:
+    text = llms_index(BASE)
+    listed = re.findall(r"^- \[([^\]]+)\]\((\S+)\): (.+)$", text, re.MULTILINE)
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+
+    assert text.startswith("# ProductRecs\n\n> ")
+    assert [url for _, url, _ in listed if "/docs-md/" in url] == [
+        f"{BASE}/docs-md/{guide.slug}.md" for guide in GUIDES
+    ]
+    assert sections[-1] == "Optional"
+    assert len(text.encode()) < 10_000
+    assert all(url.startswith(BASE) for _, url, _ in listed)
+
+
+def test_a_guide_as_sent_names_the_service_and_where_it_comes_from() -> None:
+    sent = LIBRARY.markdown("quickstart", BASE)
+
+    assert f"Source: {BASE}/docs-md/quickstart.md" in sent.splitlines()[2]
+    assert f"{BASE}/llms.txt" in sent
+    assert "{base_url}" not in sent
+
+
+@pytest.mark.parametrize(
+    "slug", ["recomendations", "../../settings", "", "\0", "x" * 9_999]
+)
+def test_an_unknown_guide_is_refused_with_those_that_come_near(slug: str) -> None:
+    with pytest.raises(
+        UnknownGuideError, match=r"try .*(recommendations|quickstart|settings)"
+    ):
+        LIBRARY.text(slug)
+
+
+def test_a_fact_that_nobody_tells_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        GuideTexts({}).text("settings")
+
+
+def test_every_fact_is_asked_for() -> None:
+    assert [
+        name for name in GUIDE_TABLES if f"<!-- facts: {name} -->" not in EVERYTHING
+    ] == []

@@ -1,0 +1,206 @@
+"""Is everybody counted once, in their arm, with what they bought since they were met?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.report import Report, ReportError, ReportQuery
+from productrecs.features.insights.experiments.holdout_report import experiment_report
+from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.experiments.assignment import Arm
+from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.orders.order import NewOrderLine
+from productrecs.tenancy.accounts.store_management import change_settings, delete_store
+from tests.features.insights.shop import NOON, Shop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+TEST = "holdout"
+LATER = NOON + DAY_MS
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    found = Shop(database, tmp_path)
+    change_settings(database, found.store, {"holdout_percent": "50"})
+    return found
+
+
+def meet(shop: Shop, name: str, arm: Arm, unit: str | None = None, at: int = NOON) -> None:
+    exposure = Exposure(shop.store.store_id, name, TEST, arm, unit or name, at)
+    with shop.database.transaction() as transaction:
+        store_exposures(transaction, [exposure])
+
+
+def sign_in(shop: Shop, session: str, customer: str) -> None:
+    shop.send(
+        NewEvent(EventKind.DETAIL_PAGE_VIEW, "tent", user_id=customer, session_id=session)
+    )
+
+
+def spend(shop: Shop, order: str, price: float, at: int = LATER, **who: str) -> None:
+    shop.order(order, NewOrderLine("tent", 1, price), at=at, **who)
+
+
+def result(shop: Shop) -> dict[str, Any]:
+    return measure_holdout(shop.database, shop.store, TEST, LATER + DAY_MS).result
+
+
+def both(shop: Shop) -> None:
+    """Let two more be met on each side: an arm of one has no variance."""
+    for number in range(4):
+        meet(shop, f"s_more{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+
+
+def test_visitors_and_buyers_are_counted_in_their_arms(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "s_1", Arm.SHOWN)
+    meet(shop, "s_2", Arm.HELD_OUT)
+    spend(shop, "A-1", 30.0, session="s_1")
+    spend(shop, "A-2", 10.0, session="s_1")
+
+    told = result(shop)
+
+    assert (told["visitors_shown"], told["visitors_held_out"]) == (3, 3)
+    assert (told["conversions_shown"], told["conversions_held_out"]) == (1, 0)
+    assert told["metrics"]["revenue"]["shown"] == pytest.approx(40 / 3)
+    assert told["metrics"]["revenue"]["verdict"] == "collecting data"
+    assert told["metrics"]["revenue"]["lift"] is None
+
+
+def test_what_was_bought_before_or_by_strangers_does_not_count(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "anna", Arm.SHOWN, at=LATER)
+    spend(shop, "A-1", 30.0, at=NOON, user="anna")
+    spend(shop, "A-2", 30.0, user="nobody")
+
+    assert result(shop)["conversions_shown"] == 0
+
+
+def test_a_customer_is_the_session_that_was_met(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "s_1", Arm.HELD_OUT)
+    sign_in(shop, "s_1", "anna")
+    spend(shop, "A-1", 30.0, user="anna")
+
+    assert result(shop)["conversions_held_out"] == 1
+
+
+def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "anna", Arm.SHOWN, at=NOON)
+    meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
+    sign_in(shop, "s_1", "anna")
+    meet(shop, "s_1", Arm.SHOWN, unit="anna", at=NOON + 2)
+    spend(shop, "A-1", 30.0, session="s_1")
+
+    told = result(shop)
+
+    assert (told["conversions_shown"], told["conversions_held_out"]) == (1, 0)
+    assert told["crossed"] == 0
+
+
+def test_who_stood_in_both_arms_is_left_out_and_said(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "s_1", Arm.SHOWN)
+    meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
+    spend(shop, "A-1", 30.0, session="s_1")
+
+    told = result(shop)
+
+    assert told["crossed"] == 1
+    assert told["visitors_shown"] + told["visitors_held_out"] == 4
+    assert "1 visitors seen in both arms are excluded" in " ".join(report(shop).notes)
+
+
+def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:
+    both(shop)
+    meet(shop, "anna", Arm.SHOWN)
+    shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna", currency="USD", at=LATER)
+    shop.history(
+        "order_id,item_id,customer_id,quantity,price,timestamp\n"
+        "A-2,tent,anna,-1,10,2026-03-02T13:00:00\n"
+    )
+
+    told = result(shop)
+
+    assert told["foreign_orders"] == 1
+    assert told["conversions_shown"] == 1
+    assert told["metrics"]["revenue"]["shown"] == pytest.approx(-10 / 3)
+
+
+def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
+    both(shop)
+    for number in range(40):
+        meet(shop, f"s_{number}", Arm.SHOWN)
+
+    told = result(shop)
+
+    assert told["is_mismatched"]
+    assert told["metrics"]["conversion"]["verdict"] == "suppressed"
+    assert told["metrics"]["conversion"]["shown"] is None
+    assert any(note.startswith("ALARM") for note in report(shop).notes)
+
+
+def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
+    for number in range(40):
+        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+    for number in range(8):
+        spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
+    result(shop)
+
+    notes = " ".join(report(shop).notes)
+
+    assert "each arm needs 50 visitors who bought" in notes
+    assert "more visitors to show a lift of 10 %" in notes
+
+
+def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:
+    both(shop)
+    result(shop)
+    meet(shop, "anna", Arm.SHOWN)
+    result(shop)
+
+    figures = {one.definition.name: one.value for one in report(shop).figures}
+    assert figures["visitors_shown"] == 3
+    delete_store(shop.database, shop.store)
+
+
+def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> None:
+    both(shop)
+    measure_holdout(shop.database, shop.store, TEST, NOON)
+    change_settings(shop.database, shop.store, {"holdout_percent": "0"})
+    measure_holdout(shop.database, shop.store, TEST, LATER)
+
+    asked = ReportQuery("2026-01-01", "2026-12-31", ("day",))
+    made = experiment_report(shop.database, shop.store, asked)
+
+    assert [row[:2] for row in made.rows] == [
+        ("2026-03-02", "conversion"),
+        ("2026-03-02", "revenue"),
+        ("2026-03-01", "conversion"),
+        ("2026-03-01", "revenue"),
+    ]
+    assert result(shop)["held_out_share"] == 0.5
+    with pytest.raises(ReportError):
+        experiment_report(shop.database, shop.store, ReportQuery("", "", ("arm",)))
+
+
+def test_a_test_that_did_not_begin_says_how(shop: Shop) -> None:
+    change_settings(shop.database, shop.store, {"holdout_percent": "0"})
+
+    assert "holdout_percent=10" in report(shop).notes[0]
+
+
+def report(shop: Shop) -> Report:
+    return experiment_report(
+        shop.database, shop.store, ReportQuery("2026-01-01", "2026-12-31")
+    )

@@ -1,0 +1,103 @@
+"""Is what is said of a photo's places honest? Labels only where neighbours agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.match_confidence import MatchConfidence
+from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
+from productrecs.training.visual.photo_matcher import RegionMatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.records.catalog.catalog_view import CatalogView
+
+NOBODY = np.zeros(0)
+TRUSTING = MatchConfidence(0.0, 1.0, NOBODY, NOBODY)
+LOOKS_LIKE_NOTHING = 30  # items that stand in no place's way
+
+
+class Catalog:
+    """What of a catalog decides on labels."""
+
+    def __init__(self, categories: Sequence[tuple[str, ...]]) -> None:
+        self.categories = list(categories)
+        self.numbers = {str(number): number for number in range(len(categories))}
+        self.members: dict[str, list[int]] = {}
+        for number, named in enumerate(categories):
+            for name in named:
+                self.members.setdefault(name, []).append(number)
+
+
+def spots(
+    *categories: tuple[str, ...],
+    sureness: MatchConfidence = TRUSTING,
+    label: str = "",
+    confidence: float | None = None,
+) -> list[PhotoSpot]:
+    """Return what is said of one place that looks like items of these categories."""
+    others = [("Everything", "Elsewhere")] * LOOKS_LIKE_NOTHING
+    catalog = cast("CatalogView", Catalog([*categories, *others]))
+    count = len(categories) + len(others)
+    vectors = np.zeros((count, 2), np.float32)
+    vectors[: len(categories), 0] = vectors[len(categories) :, 1] = 1.0
+    model = VisualModel(
+        ImageVectors(
+            vectors,
+            np.arange(count, dtype=np.int32),
+            np.full(count, -1, np.int32),
+            np.full(count, np.nan, np.float32),
+        ),
+        NeighbourTable(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32)),
+        0.0,
+    )
+    alike = model.like_each(np.array([[1.0, 0.0]]), MOST_PRODUCTS)[0]
+    seen = RegionMatch((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
+    return find_spots(sureness, catalog, [seen])
+
+
+TEE, SHIRT = ("Everything", "Tops", "Tops > Tees"), ("Everything", "Tops", "Tops > Shirts")
+BAG, HAT = ("Everything", "Bags"), ("Everything", "Hats")
+
+
+@pytest.mark.parametrize(
+    ("categories", "label"),
+    [
+        ((TEE, TEE, TEE, TEE, BAG), "Tees"),  # the name of the narrowest they agree on
+        ((TEE, TEE, SHIRT, SHIRT, BAG), "Tops"),  # if not on that, on what is around it
+        ((TEE, TEE, BAG, BAG, HAT), ""),  # all are of "Everything", which tells nothing
+        ((TEE, BAG, HAT, ("Everything",), ()), ""),
+        (((), (), (), (), ()), ""),
+    ],
+)
+def test_a_label_is_what_neighbours_agree_on(
+    categories: tuple[tuple[str, ...], ...], label: str
+) -> None:
+    assert [spot.label for spot in spots(*categories)] == [label]
+
+
+def test_neighbours_that_agree_make_surer_than_those_that_do_not() -> None:
+    agreed, split = spots(*[TEE] * 5), spots(TEE, TEE, BAG, BAG, HAT)
+
+    assert agreed[0].confidence > split[0].confidence
+
+
+def test_a_label_that_is_likelier_wrong_is_not_said() -> None:
+    rarely_right = MatchConfidence(0.0, 1.0, np.array([0.0, 1.0]), np.array([0.0, 0.6]))
+
+    found = spots(*[TEE] * 5, sureness=rarely_right)
+
+    assert [(spot.label, spot.confidence) for spot in found] == [("", 0.36)]
+    assert len(found[0].items) >= 5
+
+
+def test_a_detector_has_the_last_word() -> None:
+    found = spots(TEE, BAG, HAT, BAG, TEE, label="handbag", confidence=0.8)
+
+    assert [(spot.label, spot.confidence) for spot in found] == [("handbag", 0.8)]

@@ -1,0 +1,263 @@
+"""Which products does a rule mean right now? It follows rules, catalog and clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import parse_timestamp
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import remove_item, upsert_items
+from productrecs.records.merchandising.rule import (
+    ListKind,
+    RuleAction,
+    RuleContent,
+    RuleTarget,
+)
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from productrecs.records.merchandising.rule_book import ListRules, RuleBook
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import RawReader
+
+NOON = parse_timestamp("2026-03-01T12:00:00+01:00")
+CATALOG: dict[str, dict[str, object]] = {
+    "tent": {"title": "Tent for two", "categories": ("Camping", "Zelte"), "price": 100.0},
+    "peg": {"title": "Tent peg, steel", "categories": ("camping",), "price": 1.0},
+    "cafe": {"title": "Café set", "categories": ("Küche",), "price": 20.0},
+    "free": {"title": "Gift", "categories": ("Küche",)},
+}
+
+
+class Shop:
+    """One store whose views are in memory."""
+
+    def __init__(self, database: Database, reader: RawReader) -> None:
+        wanted = Registration("shop.example", settings={"timezone": "Europe/Berlin"})
+        self.store = register_store(database, wanted, lambda: NOON)[0]
+        self.database = database
+        self.rules = RuleEditor(database, self.store, lambda: NOON, "me")
+        self.catalog = CatalogView(
+            self.store.store_id, self.store.settings.zone, lambda _: b""
+        )
+        self.view = RulesView(self.store.store_id, self.store.settings.zone, self.catalog)
+        self.reader = reader
+
+    def push(self, items: dict[str, dict[str, object]]) -> None:
+        """Push items, and let the views follow."""
+        patches = [ItemPatch(name, fields) for name, fields in items.items()]
+        with self.database.transaction() as transaction:
+            upsert_items(
+                StoreLog(self.database, transaction, self.store.store_id), patches, NOON
+            )
+        self.follow()
+
+    def delete(self, item_id: str) -> None:
+        """Delete an item, and let the views follow."""
+        with self.database.transaction() as transaction:
+            remove_item(
+                StoreLog(self.database, transaction, self.store.store_id), item_id, NOON
+            )
+        self.follow()
+
+    def add(self, content: RuleContent) -> int:
+        """Add a rule, and let the views follow."""
+        rule = self.rules.add(content)
+        self.follow()
+        return rule.rule_id
+
+    def follow(self, now_ms: int = NOON) -> None:
+        """Read on as a process does five times a second."""
+        sql = "SELECT catalog_seq, rules_seq FROM store_heads WHERE store_id = ?"
+        catalog_seq, rules_seq = self.reader.all(sql, (self.store.store_id,))[0]
+        self.catalog.refresh(self.reader, catalog_seq)
+        self.view.refresh(self.reader, rules_seq, now_ms)
+
+    def book(self, now_ms: int = NOON) -> RuleBook:
+        """Return what the rules say; there must be some."""
+        self.follow(now_ms)
+        assert self.view.book is not None
+        return self.view.book
+
+    def excluded(self, now_ms: int = NOON) -> list[str]:
+        """Return the ids that are excluded from lists for nobody."""
+        return self.names(self.ruled(now_ms).excluded.tolist())
+
+    def ruled(self, now_ms: int = NOON) -> ListRules:
+        """Return what is ruled of lists for nobody."""
+        return self.book(now_ms).of(ListKind.NOBODY, ListKind.MIX)
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        """Return ids by number."""
+        return [self.catalog.ids[number] or "?" for number in numbers]
+
+
+@pytest.fixture
+def shop(sqlite_database: Database) -> Iterator[Shop]:
+    reader = sqlite_database.raw_reader()
+    shop = Shop(sqlite_database, reader)
+    shop.push(CATALOG)
+    yield shop
+    reader.close()
+
+
+def exclude(**target: Any) -> RuleContent:
+    return RuleContent(RuleAction.EXCLUDE, RuleTarget(**target))
+
+
+def test_without_rules_there_is_no_book(shop: Shop) -> None:
+    number = shop.add(exclude(items=("tent",)))
+    first = shop.view.book
+
+    shop.rules.remove(number)
+    shop.follow()
+
+    assert first is not None
+    assert shop.view.book is None
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ({"items": ("peg", "unknown", "tent")}, ["tent", "peg"]),
+        ({"items": ("unknown",)}, []),
+        ({"categories": ("CAMPING",)}, ["tent", "peg"]),
+        ({"categories": ("kuche", "Zelte")}, ["tent", "cafe", "free"]),
+        ({"categories": ("camp",)}, []),
+        ({"title_words": ("TENT",)}, ["tent", "peg"]),
+        ({"title_words": ("steel tent",)}, ["peg"]),
+        ({"title_words": ("cafe",)}, ["cafe"]),
+        ({"title_words": ("ten",)}, []),
+        ({"price_min": 20}, ["tent", "cafe"]),
+        ({"price_max": 20}, ["peg", "cafe"]),
+        ({"price_min": 1, "price_max": 1}, ["peg"]),
+        ({"price_min": 0, "price_max": 1e9}, ["tent", "peg", "cafe"]),
+        ({"categories": ("camping",), "price_min": 2}, ["tent"]),
+        ({"items": ("tent", "cafe"), "title_words": ("set",)}, ["cafe"]),
+        ({"title_words": ("tent",), "categories": ("küche",)}, []),
+    ],
+)
+def test_a_rule_means_what_fits_all_that_it_says(
+    shop: Shop, target: dict[str, object], found: list[str]
+) -> None:
+    shop.add(exclude(**target))
+
+    assert shop.excluded() == found
+
+
+def test_pins_keep_their_order_and_pass_over_what_is_not_there(shop: Shop) -> None:
+    items = ("cafe", "unknown", "tent")
+    shop.add(RuleContent(RuleAction.PIN, RuleTarget(items=items), position=2))
+
+    pins = shop.ruled().pins
+
+    assert [(pin.place, *shop.names([pin.item])) for pin in pins] == [
+        (1, "cafe"),
+        (2, "tent"),
+    ]
+
+
+def test_a_rule_follows_its_products(shop: Shop) -> None:
+    shop.add(exclude(title_words=("tent",), price_max=50))
+    assert shop.excluded() == ["peg"]
+
+    shop.push({"tent": {"price": 40.0}, "peg": {"title": "Peg"}})
+    assert shop.excluded() == ["tent"]
+
+    shop.push({"new": {"title": "Small tent", "price": 9.0}})
+    assert shop.excluded() == ["tent", "new"]
+
+    shop.push({"tent": {"title": "Zelt"}})
+    shop.delete("new")
+    assert [name for name in shop.excluded() if name != "?"] == []
+
+
+def test_a_new_category_is_found(shop: Shop) -> None:
+    shop.add(exclude(categories=("sale",)))
+    assert shop.excluded() == []
+
+    shop.push({"tent": {"categories": ("SALE",)}, "peg": {"categories": ("Sale",)}})
+
+    assert shop.excluded() == ["tent", "peg"]
+
+
+def test_words_asked_for_later_are_looked_up_in_the_whole_catalog(shop: Shop) -> None:
+    first = shop.add(exclude(title_words=("steel",)))
+    shop.push({"new": {"title": "Steel cup"}})
+
+    shop.add(exclude(title_words=("cup",)))
+    shop.rules.remove(first)
+    shop.follow()
+
+    assert shop.excluded() == ["new"]
+
+
+def test_a_schedule_begins_and_ends_by_itself(shop: Shop) -> None:
+    shop.add(
+        RuleContent(
+            RuleAction.EXCLUDE,
+            RuleTarget(items=("tent",)),
+            starts="2026-03-02",
+            ends="2026-03-02",
+        )
+    )
+    shop.add(exclude(items=("peg",)))
+    start = parse_timestamp("2026-03-02T00:00:00+01:00")
+    end = parse_timestamp("2026-03-03T00:00:00+01:00")
+
+    before = shop.book()
+    assert shop.excluded() == ["peg"]
+    assert shop.book(start - 1) is before
+    during = shop.book(start)
+    assert shop.excluded(start) == ["tent", "peg"]
+    assert shop.book(end - 1) is during
+    assert shop.excluded(end) == ["peg"]
+    assert shop.excluded(NOON) == ["peg"]  # a clock that is set back
+
+
+def test_the_book_stays_the_same_until_something_changes(shop: Shop) -> None:
+    number = shop.add(exclude(items=("tent",)))
+    first = shop.book()
+    shop.follow()
+    assert shop.book(NOON + 10**9) is first
+
+    shop.push({"peg": {"price": 2.0}})
+    assert shop.book() is first  # it says nothing else
+
+    shop.push({"new": {"title": "Cup"}})
+    second = shop.book()
+    assert second is not first
+
+    shop.rules.change(number, enabled=False)
+    shop.follow()
+    assert shop.book() is not second
+    assert shop.excluded() == []
+
+
+def test_titles_are_read_only_where_rules_ask_for_words(shop: Shop) -> None:
+    asked: list[str] = []
+
+    class Noting:
+        def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+            asked.append(sql)
+            return reader.all(sql, parameters)
+
+        def close(self) -> None:
+            reader.close()
+
+    reader, shop.reader = shop.reader, Noting()
+    shop.add(exclude(items=("tent",), price_max=1e6))
+    shop.push({"peg": {"price": 2.0}})
+    assert not any("SELECT number, title, present" in sql for sql in asked)
+
+    shop.add(exclude(title_words=("tent",)))
+
+    assert any("SELECT number, title, present" in sql for sql in asked)

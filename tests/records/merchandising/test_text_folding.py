@@ -1,0 +1,21 @@
+"""Are words compared as a merchant means them?"""
+
+from __future__ import annotations
+
+import pytest
+
+from productrecs.records.merchandising.text_folding import fold_text, folded_words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Café", "cafe"), ("STRASSE", "straße"), (" Sale ", "sale"), ("ｗide", "wide")],
+)
+def test_case_accents_and_forms_of_letters_do_not_matter(one: str, other: str) -> None:
+    assert fold_text(one) == fold_text(other)
+
+
+def test_words_are_what_stands_between_everything_else() -> None:
+    assert folded_words("Rope, 60 m (Ébène-rouge)") == {"rope", "60", "m", "ebene", "rouge"}
+    assert folded_words(" -- ") == frozenset()
+    assert folded_words("雨傘 Зонт") == {"雨傘", "зонт"}

@@ -1,0 +1,39 @@
+"""A transaction of an import holds the lock for about as long as it may."""
+
+from __future__ import annotations
+
+from productrecs.records.orders.chunk_size import (
+    FEWEST,
+    HOLD_SECONDS,
+    MOST,
+    ChunkSize,
+)
+
+
+def held(size: ChunkSize, seconds_a_line: float, times: int = 30) -> int:
+    for _ in range(times):
+        size.record(size.lines, size.lines * seconds_a_line)
+    return size.lines
+
+
+def test_it_holds_as_many_lines_as_fit_the_time() -> None:
+    size = ChunkSize()
+
+    assert held(size, HOLD_SECONDS / 700) == 700
+    assert held(size, HOLD_SECONDS / 80) == 80  # the disk became slow
+    assert held(size, HOLD_SECONDS / 900) == 900
+
+
+def test_it_has_a_least_and_a_most() -> None:
+    assert held(ChunkSize(), 1.0) == FEWEST
+    assert held(ChunkSize(), 0.0) == MOST
+
+
+def test_one_that_was_held_up_changes_little() -> None:
+    size = ChunkSize()
+    before = held(size, HOLD_SECONDS / 600)
+
+    size.record(before, 10 * HOLD_SECONDS)
+
+    assert size.lines == before // 2
+    assert held(size, HOLD_SECONDS / 600, times=3) > 0.9 * before

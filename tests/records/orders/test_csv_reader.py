@@ -1,0 +1,184 @@
+"""What is broken in a CSV is told, row by row, and spoils nothing else."""
+
+import contextlib
+import csv
+import io
+import tracemalloc
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from productrecs.records.orders.csv_format import CsvFormat, CsvLayout, inspect_csv
+from productrecs.records.orders.csv_reader import (
+    MAX_LINE_LENGTH,
+    BrokenRow,
+    Row,
+    read_rows,
+)
+from productrecs.records.orders.history_line import HistoryLineReader, UnreadableRowError
+
+HEADER = "order_id,item_id,quantity\n"
+
+
+def rows(text: str) -> list[Row]:
+    file = io.BytesIO(text.encode())
+    return list(read_rows(file, inspect_csv(file)))
+
+
+def test_rows_are_numbered_as_a_spreadsheet_does() -> None:
+    found = rows(f"{HEADER}B,a,1\n\nB,b,2\n , ,\nB,c,3")
+
+    assert found == [(2, ["B", "a", "1"]), (4, ["B", "b", "2"]), (6, ["B", "c", "3"])]
+
+
+def test_a_quoted_cell_may_hold_lines() -> None:
+    found = rows(f'{HEADER}B,"tent\nfor two",1\nB,b,2\n')
+
+    assert found == [(2, ["B", "tent\nfor two", "1"]), (3, ["B", "b", "2"])]
+
+
+def test_an_inch_is_no_quote() -> None:
+    assert rows(f'{HEADER}B,5" pipe,1\n')[0] == (2, ["B", '5" pipe', "1"])
+
+
+@pytest.mark.parametrize("broken", ['B,"tent,1', '"B,tent,1', 'B,tent,"', 'B,"a""'])
+@pytest.mark.parametrize("below", ["B,b,2", 'B,"b",2', '"B","b","2"', "B,b,\nB,c,2"])
+def test_a_quote_that_is_never_closed_breaks_its_own_row_only(
+    broken: str, below: str
+) -> None:
+    expected = rows(f"{HEADER}{below}\n")
+
+    found = rows(f"{HEADER}{broken}\n{below}\n")
+
+    assert isinstance(found[0][1], BrokenRow)
+    assert [cells for _, cells in found[1:]] == [cells for _, cells in expected]
+
+
+def test_an_open_quote_in_a_large_file_costs_one_row() -> None:
+    lines = [f"B-{number},item-{number % 97},{number % 5 + 1}" for number in range(200_000)]
+    lines[10] = 'B-10,"item-10,3'
+
+    found = rows(HEADER + "\n".join(lines))
+
+    broken = [number for number, cells in found if isinstance(cells, BrokenRow)]
+    assert broken == [12]
+    assert len(found) == 200_000
+    with pytest.raises(csv.Error):  # what a plain reader makes of it
+        list(csv.reader(lines))
+
+
+def test_a_line_without_end_is_refused_in_bounded_memory() -> None:
+    csv_format = inspect_csv(io.BytesIO(HEADER.encode()))
+
+    tracemalloc.start()
+    file = io.BufferedReader(_Endless(50_000_000))  # type: ignore[type-var]  # raw enough
+    found = list(read_rows(file, csv_format))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert isinstance(found[0][1], BrokenRow)
+    assert found[1:] == [(3, ["B", "b", "2"])]
+    assert peak < 16_000_000
+
+
+class _Endless(io.RawIOBase):
+    """A file whose second line is very long, and made while it is read."""
+
+    def __init__(self, length: int) -> None:
+        self._head = HEADER.encode()
+        self._left = length
+        self._tail = b"\nB,b,2\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, _offset: int, _whence: int = 0) -> int:
+        return 0
+
+    def tell(self) -> int:
+        return 0
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # as RawIOBase is used
+        if self._head:
+            part, self._head = self._head, b""
+        elif self._left:
+            part = b"x" * min(self._left, len(buffer))
+            self._left -= len(part)
+        else:
+            part, self._tail = self._tail, b""
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [b'"', b",", b";", b"\n", b"\r", b"\0", b"B", b"\xff", b"\xc3\xa9", b"1", b" "]
+        ),
+        max_size=60,
+    )
+)
+@settings(max_examples=1_000)
+def test_no_bytes_are_too_strange_to_read(pieces: list[bytes]) -> None:
+    file = io.BytesIO(HEADER.encode() + b"".join(pieces))
+    found = inspect_csv(file)
+    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
+
+    for number, cells in read_rows(file, found):
+        assert number >= 2
+        if isinstance(cells, list):
+            with contextlib.suppress(UnreadableRowError):
+                assert reader.read(cells).order_id
+
+
+def test_long_texts_are_read_where_a_file_may_hold_them() -> None:
+    layout = CsvLayout(
+        {"id": ("id",), "description": ("description",)}, ("id",), "", prose=True
+    )
+    text = "\n".join(f"line {number}, with a comma" for number in range(300))
+    file = io.BytesIO(f'id,description\na,"{text}"\nb,short\n'.encode())
+
+    found = [cells for _, cells in read_rows(file, inspect_csv(file, layout))]
+
+    assert found == [["a", text], ["b", "short"]]
+
+
+@pytest.mark.parametrize("length", [MAX_LINE_LENGTH + 1, 3_000_000])
+def test_a_row_that_is_too_long_is_told_so(length: int) -> None:
+    found = rows(f"{HEADER}B,{'x' * length},1\nB,b,2\n")
+
+    assert isinstance(found[0][1], BrokenRow)
+    assert found[1] == (3, ["B", "b", "2"])
+
+
+def test_what_is_read_is_told_in_bytes() -> None:
+    content = (HEADER + "B,a,1\n" * 300_000).encode()
+    file = io.BytesIO(content)
+    csv_format: CsvFormat = inspect_csv(file)
+    told: list[int] = []
+
+    sum(1 for _ in read_rows(file, csv_format, told.append))
+
+    assert sum(told) == len(content) == csv_format.size
+
+
+def test_what_is_read_ahead_counts_when_its_rows_come_out() -> None:
+    content = (HEADER + "B,a,1\n" * 20_000).encode()  # one block of the file
+    file = io.BytesIO(content)
+    shares: list[float] = []
+    told = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal told
+        told += count
+
+    for number, _ in read_rows(file, inspect_csv(file), on_bytes):
+        if number in {5_001, 10_001, 19_001}:
+            shares.append(told / len(content))
+
+    assert shares == pytest.approx([0.25, 0.5, 0.95], abs=0.03)

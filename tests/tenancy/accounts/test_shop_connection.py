@@ -1,0 +1,64 @@
+"""Does a store keep the first platform that was named, and the first moment?"""
+
+from __future__ import annotations
+
+from productrecs.tenancy.accounts.shop_connection import (
+    PluginDetails,
+    ShopConnection,
+    ShopPlatform,
+)
+
+NOON, LATER = 1_000, 2_000
+
+
+def test_nothing_said_is_the_first_platform_of_the_list() -> None:
+    connection = ShopConnection().with_plugin_details(PluginDetails(), NOON)
+
+    assert connection == ShopConnection(
+        ShopPlatform.WOOCOMMERCE, platform_chosen=False, first_connected_at=NOON
+    )
+
+
+def test_the_same_said_twice_changes_nothing() -> None:
+    said = PluginDetails(ShopPlatform.MAGENTO, "1.2", "https://shop.example")
+    once = ShopConnection().with_plugin_details(said, NOON)
+
+    assert once.with_plugin_details(said, LATER) == once
+
+
+def test_a_named_platform_takes_the_place_of_the_default() -> None:
+    connection = ShopConnection().with_plugin_details(PluginDetails(), NOON)
+
+    connection = connection.with_plugin_details(
+        PluginDetails(ShopPlatform.PRESTASHOP), LATER
+    )
+
+    assert connection.platform is ShopPlatform.PRESTASHOP
+    assert connection.first_connected_at == NOON
+
+
+def test_the_first_named_platform_stays() -> None:
+    for first in ShopPlatform:
+        connection = ShopConnection().with_plugin_details(PluginDetails(first), NOON)
+        for other in (*ShopPlatform, None):
+            later = connection.with_plugin_details(PluginDetails(other), LATER)
+
+            assert later.platform is first
+
+
+def test_what_is_left_unsaid_stays_and_what_is_said_is_news() -> None:
+    connection = ShopConnection().with_plugin_details(
+        PluginDetails(None, "1.0", "https://old.example"), NOON
+    )
+
+    connection = connection.with_plugin_details(PluginDetails(plugin_version="1.1"), LATER)
+
+    assert connection.plugin_version == "1.1"
+    assert connection.store_url == "https://old.example"
+
+
+def test_an_address_alone_is_no_connection() -> None:
+    connection = ShopConnection().with_store_url("https://shop.example")
+
+    assert connection == ShopConnection(store_url="https://shop.example")
+    assert connection.with_store_url(None) == connection

@@ -1,0 +1,306 @@
+"""Does a store's past become its forecast, in its own days, once and whole?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.clock import (
+    DAY_MS,
+    HOUR_MS,
+    fixed_clock,
+    parse_timestamp,
+)
+from productrecs.engines.demand import backtest
+from productrecs.features.forecast.item_forecast import item_forecast_reply
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.store_summary import store_summary
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.storage.store_log import StoreDeletedError, StoreLog
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    change_settings,
+    delete_store,
+    register_store,
+)
+from productrecs.training.demand import forecast_store as running
+from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
+from productrecs.training.demand.due_stores import stores_due
+from productrecs.training.demand.forecast_store import forecast_store
+from productrecs.training.demand.repository import DemandRepository
+from productrecs.training.demand.stock_tracking import track_stock_outs
+from tests.records.orders.import_support import import_text
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+NIGHT = parse_timestamp("2026-03-02T02:30+01:00")  # a Monday in Berlin
+TODAY = date(2026, 3, 2)
+HEADER = "order_id,item_id,timestamp,quantity,price\n"
+WINTER_STOCK = {"stock_qty": 12, "price": 20.0, "categories": ["Tents"]}
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    wanted = Registration(
+        "shop.example", settings={"timezone": "Europe/Berlin", "demand_forecast": "on"}
+    )
+    return register_store(database, wanted, fixed_clock(NIGHT - 90 * DAY_MS))[0]
+
+
+def sell(database: Database, store: Store, *rows: str) -> None:
+    import_text(database, store.store_id, HEADER + "\n".join(rows))
+
+
+def sell_daily(database: Database, store: Store, days: int = 80, each: int = 3) -> None:
+    """Let a tent and a lamp be sold each day up to yesterday."""
+    rows = [
+        f"{item}-{back}-{one},{item},{TODAY - timedelta(days=back)}T18:00:00,1,20"
+        for back in range(1, days + 1)
+        for item in ("tent", "lamp")
+        for one in range(each)
+    ]
+    sell(database, store, *rows)
+
+
+def stock(database: Database, store: Store, now: int = NIGHT, **items: Any) -> None:
+    patches = [ItemPatch(name, fields) for name, fields in items.items()]
+    with database.transaction() as transaction:
+        upsert_items(StoreLog(database, transaction, store.store_id), patches, now)
+
+
+def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
+    with database.reading() as connection:
+        repository = DemandRepository(connection, store.store_id)
+        return read_inputs(repository, store.settings.zone, now)
+
+
+def run(database: Database, store: Store, now: int = NIGHT) -> None:
+    forecast_store(database, store, fixed_clock(now), lambda _share: None, threads=1)
+
+
+def summary(database: Database, store: Store) -> dict[str, Any]:
+    with database.reading() as connection:
+        found = ForecastRepository(connection, store.store_id).run()
+    return store_summary(found, "EUR", enabled=True)
+
+
+def item(database: Database, store: Store, item_id: str, now: int = NIGHT) -> Any:
+    with database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        found, made = repository.item(item_id), repository.run()
+    assert found is not None
+    return item_forecast_reply(found, made, store.settings.zone, now, enabled=True)
+
+
+def test_a_store_that_sells_the_same_each_day_is_told_so(
+    database: Database, store: Store
+) -> None:
+    stock(database, store, tent=WINTER_STOCK, lamp={})
+    sell_daily(database, store)
+
+    run(database, store)
+
+    told = summary(database, store)
+    assert told["target_mode"] == "units"
+    assert told["history"][-1] == {"date": "2026-03-01", "actual": 6.0}
+    days = told["forecast"]
+    assert [days[0]["date"], days[-1]["date"], len(days)] == [
+        "2026-03-03",
+        "2026-03-30",
+        28,
+    ]
+    assert days[5]["mean"] == pytest.approx(6, abs=0.2)
+    assert told["totals"]["next_7_days"]["p50"] == pytest.approx(42, abs=1)
+    one = item(database, store, "tent")
+    assert one["forecast"][5]["mean"] == pytest.approx(3, abs=0.2)
+    assert one["method"] == "statistical"
+    assert one["days_of_cover"] == pytest.approx(4, abs=0.3)
+    assert one["stockout_date"] in {"2026-03-06", "2026-03-07"}
+
+
+def test_a_day_is_the_stores_day_also_where_clocks_change(
+    database: Database, store: Store
+) -> None:
+    # 29 March has 23 hours; these are its first and last minutes, and those around it.
+    times = (
+        "2026-03-28T23:30:00+01:00",
+        "2026-03-29T00:10:00+01:00",
+        "2026-03-29T23:50:00+02:00",
+        "2026-03-30T00:10:00+02:00",
+    )
+    sell(database, store, *(f"o{n},tent,{at},1,1" for n, at in enumerate(times)))
+
+    found = inputs(database, store, parse_timestamp("2026-03-31T03:00+02:00"))
+
+    assert found.days.first == date(2026, 3, 28)
+    assert found.demand.amounts.tolist() == [[1, 2, 1]]
+
+
+def test_todays_sales_and_the_futures_do_not_count(
+    database: Database, store: Store
+) -> None:
+    sell(
+        database,
+        store,
+        "a,tent,2026-03-01T12:00:00,1,1",
+        "b,tent,2026-03-02T01:00:00,5,1",
+        "c,tent,2027-01-01T01:00:00,5,1",
+    )
+
+    assert inputs(database, store).demand.amounts.tolist() == [[1]]
+
+
+def test_returns_are_netted(database: Database, store: Store) -> None:
+    sell(
+        database,
+        store,
+        "a,tent,2026-02-27T12:00:00,4,1",
+        "b,tent,2026-02-28T12:00:00,3,1",
+        "c,tent,2026-03-01T12:00:00,-5,1",
+    )
+
+    assert inputs(database, store).demand.amounts.tolist() == [[2, 0, 0]]
+
+
+def test_lines_are_counted_where_quantities_are_not_known(
+    database: Database, store: Store
+) -> None:
+    known = [f"k{n},tent,2026-03-01T12:00:00,7,1" for n in range(18)]
+    sell(database, store, *known, "u,tent,2026-03-01T12:00:00,,1")
+
+    assert inputs(database, store).target_mode == "order_lines"  # 18 of 19: 94.7 %
+    assert inputs(database, store).demand.amounts.sum() == 19
+
+    sell(database, store, "k18,tent,2026-03-01T12:00:00,7,1")
+    assert inputs(database, store).target_mode == "units"  # 19 of 20: 95 %
+    assert inputs(database, store).demand.amounts.sum() == 19 * 7 + 1
+
+
+def test_lines_of_more_than_90_days_ago_do_not_decide_what_is_counted(
+    database: Database, store: Store
+) -> None:
+    sell(
+        database,
+        store,
+        "a,tent,2025-11-01T12:00:00,,1",
+        "b,tent,2026-03-01T12:00:00,2,1",
+    )
+
+    assert inputs(database, store).target_mode == "units"
+
+
+def test_windows_are_left_out_of_what_is_learned_and_are_0_ahead(
+    database: Database, store: Store
+) -> None:
+    stock(database, store, lamp={}, tent={"available_until": "2026-03-09"})
+    sell_daily(database, store)
+
+    run(database, store)
+
+    days = item(database, store, "tent")["forecast"]
+    assert [day["date"] for day in days if day["mean"] > 0] == [
+        f"2026-03-0{day}" for day in range(3, 10)
+    ]
+    # A window that opens again is followed at once, without another run.
+    stock(database, store, tent={"available_until": "2026-03-05"})
+    days = item(database, store, "tent")["forecast"]
+    assert [day["date"] for day in days if day["mean"] > 0][-1] == "2026-03-05"
+
+
+def test_days_without_stock_are_censored(database: Database, store: Store) -> None:
+    stock(database, store, NIGHT - 9 * DAY_MS, tent={"stock_qty": 3}, lamp={})
+    sell_daily(database, store, days=60)
+    stock(database, store, NIGHT - 8 * DAY_MS, tent={"stock_qty": 0})
+    assert track_stock_outs(database, store.store_id, NIGHT - 8 * DAY_MS) == 1
+    assert track_stock_outs(database, store.store_id, NIGHT - 7 * DAY_MS) == 0
+    stock(database, store, NIGHT - 5 * DAY_MS, tent={"stock_qty": 9})
+    assert track_stock_outs(database, store.store_id, NIGHT - 5 * DAY_MS) == 1
+
+    found = inputs(database, store)
+
+    tent = found.demand.on_sale[0 if found.demand.on_sale[1].all() else 1]
+    assert (~tent).nonzero()[0].tolist() == [52, 53, 54, 55]  # 22 to 25 February
+
+
+def test_an_interrupted_run_goes_on_from_its_backtest(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sell_daily(database, store)
+    backtests = []
+    judge = backtest.run_backtest
+
+    def counted(*arguments: Any) -> Any:
+        backtests.append(1)
+        return judge(*arguments)
+
+    def stop_at_half(share: float) -> None:
+        if share >= 0.9:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run_backtest", counted)
+    clock = fixed_clock(NIGHT)
+    with pytest.raises(KeyboardInterrupt):
+        forecast_store(database, store, clock, stop_at_half, threads=1)
+    assert summary(database, store)["generated_at"] is None
+
+    run(database, store)
+    assert len(backtests) == 1
+    assert summary(database, store)["generated_at"] == "2026-03-02T01:30:00.000Z"
+
+    run(database, store, NIGHT + HOUR_MS)  # the draft is gone with the run that used it
+    assert len(backtests) == 2
+
+
+def test_a_deleted_store_is_not_forecast(database: Database, store: Store) -> None:
+    sell_daily(database, store, days=40)
+    delete_store(database, store)
+
+    with pytest.raises(StoreDeletedError):
+        run(database, store)
+
+
+def test_a_store_is_due_at_once_and_then_at_its_own_night(
+    database: Database, store: Store
+) -> None:
+    tokyo, _ = register_store(
+        database,
+        Registration("jp.example", settings={"timezone": "Asia/Tokyo"}),
+        fixed_clock(NIGHT),
+    )
+    stores = [store, change_settings(database, tokyo, {"demand_forecast": "true"})]
+    idle, _ = register_store(database, Registration("idle.example"), fixed_clock(NIGHT))
+
+    def due(moment: str) -> list[StoreId]:
+        return stores_due(database, [*stores, idle], parse_timestamp(moment))
+
+    assert due("2026-03-02T15:00Z") == [store.store_id, tokyo.store_id]
+    for one in stores:
+        run(database, one, parse_timestamp("2026-03-02T15:00Z"))  # midnight in Tokyo
+    assert due("2026-03-02T16:30Z") == []
+    assert due("2026-03-03T00:59Z") == []
+    assert due("2026-03-03T01:30Z") == [store.store_id]
+    assert due("2026-03-03T16:59Z") == [store.store_id]
+    assert due("2026-03-03T17:30Z") == [store.store_id, tokyo.store_id]
+
+
+def test_the_library_of_trees_is_loaded_by_who_learns_only() -> None:
+    program = (
+        "import sys, productrecs.entrypoints.http.application\n"
+        "import productrecs.entrypoints.worker.forecast_jobs\n"
+        "import productrecs.entrypoints.worker.job_registry\n"
+        "print('lightgbm' in sys.modules)"
+    )
+
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.strip() == "False"

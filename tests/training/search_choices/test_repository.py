@@ -1,0 +1,69 @@
+"""What followed searches, read from the log of both databases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.ingest import ingest_events
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.search_choices.repository import SearchEventRepository
+from productrecs.training.search_choices.search_inputs import SearchInputs
+
+if TYPE_CHECKING:
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
+MINUTE_MS = 60_000
+
+
+def did(database: Database, store: Store, minute: int, *events: NewEvent) -> None:
+    """Let things happen some minutes past noon."""
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        ingest_events(log, [[one] for one in events], NOON + minute * MINUTE_MS)
+
+
+def read(database: Database, store: Store, inputs: SearchInputs, up_to: int) -> None:
+    with database.reading() as connection:
+        repository = SearchEventRepository(connection, store.store_id)
+        inputs.read_on(repository, 0 if not inputs.terms else up_to - 1, up_to)
+
+
+def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
+    database: Database,
+) -> None:
+    store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
+    other = register_store(database, Registration("other.example"), lambda: NOON)[0]
+    kind = EventKind
+    for one in (store, other):
+        did(
+            database,
+            one,
+            0,
+            NewEvent(kind.ADD_TO_CART, item_id="a", session_id="s"),
+            NewEvent(kind.SEARCH_PREF, term="tent", session_id="s"),
+            NewEvent(kind.SEARCH_CLICK, item_id="a", session_id="s"),  # without words
+            NewEvent(kind.SEARCH_CLICK, item_id="a", term="tent", session_id="s"),
+        )
+        did(database, one, 1, NewEvent(kind.ADD_TO_CART, item_id="a", session_id="s"))
+    did(
+        database,
+        store,
+        2,
+        NewEvent(kind.BUY, item_id="a", order_id="o", user_id="c", session_id="s"),
+        NewEvent(kind.DETAIL_PAGE_VIEW, item_id="b", session_id="s"),
+    )
+    inputs = SearchInputs()
+    read(database, store, inputs, 100)
+
+    found = inputs.choices(NOON + 10 * MINUTE_MS)
+
+    assert inputs.terms == ["tent"]
+    # A cart of the same page as the search, told before it, is none of its choices.
+    assert sorted(found.weights.tolist()) == [CLICK, CART, PURCHASE]
+    assert set(found.items.tolist()) == {0}
+    assert set(found.queries.tolist()) == {0}

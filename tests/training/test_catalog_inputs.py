@@ -1,0 +1,142 @@
+"""What training knows of the catalog, and of carts, is the same however it was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.records.events.event import EventKind
+from productrecs.training.catalog_inputs import CatalogInputs
+from productrecs.training.fitters import with_carts
+from productrecs.training.training_inputs import Behaviour, Purchases
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TENT, GREEN, STOVE, GONE, BARE = range(5)
+ROWS = [
+    (TENT, True, "Tent 2", '["Camping", "Tents"]'),
+    (GREEN, True, "Tent 2 green", '["Camping", "Tents"]'),
+    (STOVE, True, "Stove", '["Camping"]'),
+    (GONE, False, "Old tent", '["Tents"]'),
+    (BARE, True, "Gift", "[]"),
+]
+MINUTE = 60_000
+
+
+def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[int]]:
+    catalog = CatalogInputs()
+    for number, page in enumerate(pages):
+        catalog.take(page, number)
+        catalog.kinds(6)
+    kinds, products = catalog.kinds(6)
+    return kinds.tolist(), products.families.tolist()
+
+
+def test_the_narrowest_category_is_the_kind_and_variants_are_one_family() -> None:
+    kinds, families = read(ROWS)
+
+    assert kinds == [1, 1, 0, -1, -1, -1]
+    assert families[TENT] == families[GREEN] > 0
+    assert families[STOVE] == families[BARE] == families[5] == 0
+
+
+def test_reading_on_equals_reading_at_once() -> None:
+    renamed = (GREEN, True, "Tarp", '["Tarps"]')
+    emptied = (STOVE, True, "Stove", "[]")
+    sold = (TENT, True, "Tent 2", '["Camping", "Tents"]')
+
+    step_by_step = read(ROWS, [renamed], [emptied, sold])
+
+    assert step_by_step == read([sold, renamed, emptied])
+    assert step_by_step[0] == [0, 1, -1, -1, -1, -1]
+    assert step_by_step != read(ROWS)  # the control: what changed is seen
+
+
+def test_sizes_are_told_of_all_titles_and_go_with_them() -> None:
+    catalog = CatalogInputs()
+    catalog.take([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
+
+    before = catalog.kinds(4)[1].sizes
+    again = catalog.kinds(4)[1].sizes
+    catalog.take([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
+
+    assert before is again  # nothing is learned anew
+    assert before[TENT] == before[STOVE] > 0
+    assert not catalog.kinds(4)[1].sizes.any()
+
+
+def test_a_catalog_without_categories_has_no_kinds() -> None:
+    catalog, found = CatalogInputs(), []
+    gone = [(TENT, False, "Tent", "[]")]
+    pages = ROWS[:0], ROWS[4:], ROWS[:1], gone
+
+    for number, page in enumerate(pages):
+        catalog.take(page, number)
+        found.append(catalog.has_kinds)
+
+    assert found == [False, False, True, False]
+
+
+def purchases(*lines: tuple[int, int, int, int]) -> Purchases:
+    """Return lines of (order, item, minute, visitor)."""
+    orders, items, minutes, visitors = np.array(lines, np.int64).reshape(-1, 4).T
+    count = len(lines)
+    return Purchases(
+        line_seqs=np.arange(count),
+        baskets=orders,
+        items=items.astype(np.int32),
+        quantities=np.ones(count, np.int64),
+        totals=np.ones(count),
+        times=minutes * MINUTE,
+        standing=np.ones(count, np.bool_),
+        buyers=visitors + 100 * (visitors > 0),
+        visitors=visitors,
+    )
+
+
+def carted(*events: tuple[int, int, int]) -> Behaviour:
+    """Return what (item, minute, visitor) put into carts, and a view of all."""
+    items, minutes, visitors = np.array(events, np.int64).reshape(-1, 3).T
+    kinds = [EventKind.ADD_TO_CART] * len(events) + [EventKind.DETAIL_PAGE_VIEW]
+    return Behaviour(
+        times=np.append(minutes, 1) * MINUTE,
+        kinds=np.array(kinds, np.int8),
+        items=np.append(items, BARE).astype(np.int32),
+        visitors=np.append(visitors, 1),
+    )
+
+
+def baskets(bought: Purchases, done: Behaviour) -> set[tuple[int, ...]]:
+    lines = with_carts(bought, done)
+    assert lines is not None
+    return {
+        tuple(np.unique(lines.items[lines.baskets == one]).tolist())
+        for one in np.unique(lines.baskets)
+    }
+
+
+def test_what_lay_in_the_cart_of_a_visit_that_bought_is_of_its_basket() -> None:
+    bought = purchases((7, TENT, 20, 1), (8, TENT, 20, 2), (8, STOVE, 20, 2))
+
+    found = baskets(bought, carted((TENT, 1, 1), (STOVE, 5, 1), (GONE, 9, 3)))
+
+    assert found == {(TENT, STOVE)}  # the first with its cart, the second as it was
+
+
+def test_other_visits_carts_and_nobodys_orders_stay_apart() -> None:
+    bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0), (9, GREEN, 900, 1))
+
+    found = baskets(bought, carted((STOVE, 5, 1), (GONE, 5, 0), (GONE, 300, 1)))
+
+    assert found == {(TENT, STOVE), (STOVE,), (GREEN,)}
+
+
+def test_where_no_cart_tells_more_there_is_nothing_to_join() -> None:
+    bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0))
+
+    assert with_carts(bought, carted()) is None
+    assert with_carts(bought, carted((STOVE, 5, 4))) is None
+    assert with_carts(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4))) is None
+    assert with_carts(purchases(), carted((STOVE, 5, 4))) is None

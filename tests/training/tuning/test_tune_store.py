@@ -1,0 +1,320 @@
+"""Does a past choose a store's constants where it speaks, each time alike, not by luck?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from productrecs.engines.browse import InteractionType, SessionOptions
+from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.records.events.event import EventKind
+from productrecs.storage.model_files import open_arrays
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.training.fit import TrainingDeps, train_store
+from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.tuning import (
+    grid_search,
+    time_splits,
+    tune_copurchase,
+    tune_sessions,
+)
+from productrecs.training.tuning.grid_search import TuningTrial, is_better
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from productrecs.training.tuning.tune_copurchase import tune_copurchase_options
+from productrecs.training.tuning.tune_sessions import tune_session_options
+from productrecs.training.tuning.tune_store import (
+    RETUNE_AFTER_MS,
+    RETUNE_GROWN_AFTER_MS,
+    stores_to_tune,
+)
+from productrecs.training.visits_and_orders import steps_of_visits
+from tests.records.orders.import_support import NOON, new_store
+from tests.training.test_incremental import Life
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+
+DAY: Final = 86_400_000
+N_ITEMS: Final = 120
+ORDERS: Final = 2_400
+
+
+def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
+    """Return orders one after the other."""
+    codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
+    items = np.array([item for one in contents for item in one], np.int32)
+    return Purchases(
+        line_seqs=np.arange(len(items)),
+        baskets=codes,
+        items=items,
+        quantities=np.ones(len(items), np.int64),
+        totals=np.ones(len(items)),
+        times=codes * hours_apart * 3_600_000,
+        standing=np.ones(len(items), np.bool_),
+        buyers=np.zeros(len(items), np.int64),
+        visitors=np.zeros(len(items), np.int64),
+    )
+
+
+def fashions(changing_every: int) -> list[list[int]]:
+    """Return orders of two products that go together until fashion changes."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(ORDERS):
+        era = number // changing_every
+        first = int(rng.integers(N_ITEMS))
+        step = 1 + (7 * era) % 50
+        made.append([first, (first + step) % N_ITEMS, int(rng.integers(N_ITEMS))])
+    return [list(dict.fromkeys(one)) for one in made]
+
+
+def looked_at(contents: list[list[int]]) -> Behaviour:
+    """Return visits one after the other, each of somebody else."""
+    codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
+    steps = np.concatenate([np.arange(len(one)) for one in contents])
+    return Behaviour(
+        times=codes * 3_600_000 + steps * 1_000,
+        kinds=np.full(len(codes), EventKind.DETAIL_PAGE_VIEW, np.int8),
+        items=np.concatenate(contents).astype(np.int32),
+        visitors=codes + 1,
+    )
+
+
+def strolls(rng: np.random.Generator, count: int) -> list[list[int]]:
+    """Return walks through a ring of products, which is left now and then."""
+    firsts = rng.integers(N_ITEMS, size=count)
+    steps = rng.choice([1, 1, 1, 17], size=(count, 4)).cumsum(axis=1)
+    walks: list[list[int]] = ((firsts[:, None] + steps) % N_ITEMS).tolist()
+    return walks
+
+
+def nothing() -> None:
+    """Take no note of progress."""
+
+
+@pytest.fixture
+def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try nothing but how soon orders are forgotten: the rest takes its time."""
+    monkeypatch.setattr(tune_copurchase, "PAGE_GRID", tune_copurchase.PAGE_GRID[:1])
+    monkeypatch.setattr(tune_copurchase, "EXPONENT_GRID", ({"exponent": 0.15},))
+    monkeypatch.setattr(tune_copurchase, "CART_GRID", ())
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_whose_fashions_change_forgets_sooner() -> None:
+    found = tune_copurchase_options(bought(fashions(600)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days < CopurchaseOptions().half_life_days
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
+    found = tune_copurchase_options(bought(fashions(10**6)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days >= CopurchaseOptions().half_life_days
+
+
+def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_splits, "MAX_GROUPS", 30)
+    seen = looked_at(strolls(np.random.default_rng(3), 2_100))
+
+    assert tune_session_options(seen, N_ITEMS, nothing) == tune_session_options(
+        seen, N_ITEMS, nothing
+    )
+
+
+def shopping(answers_to: int) -> Behaviour:
+    """Return visits of three products each: two looked at or put into the cart, the next.
+
+    The second is put into the cart, and then the first once more looked at; what comes next
+    follows the step `answers_to`.
+    """
+    rng, rows = np.random.default_rng(8), []
+    for number in range(2_100):
+        pair = rng.choice(N_ITEMS, 2, replace=False).tolist()
+        rows += [(number, pair[0], 2), (number, pair[1], 1)]
+        rows += [(number, (pair[answers_to] + 1) % N_ITEMS, 1)]
+    codes, items, kinds = np.array(rows, np.int64).T
+    steps = np.tile(np.arange(3), 2_100)
+    return Behaviour(
+        times=codes * 3_600_000 + steps * 1_000,
+        kinds=kinds.astype(np.int8),
+        items=items.astype(np.int32),
+        visitors=codes + 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers_to", "at_least", "at_most"), [(0, 2.0, 6.0), (1, 0.5, 1.0)]
+)
+def test_a_store_learns_how_much_a_cart_says(
+    monkeypatch: pytest.MonkeyPatch, answers_to: int, at_least: float, at_most: float
+) -> None:
+    monkeypatch.setattr(tune_sessions, "GRID", ())
+    monkeypatch.setattr(time_splits, "MAX_GROUPS", 100)
+
+    found = tune_session_options(shopping(answers_to), N_ITEMS, nothing)
+
+    assert found is not None
+    assert at_least <= found.carted <= at_most
+    assert (found.clicked, found.bought) == (1.0, 1.0)  # nobody did
+
+
+def test_what_was_bought_is_a_step_of_its_visit_but_no_answer() -> None:
+    seen = looked_at([[1, 2], [3, 4]])
+    sold = replace(
+        bought([[2], [4], [5]]),
+        times=np.array([5_000, 3_601_500, 3_602_000]),
+        visitors=np.array([1, 2, 2]),
+    )
+
+    walks = steps_of_visits(tune_sessions.with_purchases(seen, sold))
+
+    assert walks.groups.contents(0) == [1, 2]
+    assert walks.actions_in(0) == (
+        [InteractionType.VIEWED, InteractionType.VIEWED],
+        [InteractionType.VIEWED, InteractionType.BOUGHT],
+    )
+    assert walks.groups.contents(1) == [3, 4, 5]
+    assert walks.actions_in(1)[0] == [
+        InteractionType.VIEWED,
+        InteractionType.VIEWED,
+        InteractionType.BOUGHT,
+    ]
+
+
+def test_too_little_past_chooses_nothing() -> None:
+    few = strolls(np.random.default_rng(3), 1_500)
+
+    assert tune_session_options(looked_at(few), N_ITEMS, nothing) is None
+    assert tune_copurchase_options(bought(few), N_ITEMS, nothing) is None
+
+
+def test_no_choice_makes_an_answer_slower() -> None:
+    usual = SessionOptions()
+
+    for values in tune_sessions.GRID:
+        for one in values:
+            assert one.get("neighbours", 0) <= usual.neighbours
+            assert "recent_sessions" not in one
+    assert not any(
+        "considered" in one for values in tune_copurchase.PAGE_GRID for one in values
+    )
+
+
+def tried(values: list[float]) -> TuningTrial:
+    rng = np.random.default_rng(7)
+    noise = rng.normal(0.0, 0.3, size=(2, 400))
+    return TuningTrial(tuple(0.5 + one + noise[at] for at, one in enumerate(values)))
+
+
+def test_better_is_better_in_each_stretch_by_more_than_chance() -> None:
+    usual = tried([0.0, 0.0])
+
+    assert is_better(tried([0.02, 0.02]), usual)
+    assert not is_better(tried([0.06, -0.01]), usual)  # in one stretch only
+    assert not is_better(tried([0.001, 0.001]), usual)  # not worth it
+
+
+def best_of_many(times: int) -> int:
+    """Return how often the best of fifteen equal options is taken for better."""
+    rng = np.random.default_rng(1)
+    taken = 0
+    for _ in range(times):
+        usual = rng.random((2, 300))
+        others = [TuningTrial(tuple(rng.random((2, 300)))) for _ in range(15)]
+        taken += any(is_better(one, TuningTrial(tuple(usual))) for one in others)
+    return taken
+
+
+def test_luck_is_not_taken_for_better() -> None:
+    assert best_of_many(60) <= 6
+
+
+def test_control_without_errors_luck_is_taken_for_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grid_search, "MIN_STANDARD_ERRORS", 0.0)
+
+    assert best_of_many(60) > 30
+
+
+def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
+    store = new_store(database)
+    constants = Hyperparameters(
+        CopurchaseOptions(half_life_days=45.0, large_basket=10), SessionOptions(rarity=2.0)
+    )
+
+    with database.transaction() as transaction:
+        HyperparameterRepository(transaction, store).keep(
+            TunedParameters(constants, ("visits",), 7, 9)
+        )
+    with database.reading() as connection:
+        found = HyperparameterRepository(connection, store).last()
+
+    assert found == TunedParameters(constants, ("visits",), 7, 9)
+    assert found.constants.changes() == {
+        "companions": {"half_life_days": 45.0, "large_basket": 10},
+        "visits": {"rarity": 2.0},
+    }
+
+
+def test_names_of_another_release_are_passed_over() -> None:
+    kept = {"companions": {"forgotten": 3.0, "large_basket": 10.0}}
+
+    assert Hyperparameters.of(kept).companions == CopurchaseOptions(large_basket=10)
+
+
+def test_whose_turn_it_is(sqlite_database: Database) -> None:
+    store = new_store(sqlite_database)
+    assert stores_to_tune(sqlite_database, NOON) == []  # too little to ask
+
+    life = Life(sqlite_database, store, seed=1, n_items=20)
+    life.go_on(2_000)
+    assert stores_to_tune(sqlite_database, NOON) == [store]
+
+    note(sqlite_database, store, seq=1_000)
+    assert stores_to_tune(sqlite_database, NOON + RETUNE_GROWN_AFTER_MS - 1) == []
+    assert stores_to_tune(sqlite_database, NOON + RETUNE_GROWN_AFTER_MS) == [store]
+
+    note(sqlite_database, store, seq=10**6)
+    assert stores_to_tune(sqlite_database, NOON + RETUNE_GROWN_AFTER_MS) == []
+    assert stores_to_tune(sqlite_database, NOON + RETUNE_AFTER_MS) == [store]
+
+
+def note(database: Database, store: StoreId, seq: int) -> None:
+    chosen = TunedParameters(Hyperparameters(), (), NOON, seq)
+    with database.transaction() as transaction:
+        HyperparameterRepository(transaction, store).keep(chosen)
+
+
+def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path) -> None:
+    store_id = new_store(database)
+    Life(database, store_id, seed=1, n_items=20).go_on(200)
+    store = AccountDirectory(database).by_id(store_id)
+    assert store is not None
+    workshop = TrainingDeps(database, tmp_path, lambda: NOON + DAY)
+
+    def companions() -> list[int]:
+        model = train_store(workshop, store, TrainingInputs(), lambda _: None)
+        arrays, _ = open_arrays(tmp_path / store_id / model.model_id)
+        kept: list[int] = np.diff(arrays["copurchase.offsets"]).tolist()
+        return kept
+
+    usual = companions()
+    alone = Hyperparameters(companions=CopurchaseOptions(neighbours=1))
+    with database.transaction() as transaction:
+        repository = HyperparameterRepository(transaction, store_id)
+        repository.keep(TunedParameters(alone, ("companions",), NOON, 1))
+
+    assert max(usual) > 1
+    assert max(companions()) == 1

@@ -1,0 +1,213 @@
+"""Do pictures become a model that serves: at first, grown, shrunk, and after damage?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.engines.visual import describe
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import remove_item, upsert_items
+from productrecs.records.pictures.follow_catalog import follow_catalog
+from productrecs.records.pictures.picture import FetchOutcome, PictureState
+from productrecs.records.pictures.repository import PictureRepository, stores_with_work
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.served_pictures import ServedPictures
+from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+
+KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
+
+
+@pytest.fixture
+def store_id(database: Database) -> StoreId:
+    store, _ = register_store(database, Registration("pictures.example"), system_ms)
+    add(database, store.store_id, *KINDS)
+    return store.store_id
+
+
+def add(database: Database, store_id: StoreId, *names: str) -> None:
+    patches = [
+        ItemPatch(name, {"image_url": f"https://i.example/{name}", "price": 10.0,
+                         "categories": (name.split("-")[1],)})
+        for name in names
+    ]  # fmt: skip
+    with database.transaction() as transaction:
+        upsert_items(StoreLog(database, transaction, store_id), patches, 1)
+
+
+def take_out(database: Database, store_id: StoreId, name: str) -> None:
+    with database.transaction() as transaction:
+        remove_item(StoreLog(database, transaction, store_id), name, 1)
+    assert follow_catalog(database, store_id, 2)
+
+
+def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedPictures:
+    found = ServedPictures(root, store_id)
+    assert found.follow(visual_id)
+    return found
+
+
+def test_pictures_serve_grow_and_go(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    names = list(KINDS)
+    first = see(
+        database, tmp_path, store_id, {name: drawn(*KINDS[name]) for name in names[:20]}
+    )
+    model = served(tmp_path, store_id, first).model
+    assert len(model) == 20
+    near = model.like_item(0).items.tolist()
+    assert near
+    assert {names[number].split("-")[1] for number in near[:2]} == {"ball"}
+
+    grown = see(
+        database, tmp_path, store_id, {name: drawn(*KINDS[name]) for name in names[20:]}
+    )
+    pictures = served(tmp_path, store_id, grown)
+    assert len(pictures.model) == len(names)
+    assert pictures.model.row_of(23) == 23
+
+    take_out(database, store_id, names[5])
+    shrunk = build_visual(database, tmp_path, store_id, BuiltInEmbedding())
+    pictures = served(tmp_path, store_id, shrunk)
+    assert pictures.model.row_of(5) is None
+    assert len(pictures.model) == len(names) - 1
+    for row in range(len(pictures.model)):
+        item = int(pictures.model.pictured.items[row])
+        found = pictures.model.like_item(item)
+        assert 5 not in found.items
+        assert item not in found.items
+        assert (np.diff(found.scores) <= 0).all()
+    assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
+
+
+def test_a_photo_is_placed_where_its_like_is(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    shown = {name: drawn(*kind) for name, kind in KINDS.items()}
+    visual_id = see(database, tmp_path, store_id, shown)
+    pictures = served(tmp_path, store_id, visual_id)
+    view = describe(pixels(drawn("green", "cross", seed=9)))
+
+    vector = pictures.place(np.stack([view, view]), BuiltInEmbedding())
+
+    assert vector is not None
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+    best = pictures.model.like_each(vector[None], 1)[0].items.tolist()[0]
+    assert list(KINDS)[best] == "green-cross"
+    other = BuiltInEmbedding()
+    other.name = "another"  # what is being embedded anew
+    assert pictures.place(view[None], other) is None
+
+
+def test_a_damaged_model_is_refused_and_built_again(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    shown = {name: drawn(*KINDS[name]) for name in list(KINDS)[:8]}
+    visual_id = see(database, tmp_path, store_id, shown)
+    assert visual_id is not None
+    pictures = served(tmp_path, store_id, visual_id)
+    path = tmp_path / store_id / visual_id / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+
+    fresh = ServedPictures(tmp_path, store_id)
+
+    assert not fresh.follow(visual_id)
+    assert len(pictures.model) == 8  # it serves on where it was mapped
+    mended = see(database, tmp_path, store_id, {"grey-box": drawn("grey", "box")})
+    assert len(served(tmp_path, store_id, mended).model) == 9
+
+
+def test_what_is_due_comes_in_one_order_however_much_is_asked_for(
+    database: Database, store_id: StoreId
+) -> None:
+    assert follow_catalog(database, store_id, 5)
+    with database.transaction() as transaction:
+        repository = PictureRepository(transaction, store_id)
+        asked = repository.due(5, 100)
+        outcomes = [
+            FetchOutcome(
+                one.number, one.url, PictureState.PENDING, 5, attempts=one.number % 3
+            )
+            for one in asked[::2]
+        ]
+        seen = [
+            FetchOutcome(
+                one.number,
+                one.url,
+                PictureState.INDEXED,
+                5,
+                descriptor=b"seen",
+                embedder="e",
+            )
+            for one in asked[1:5:2]
+        ]
+        repository.store([*outcomes, *seen], 5)
+        due = repository.due(5, 100)
+
+        new = [one for one in due if one.attempts == 0 and one.embedder is None]
+        assert due[: len(new)] == new
+        assert [one.number for one in new] == sorted((o.number for o in new), reverse=True)
+        assert due[-2:] == [one for one in due if one.embedder == "e"]
+        assert len(due) == len(KINDS) > len(new) + 2
+        for limit in range(1, len(KINDS)):
+            assert repository.due(5, limit) == due[:limit]
+
+
+def test_what_is_to_be_fetched_follows_the_catalog(
+    database: Database, store_id: StoreId
+) -> None:
+    with database.reading() as connection:
+        assert stores_with_work(connection, 5) == [store_id]
+    assert follow_catalog(database, store_id, 5)
+
+    with database.transaction() as transaction:
+        repository = PictureRepository(transaction, store_id)
+        due = repository.due(5, 100)
+        assert len(due) == len(KINDS)
+        assert [one.number for one in due[:2]] == [23, 22]  # new items first
+        assert repository.counts().pending == len(KINDS)
+        assert repository.due(4, 100) == []
+    change = ItemPatch("red-ball", {"image_url": None})
+    with database.transaction() as transaction:
+        upsert_items(StoreLog(database, transaction, store_id), [change], 6)
+    assert follow_catalog(database, store_id, 6)
+    with database.reading() as connection:
+        repository = PictureRepository(connection, store_id)
+        assert len(repository.due(6, 100)) == len(KINDS) - 1
+        assert repository.standing().pictured_seq == repository.standing().catalog_seq
+
+
+class OtherEmbedding(BuiltInEmbedding):
+    """The same by another name: as when the operator supplies a model."""
+
+    name = "other"
+
+
+def test_while_pictures_are_embedded_anew_the_old_model_serves(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    shown = {name: drawn(*KINDS[name]) for name in list(KINDS)[:8]}
+    first = see(database, tmp_path, store_id, shown)
+    some = dict(list(shown.items())[:4])
+
+    half = see(database, tmp_path, store_id, some, OtherEmbedding())
+
+    assert half is None
+    with database.reading() as connection:
+        assert PictureRepository(connection, store_id).standing().visual_id == first
+    whole = see(database, tmp_path, store_id, shown, OtherEmbedding())
+    assert whole not in {None, first}
+    assert len(served(tmp_path, store_id, whole).model) == 8

@@ -1,0 +1,250 @@
+"""Does a process apart tell of photos what this one would, and outlive its end?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
+from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.records.pictures.decode_picture import (
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.worker_process import WorkerProcess
+from productrecs.storage.model_files import publish_arrays
+from productrecs.training.visual import photo_worker_client as module
+from productrecs.training.visual.photo_matcher import PhotoMatcher
+from productrecs.training.visual.photo_worker_client import (
+    PhotoWorkerClient,
+    PhotoWorkerError,
+)
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.served_pictures import ServedPictures, pictures_folder
+from tests.records.pictures.test_decode_picture import header_of_png
+from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.engines.arrays import Ranked
+
+KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
+VISIBLE = np.arange(len(KINDS)) % 3 != 0
+PHOTO = encoded(drawn("blue", "box", seed=5))
+STORE = StoreId("lookout")
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> ServedPictures:
+    """Give the pictures of a store that serve."""
+    root = tmp_path_factory.mktemp("pictures")
+    found = ServedPictures(root, STORE)
+    assert found.follow(_published(root))
+    return found
+
+
+@pytest.fixture(scope="module")
+def lookout() -> Iterator[PhotoWorkerClient]:
+    found = PhotoWorkerClient()
+    yield found
+    found.close()
+
+
+def _published(root: Path) -> str:
+    seen = np.stack([describe(pixels(drawn(*kind))) for kind in KINDS])
+    space, count = fit_embedding_space(seen, []), len(KINDS)
+    near = np.full((count, 1), -1, np.int32)
+    model = VisualModel(
+        ImageVectors(
+            space.vectors(seen).astype(np.float32),
+            np.arange(count, dtype=np.int32),
+            np.arange(count, dtype=np.int32) % len(SHAPES),
+            np.full(count, np.nan, np.float32),
+        ),
+        NeighbourTable(near, np.zeros((count, 1), np.float32)),
+        0.05,
+    )
+    arrays = {**model.to_arrays(), **space.to_arrays()}
+    return publish_arrays(
+        pictures_folder(root, STORE), arrays, {"embedder": BuiltInEmbedding.name}
+    )
+
+
+def _is_same(one: Ranked, other: Ranked) -> bool:
+    return np.array_equal(one.items, other.items) and np.allclose(one.scores, other.scores)
+
+
+def test_it_tells_what_an_eye_of_this_process_tells(
+    lookout: PhotoWorkerClient, pictures: ServedPictures
+) -> None:
+    there = lookout.over(pictures)
+    with SandboxedDecoder() as viewer:
+        here = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
+        alike, around = here.alike(PHOTO, 5, VISIBLE), here.around(PHOTO, 3, VISIBLE)
+
+    assert _is_same(there.alike(PHOTO, 5, VISIBLE), alike)
+    assert len(alike.items) == 5
+    assert VISIBLE[alike.items].all()
+    told = there.around(PHOTO, 3, VISIBLE)
+    assert len(told.places) == len(around.places) > 1
+    for one, other in zip(told.places, around.places, strict=True):
+        assert one[:3] == other[:3]
+        assert _is_same(one.alike, other.alike)
+    for one_value, other_value in zip(
+        (told.sureness.evidence_of(0.4, 0.6), told.sureness.chance_of(0.5)),
+        (around.sureness.evidence_of(0.4, 0.6), around.sureness.chance_of(0.5)),
+        strict=True,
+    ):
+        assert one_value == pytest.approx(other_value)
+
+
+def test_what_is_no_picture_is_refused_and_the_process_lives_on(
+    lookout: PhotoWorkerClient, pictures: ServedPictures
+) -> None:
+    there = lookout.over(pictures)
+    there.alike(PHOTO, 1, VISIBLE)
+    process = lookout.pid
+
+    with pytest.raises(NotAPictureError, match="no JPEG"):
+        there.alike(b"nothing", 1, VISIBLE)
+    with pytest.raises(PictureTooLargeError, match="megapixels are the most"):
+        there.around(header_of_png(20_000, 20_000), 1, VISIBLE)
+
+    assert lookout.pid == process
+    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+
+
+def test_a_store_without_pictures_has_nothing_alike(
+    lookout: PhotoWorkerClient, tmp_path: Path
+) -> None:
+    there = lookout.over(ServedPictures(tmp_path, StoreId("bare")))
+
+    assert len(there.alike(PHOTO, 3, VISIBLE).items) == 0
+    assert there.around(PHOTO, 3, VISIBLE).places == []
+
+
+def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
+    lookout = PhotoWorkerClient()
+    there = lookout.over(pictures)
+    there.alike(PHOTO, 1, VISIBLE)
+    assert lookout.pid is not None
+    child = _child_of(lookout.pid)
+    # A stop of the whole group is not for it: photos in hand are answered first.
+    os.kill(lookout.pid, signal.SIGTERM)
+    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+
+    stopped = lookout.pid
+    os.kill(stopped, signal.SIGSTOP)
+    killing = threading.Timer(0.2, os.kill, (stopped, signal.SIGKILL))
+    killing.start()
+
+    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+    assert lookout.pid != stopped
+    eventually(lambda: not _lives(child))
+    lookout.close()
+
+
+def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
+    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starved = PhotoWorkerClient(calm_seconds=0.001)
+    policies = []
+
+    def sees(process: WorkerProcess, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+        process.start()
+        assert process.pid is not None
+        both = process.pid, _child_of(process.pid)
+        policies.append([os.sched_getscheduler(pid) for pid in both])
+        return ask(process, operation, data)
+
+    ask = WorkerProcess.ask
+    monkeypatch.setattr(WorkerProcess, "ask", sees)
+    told = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
+
+    assert len(told.items) == 1
+    assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
+    starved.close()
+
+
+def test_where_no_process_starts_the_photo_is_sent_again(
+    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
+
+    with pytest.raises(PhotoWorkerError, match="send this one again"):
+        PhotoWorkerClient().over(pictures).alike(PHOTO, 1, VISIBLE)
+
+
+def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
+    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+    lookout = PhotoWorkerClient()
+    lookout.over(pictures).alike(PHOTO, 1, VISIBLE)
+    assert lookout.pid is not None
+    processes = [lookout.pid, _child_of(lookout.pid)]
+    environments = [Path(f"/proc/{pid}/environ").read_bytes() for pid in processes]
+
+    lookout.close()
+
+    assert not any(b"secret" in one for one in environments)
+    eventually(lambda: not any(map(_lives, processes)))
+
+
+class Behind(ServedPictures):
+    """What a process shows that hears of the model that serves a moment later."""
+
+    def __init__(self, pictures: ServedPictures) -> None:
+        self.folder = pictures.folder
+        self._told = ["00000001-gone0000", pictures.visual_id]
+
+    @property
+    def visual_id(self) -> str:  # type: ignore[override]  # of one that catches up
+        """Say what serves, late."""
+        return self._told.pop(0) if len(self._told) > 1 else self._told[0]
+
+
+def test_a_model_that_is_gone_is_waited_for(
+    lookout: PhotoWorkerClient, pictures: ServedPictures
+) -> None:
+    there = lookout.over(Behind(pictures))
+
+    assert _is_same(
+        there.alike(PHOTO, 4, VISIBLE), lookout.over(pictures).alike(PHOTO, 4, VISIBLE)
+    )
+
+
+def _child_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()[0])
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text("ascii")
+    except OSError:
+        return False
+
+
+def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
+    pictures: ServedPictures,
+) -> None:
+    everything = np.ones(len(KINDS), np.bool_)
+    with SandboxedDecoder() as viewer:
+        eye = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
+        found = []
+        for kind in KINDS:
+            picture = drawn(*kind)
+            anew = encoded(picture.resize((picture.width * 2, picture.height * 2)))
+            found.append(eye.alike(anew, 1, everything).items.tolist()[0])
+
+    assert found == list(range(len(KINDS)))
