@@ -1,4 +1,4 @@
-"""Which file has become two? A module of the package holds at most 400 lines.
+"""File sizes: a module of the package holds at most 450 lines.
 
 A longer one is named in `ALLOWED` with its reason, or it is divided.
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CEILING = 400
+CEILING = 450
 ALLOWED: dict[str, str] = {}  # path: why it is better whole
 
 
@@ -30,9 +30,7 @@ def main() -> int:
     """Print each file that is too long; return 1 when there is one."""
     found = too_long(ROOT)
     for name, lines in found:
-        print(
-            f"{name}: {lines} lines, at most {CEILING}: which two questions does it answer?"
-        )
+        print(f"{name}: {lines} lines, at most {CEILING}; divide it")
     return 1 if found else 0
 
 

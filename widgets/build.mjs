@@ -11,7 +11,7 @@ import { build } from "esbuild";
 import { minify } from "terser";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/public/assets/widgets");
+const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/assets/widgets");
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 
 // Styles stand in files of their own and travel as text without needless blanks.

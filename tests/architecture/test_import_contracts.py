@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import PACKAGE, ROOT, pyproject
+from tests.support.project import ROOT, pyproject
 
 # One file, appended to a copy of the package, that breaks each contract.
 BREACHES = {
@@ -31,13 +31,17 @@ BREACHES = {
         "tenancy/billing/__init__.py",
         "import productrecs.tenancy.accounts",
     ),
-    "The front door composes; http, worker and the demo shop do not meet": (
+    "The command line composes; http and worker do not meet": (
         "entrypoints/http/breach.py",
         "import productrecs.entrypoints.cli",
     ),
     "Engines are independent mathematics": (
         "engines/demand/__init__.py",
         "import productrecs.engines.copurchase",
+    ),
+    "The service does not know the demo store; two commands do": (
+        "features/search/breach.py",
+        "import demo_store.product",
     ),
     "No cycles anywhere": ("core/ids.py", "import productrecs.core.errors"),
     "SQL lives in repositories and storage": (
@@ -53,7 +57,7 @@ OTHER_HALVES = [("core/errors.py", "import productrecs.core.ids")]
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    shutil.copytree(PACKAGE, tmp_path / "src" / "productrecs")
+    shutil.copytree(ROOT / "src", tmp_path / "src")
     return tmp_path
 
 

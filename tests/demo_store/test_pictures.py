@@ -21,8 +21,8 @@ from demo_store.looks import (
 )
 from demo_store.pictures.colours import COLOURS, lightness, tone
 from demo_store.pictures.drawing_files import (
-    drawing_names,
     drawing_of_product,
+    drawings,
     read_drawing,
 )
 from demo_store.pictures.outlines import outline
@@ -101,7 +101,7 @@ def test_every_drawing_is_of_use() -> None:
 
     idle = [
         name
-        for name in drawing_names()
+        for name in drawings()
         if read_drawing(name) not in used and name not in grounds and not is_part(name)
     ]
 
@@ -111,7 +111,7 @@ def test_every_drawing_is_of_use() -> None:
 def is_part(name: str) -> bool:
     """Tell whether a drawing is only there to be used by others, as a cup of a pair is."""
     count = len(read_drawing(name))
-    whole = [read_drawing(other) for other in drawing_names() if other != name]
+    whole = [read_drawing(other) for other in drawings() if other != name]
     tones = [shape.tone for shape in read_drawing(name)]
     return any(
         tones == [shape.tone for shape in other[at : at + count]]

@@ -21,6 +21,6 @@ def pyproject() -> dict[str, Any]:
 
 
 def modules(pattern: str = "*.py") -> Iterator[tuple[str, ast.Module]]:
-    """Give (path under src, syntax tree) of each module of the package, in order."""
-    for path in sorted(PACKAGE.rglob(pattern)):
+    """Give (path under src, syntax tree) of each module of our packages, in order."""
+    for path in sorted(SRC.rglob(pattern)):
         yield path.relative_to(SRC).as_posix(), ast.parse(path.read_text("utf-8"))

@@ -1,6 +1,6 @@
 """Is whatever a store tells us, in whatever order, kept as the rules say?
 
-A state machine does the same on a database and in `entrypoints/http/routes/public/api_reference.py`, step by step, with few
+A state machine does the same on a database and in `reference.py`, step by step, with few
 names and ids so that they meet often, and compares all of it after every step.
 """
 

@@ -66,7 +66,7 @@ def drawing_of_product(product_id: str) -> ProductDrawing:
         KeyError: when no drawing shows it.
     """
     name, pattern = _subjects()[product_id]
-    return ProductDrawing(_drawings()[name], pattern)
+    return ProductDrawing(drawings()[name], pattern)
 
 
 def read_drawing(name: str) -> tuple[Shape, ...]:
@@ -75,16 +75,12 @@ def read_drawing(name: str) -> tuple[Shape, ...]:
     Raises:
         KeyError: when there is none of this name.
     """
-    return _drawings()[name]
-
-
-def drawing_names() -> tuple[str, ...]:
-    """Return the names of all drawings."""
-    return tuple(_drawings())
+    return drawings()[name]
 
 
 @cache
-def _drawings() -> Mapping[str, tuple[Shape, ...]]:
+def drawings() -> Mapping[str, tuple[Shape, ...]]:
+    """Return all drawings by name."""
     written: dict[str, list[list[str]]] = {}
     for sheet in sorted(_folder("drawings").iterdir(), key=lambda one: one.name):
         for line in _lines(sheet):

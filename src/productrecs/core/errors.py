@@ -13,7 +13,8 @@ ProductRecsError
 │   └── ReadOnlyStorageError   the disk or the database takes no writes
 └── ...                        each slice adds its own beside its rules
 
-Errors know no HTTP status; `entrypoints/http/pipeline/error_responses.py` maps classes to statuses.
+Errors know no HTTP status; `entrypoints/http/pipeline/error_responses.py` maps classes to
+statuses.
 """
 
 

@@ -122,7 +122,7 @@ def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(
     assert kin.refresh()
     assert kin.of("fridge") == []
 
-    broken = TextEmbedder(TextModel.read(model(tmp_path, hold_back="pixels")))
+    broken = TextEmbedder(TextModel.read(model(tmp_path, takes="pixels")))
     kinship = ExpansionBuilder(broken)
     assert kinship.turn(STORE, folder)  # another model: begun anew
     assert not kinship.turn(STORE, folder)  # and given up

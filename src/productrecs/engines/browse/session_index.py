@@ -141,9 +141,9 @@ class SessionIndex:
         earlier ones may be. Unknown numbers are passed over; a visit that no session
         shares an item with gives an empty list. Sessions owned by `exclude_session` (see
         `fit_sessions`) do not answer: a live visit would only repeat itself. `deeds` tells
-        what was done with an item, as `InteractionType`, where it was more than looked at. Where the
-        rest knows fewer than `SessionOptions.enough` items and the answer `goes_on`, what
-        comes next after the best of those follows, below all of them.
+        what was done with an item, as `InteractionType`, where it was more than looked at.
+        Where the rest knows fewer than `SessionOptions.enough` items and the answer
+        `goes_on`, what comes next after the best of those follows, below all of them.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.

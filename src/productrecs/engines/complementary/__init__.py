@@ -4,4 +4,4 @@ from productrecs.engines.complementary.fit import BoughtTogetherPairs, fit_compl
 from productrecs.engines.complementary.model import ComplementModel
 from productrecs.engines.complementary.options import ComplementOptions
 
-__all__ = ["ComplementModel", "ComplementOptions", "BoughtTogetherPairs", "fit_complements"]
+__all__ = ["BoughtTogetherPairs", "ComplementModel", "ComplementOptions", "fit_complements"]

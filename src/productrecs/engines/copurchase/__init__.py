@@ -6,8 +6,8 @@ from productrecs.engines.copurchase.options import CopurchaseOptions
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [
-    "CopurchaseModels",
     "CopurchaseModel",
+    "CopurchaseModels",
     "CopurchaseOptions",
     "VariantGroups",
     "fit_copurchase",

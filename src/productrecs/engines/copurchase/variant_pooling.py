@@ -60,10 +60,10 @@ class VariantPooling:
     `product` [n_items] numbers products; `members` [n_items] lists the items product by
     product, the most bought first, delimited by `offsets` [n_products + 1]. `shares`
     [n_items] is how much of its variants' baskets an item counts as its own, `sizes` as in
-    `VariantGroups`, `sold` its own popularity, `popularity` that with what it borrows. `pairs`
-    are of products, sorted, of which one at least has variants; `codes` are these pairs as
-    numbers. `by_size` has product * `most_sizes` + size, rising, and where in `members` the
-    best of them stands.
+    `VariantGroups`, `sold` its own popularity, `popularity` that with what it borrows.
+    `pairs` are of products, sorted, of which one at least has variants; `codes` are these
+    pairs as numbers. `by_size` has product * `most_sizes` + size, rising, and where in
+    `members` the best of them stands.
     """
 
     product: Ints

@@ -38,7 +38,7 @@ from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.vocabulary import Vocabulary
 from productrecs.engines.text.word_interpreter import Related, WordInterpreter
 
-__all__ = ["IndexHits", "IndexWriter", "Relaxed", "SearchIndex", "IndexQuery"]
+__all__ = ["IndexHits", "IndexQuery", "IndexWriter", "Relaxed", "SearchIndex"]
 
 PRODUCTS, WORDS = "products", "words"
 """The folders of an index: its products, and the words that they hold."""

@@ -27,7 +27,7 @@ def histogram_axes(lab: Floats) -> Floats:
 
 
 def colour_histogram(axes: Floats, weights: Plane) -> Floats:
-    """Return the square roots of the colours' shares, [LENGTH], from `histogram_axes` colours.
+    """Return the square roots of the colours' shares, [LENGTH], from `histogram_axes`.
 
     Each pixel counts by its weight, in the eight bins around its colour by nearness.
     """

@@ -35,7 +35,7 @@ def propose_regions(pixels: Pixels) -> Boxes:
 
 
 def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
-    """Return what `propose_regions` does, of a picture's Lab and, where it is known, its front."""
+    """Return what `propose_regions` does, from a picture's Lab and its front, if known."""
     small = resized(lab, _SIDE, _SIDE)
     if float(np.ptp(small, axis=(0, 1)).max()) < _EVEN:
         return np.zeros((0, 4), np.float32)

@@ -16,38 +16,38 @@ UMASK: Final = 0o077
 
 # verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
 COMMANDS: Final = {
-    "api": "api:api",
-    "backup": "backup:backup",
-    "demo": "demo:demo",
-    "doctor": "doctor.command:doctor",
-    "embed": "embed:embed",
-    "evaluate": "evaluate:evaluate",
-    "explain": "explain:explain",
-    "export": "export:export",
-    "forecast": "forecast:forecast",
-    "import-events": "imports:import_events",
-    "import-items": "imports:import_items",
-    "import-orders": "order_import:import_orders",
-    "keys": "keys:keys",
-    "learn-order": "learn_order:learn_order",
-    "looks": "looks:looks",
-    "migrate": "migrate:migrate",
-    "openapi": "openapi:openapi",
-    "origins": "origins:origins",
-    "pictures": "pictures:pictures",
-    "plans": "plan:plans",
-    "report": "report:report",
-    "restore": "backup:restore",
-    "rules": "rules:rules",
-    "search-rules": "search_rules:search_rules",
-    "serve": "serve:serve",
-    "settings": "settings:settings",
-    "shopper": "shopper:shopper",
-    "store": "store:store",
-    "synonyms": "search_rules:synonyms",
-    "train": "train:train",
-    "tune": "tune:tune",
-    "worker": "worker:worker",
+    "api": ".processes.api:api",
+    "backup": ".maintenance.backup:backup",
+    "demo": "demo_store.command:demo",
+    "doctor": ".doctor.command:doctor",
+    "embed": ".integration.embed:embed",
+    "evaluate": ".analysis.evaluate:evaluate",
+    "explain": ".analysis.explain:explain",
+    "export": ".exports.export:export",
+    "forecast": ".training.forecast:forecast",
+    "import-events": ".imports.item_and_event_commands:import_events",
+    "import-items": ".imports.item_and_event_commands:import_items",
+    "import-orders": ".imports.order_command:import_orders",
+    "keys": ".stores.keys:keys",
+    "learn-order": ".training.learn_order:learn_order",
+    "looks": ".merchandising.looks:looks",
+    "migrate": ".maintenance.migrate:migrate",
+    "openapi": ".integration.openapi:openapi",
+    "origins": ".stores.origins:origins",
+    "pictures": ".training.pictures:pictures",
+    "plans": ".stores.plans:plans",
+    "report": ".analysis.report:report",
+    "restore": ".maintenance.backup:restore",
+    "rules": ".merchandising.rules:rules",
+    "search-rules": ".merchandising.search_rules:search_rules",
+    "serve": ".processes.serve:serve",
+    "settings": ".stores.settings:settings",
+    "shopper": ".exports.shopper:shopper",
+    "store": ".stores.store:store",
+    "synonyms": ".merchandising.search_rules:synonyms",
+    "train": ".training.train:train",
+    "tune": ".training.tune:tune",
+    "worker": ".processes.worker:worker",
 }
 
 
@@ -71,7 +71,7 @@ class _LazyCommands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, name = COMMANDS[cmd_name].split(":")
-        loaded = importlib.import_module(f"productrecs.entrypoints.cli.{module}")
+        loaded = importlib.import_module(module, __name__)
         command = getattr(loaded, name)
         return command if isinstance(command, click.Command) else None
 

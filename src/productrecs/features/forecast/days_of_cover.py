@@ -37,7 +37,7 @@ def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
 
 
 def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
-    """Return `days_of_cover` for many items: `stock` [items], NaN where unknown; NaN for None.
+    """Return `days_of_cover` of many items: `stock` [items]; NaN is unknown or None.
 
     `means` [items, days], one day at least.
     """

@@ -180,7 +180,7 @@ def explain_recommendations(
 
 
 def explain_trending(shop: StoreState, num: int, now_ms: int) -> Explanation:
-    """Return the list that `trending_list` returns for the same arguments, with its reasons."""
+    """Return the list of `trending_list` for the same arguments, with its reasons."""
     book, place = shop.book, ListKind(PLACE)
     picks = trending_list(shop, num, now_ms)
     ids = shop.catalog.ids

@@ -35,7 +35,7 @@ ELSEWHERE = (
     "productrecs.records.pictures.safe_url",  # fetching in the background
     "productrecs.records.pictures.fetch_picture",  # likewise
     "productrecs.records.pictures.onnx_model_file",  # at a start
-    "productrecs.records.pictures.decode_picture",  # told as a 422 by the routes, or has its own
+    "productrecs.records.pictures.decode_picture",  # 422 by the routes
     "productrecs.storage.backup.",
     "productrecs.storage.model_files",
     "productrecs.records.catalog.availability",  # told as a 422 by the schema

@@ -69,7 +69,7 @@ def test_a_process_that_lacks_nothing_is_fit() -> None:
     ("name", "state"),
     [
         ("process", {"draining": True}),
-        ("process", {"desk": FakeDesk(is_writer_available=False)}),
+        ("process", {"desk": FakeDesk(is_staffed=False)}),
         ("models", {"preloaded": False}),
         ("database", {"shops": FakeShops(is_current=False)}),
         ("writes", {"desk": FakeDesk(depth=5_001)}),

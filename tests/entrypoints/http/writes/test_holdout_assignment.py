@@ -67,8 +67,11 @@ class Process:
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
         return await self.holdout_assigner.is_held_out(
-            self.store_id, HALF, identities, read
-        )  # type: ignore[arg-type]  # one of the two below
+            self.store_id,
+            HALF,
+            identities,
+            read,  # type: ignore[arg-type]  # one of the two below
+        )
 
     async def read(self, what: Callable[[RawReader], KnownIdentity]) -> KnownIdentity:
         """Read what is asked."""

@@ -25,9 +25,9 @@ def current_price(
 ) -> Price | None:
     """Return the sale price while it holds, else the regular one; None where none is told.
 
-    `as_iso` puts a day as the file writes it in a form that `normalise_timestamp` reads, and
-    `read` reads a price. With a day that cannot be read the sale price does not hold, and
-    the reading notes it.
+    `as_iso` puts a day as the file writes it in a form that `normalise_timestamp` reads,
+    and `read` reads a price. With a day that cannot be read the sale price does not hold,
+    and the reading notes it.
 
     Raises:
         UnreadableOfferError: when a price is none.

@@ -1,7 +1,7 @@
 """How does a child of the supervisor come to be, and what can be asked of it?
 
-A `ForkedProcess` child is a copy of the supervisor that goes on with work of its own: what the
-supervisor has loaded it has too, at no time and, where nobody writes to it, in the same
+A `ForkedProcess` child is a copy of the supervisor that goes on with work of its own: what
+the supervisor has loaded it has too, at no time and, where nobody writes to it, in the same
 memory. `subprocess.Popen` has the same methods, for a program of its own.
 """
 

@@ -171,10 +171,10 @@ class RecommendationCache:
     cards. When there are new models, a list stays for minutes while nothing happened that
     it rests on; where the whole store helped to fill it, less than a minute goes by before
     that is looked at, too. All others are made anew when they are asked for, some hundreds
-    a second, and each within `REFRESH_WITHIN_SECONDS` from when it was first asked for: made anew all
-    at once, they would take the process for a second. One that nobody had asked for so long
-    that it may be a minute behind does not wait. What is asked for all the time, something
-    happens to all the time: it rests when it was made, for seconds.
+    a second, and each within `REFRESH_WITHIN_SECONDS` from when it was first asked for:
+    made anew all at once, they would take the process for a second. One that nobody had
+    asked for so long that it may be a minute behind does not wait. What is asked for all
+    the time, something happens to all the time: it rests when it was made, for seconds.
 
     A list is a tenth of its body, so half of the room holds lists, more than there are
     bodies; whose body left is written again when it is asked for. Where room is wanted, the

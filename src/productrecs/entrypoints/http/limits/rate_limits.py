@@ -70,7 +70,7 @@ class RateLimit:
         self,
         name: bytes,
         at_once: int,
-        a_second: float,
+        per_second: float,
         cells: "Cells | None" = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -81,7 +81,7 @@ class RateLimit:
         """
         self.name = name
         self.at_once = at_once
-        self.per_second = a_second
+        self.per_second = per_second
         self._cells = array("d", bytes(8 * 8_192)) if cells is None else cells
         self._seconds = seconds
 
@@ -193,10 +193,10 @@ class RateLimits:
         now = self._seconds()
         return [line for standing in standings for line in standing.header_lines(now)]
 
-    def _limit(self, name: bytes, a_second: int, cells: "Cells") -> RateLimit | None:
-        if not a_second:
+    def _limit(self, name: bytes, per_second: int, cells: "Cells") -> RateLimit | None:
+        if not per_second:
             return None
-        return RateLimit(name, a_second * BURST_SECONDS, a_second, cells, self._seconds)
+        return RateLimit(name, per_second * BURST_SECONDS, per_second, cells, self._seconds)
 
 
 @lru_cache(maxsize=4_096)

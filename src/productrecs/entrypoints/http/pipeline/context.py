@@ -1,4 +1,4 @@
-"""Context: what a route gets, of its process (`Context`) and its request (`RequestContext`)."""
+"""Context of a route: its process (`Context`) and its request (`RequestContext`)."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Write client: hands events and orders to the writer, and awaits the commit.
 
 The writer is a thread of this process (`LocalWriter`), or the writer process of the service
-(`RemoteWriter`). With a writer process, this interpreter serves readers only, and the writes
-of all processes share one transaction instead of waiting for each other.
+(`RemoteWriter`). With a writer process, this interpreter serves readers only, and the
+writes of all processes share one transaction instead of waiting for each other.
 """
 
 from __future__ import annotations

@@ -172,8 +172,8 @@ class UploadFolder:
                 yield
                 return
         message = (
-            f"{MAX_CONCURRENT_UPLOADS} files of this store are on their way in; send this one when one of "
-            "them has arrived"
+            f"{MAX_CONCURRENT_UPLOADS} files of this store are being uploaded; send "
+            "this one when one of them has arrived"
         )
         raise TooManyUploadsError(message)
 

@@ -43,9 +43,9 @@ async def metrics(request: Request) -> Response:
 def _written(context: Context, accept: str) -> tuple[bytes, str]:
     from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
 
-    from productrecs.entrypoints.http.routes.public.prometheus_metrics import (
-        MetricsCollector,  # noqa: PLC0415
+    from productrecs.entrypoints.http.routes.public import (  # noqa: PLC0415
+        prometheus_metrics,
     )
 
     encode, kind = choose_encoder(accept)
-    return encode(MetricsCollector(context)), kind
+    return encode(prometheus_metrics.MetricsCollector(context)), kind

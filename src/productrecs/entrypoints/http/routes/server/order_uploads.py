@@ -127,8 +127,8 @@ _FORM: Final[dict[str, Any]] = {
                         "file": {
                             "type": "string",
                             "contentMediaType": "text/csv",
-                            "description": f"A CSV with the header {HISTORY_LAYOUT.example}; "
-                            "at most 2 GiB.",
+                            "description": "A CSV with the header "
+                            f"{HISTORY_LAYOUT.example}; at most 2 GiB.",
                         }
                     },
                 },

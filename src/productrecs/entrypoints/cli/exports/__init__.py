@@ -1,0 +1,1 @@
+"""Commands that export a store's data and one shopper's."""

@@ -1,0 +1,1 @@
+"""Commands that import products, orders and events from files."""

@@ -1,0 +1,1 @@
+"""Processes: serve, api, worker, and the supervisor that runs them."""

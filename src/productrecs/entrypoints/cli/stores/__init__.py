@@ -1,0 +1,1 @@
+"""Commands that manage stores, plans, keys, origins and settings."""

@@ -1,0 +1,1 @@
+"""Commands that train, tune, forecast and read pictures."""
