@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.quality import (
     basket_completion,
     bought_together,
+    carts,
     complements,
     constants,
     demand,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
     "basket-completion": basket_completion.measure,
+    "carts": carts.measure,
     "what-completes": complements.measure,
     "variants": variants.measure,
     "next-basket": next_basket.measure,

@@ -75,6 +75,27 @@ def test_of_variants_the_strongest_stays_and_none_of_the_basket() -> None:
     assert 2 not in completing(1)
 
 
+def test_variants_that_are_often_bought_together_complete_one_another() -> None:
+    # Mugs 1 and 2 are one mug in two colours; people take both, or just one of them.
+    mugs = np.array([0, 7, 7, 0, 0], np.int32)
+    kinds = np.array([0, 0, 0, 1, 1], np.int32)
+
+    def completing_a_mug(both: int, one: int) -> list[int]:
+        baskets = [[1, 2]] * both + [[0, 1]] * 15 + [[3, 4]] * 60 + [[1, 3]] * 9
+        baskets += [[1], [2]] * one + [[0]] * 300
+        codes = np.repeat(np.arange(len(baskets)), [len(each) for each in baskets])
+        items = np.array([item for each in baskets for item in each], np.int32)
+        bought = fit_copurchase(codes, items, None, 5).together
+        pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
+        model = fit_complements(pairs, kinds, mugs, np.bincount(items, minlength=5))
+        found: list[int] = model.among(bought.complete([1], 9), [1]).items.tolist()
+        return found
+
+    assert 2 in completing_a_mug(both=20, one=20)
+    assert 2 not in completing_a_mug(both=5, one=40)
+    assert 3 in completing_a_mug(both=5, one=40)
+
+
 def test_a_cart_is_completed_by_no_other_of_any_kind_in_it() -> None:
     assert 4 not in completing(1, 3)  # a stove is there already
     assert 8 in completing(1, 3)

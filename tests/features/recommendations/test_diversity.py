@@ -111,3 +111,43 @@ def test_a_category_fills_no_list_with_the_pages_own_variants() -> None:
 
     assert [pick.item for pick in picks] == [3, 4, 1, 2]
     assert [pick.engine for pick in picks] == ["category"] * 2 + ["trending"] * 2
+
+
+CLOCKS = ("clock green", "clock ivory", "clock red", "pot", "lamp", "vase")
+
+
+COLLECTED = [*[[0, 1]] * 9, *[[0, 3]] * 7, *[[0, 4]] * 5, *[[0, 5]] * 3]
+
+
+def beside(item: str, baskets: list[list[int]], *, is_cart: bool) -> list[str]:
+    """Return three products for a cart or a page of an item, by baskets of `CLOCKS`."""
+    rows = Rows()
+    for title in (*CLOCKS, "what most people buy"):
+        rows.add(title)
+    shop = small_shop(rows, [*baskets, *[[len(CLOCKS)]] * 600], [], [])
+    about = {"basket": (item,)} if is_cart else {"item_id": item}
+    request = RecommendationRequest(Source.MIX, 3)._replace(**about)
+    return [CLOCKS[pick.item] for pick in recommend(shop, request, [], NOW)]
+
+
+def test_beside_a_cart_stand_variants_that_are_bought_together() -> None:
+    assert beside("clock green", COLLECTED, is_cart=True) == ["clock ivory", "pot", "lamp"]
+
+
+def test_beside_a_cart_other_variants_wait() -> None:
+    apart = [*[[0, 3]] * 7, *[[0, 4]] * 5, *[[0, 1]] * 1, *[[0, 5]] * 3]
+
+    assert beside("clock green", apart, is_cart=True) == ["pot", "lamp", "vase"]
+
+
+def test_on_a_page_variants_wait_even_if_they_are_bought_together() -> None:
+    assert beside("clock green", COLLECTED, is_cart=False) == ["pot", "lamp", "vase"]
+
+
+def test_beside_a_cart_variants_of_one_another_wait_unless_bought_together() -> None:
+    apart = [*[[0, 3]] * 9, *[[1, 3]] * 8, *[[3, 4]] * 7, *[[3, 5]] * 6]
+    together = [*apart, *[[0, 1, 3]] * 9]
+
+    assert set(beside("pot", apart, is_cart=True)) == {"clock green", "lamp", "vase"}
+    assert {"clock green", "clock ivory"} < set(beside("pot", together, is_cart=True))
+    assert set(beside("pot", together, is_cart=False)) == {"clock green", "lamp", "vase"}

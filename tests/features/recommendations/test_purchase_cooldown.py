@@ -98,6 +98,34 @@ def test_on_the_page_of_a_kettle_there_are_kettles() -> None:
     assert kettles_in(listed(history, item="item 30")) == 0
 
 
+def in_cart(items: list[int], source: Source = Source.MIX) -> list[int]:
+    """Return the list for a cart of somebody who looked at these items."""
+    basket = tuple(f"item {item}" for item in items)
+    request = RecommendationRequest(source, 5, basket=basket)
+    history = anna(*(viewed(item, 0.01) for item in items))
+    return [pick.item for pick in recommend(SHOP, request, [history], NOW)]
+
+
+@pytest.mark.parametrize("source", [Source.MIX, Source.BROWSE])
+def test_a_cart_with_a_kettle_is_shown_no_kettles(source: Source) -> None:
+    assert kettles_in(listed(anna(viewed(0, 0.01)), source, item="item 0")) >= 2
+    assert kettles_in(in_cart([0], source)) == 0
+    assert kettles_in(in_cart([0, 20], source)) == 0
+    assert len(in_cart([0], source)) == 5
+
+
+def test_a_cart_is_shown_more_of_what_people_buy_several_of() -> None:
+    assert sum(item in TEAS for item in in_cart([8])) >= 2
+
+
+def test_why_a_second_kettle_is_not_shown_beside_a_cart_is_told() -> None:
+    request = RecommendationRequest(Source.MIX, 5, basket=("item 0",))
+
+    told = explain_recommendations(SHOP, request, [anna(viewed(0, 0.01))], NOW)
+
+    assert {one.item_id: one.why for one in told.struck}["item 1"] == "resting"
+
+
 def test_who_buys_of_a_kind_again_is_shown_it() -> None:
     once, again = anna(bought(0, 1.0)), anna(bought(0, 60.0), bought(1, 1.0))
     same_day = anna(bought(0, 1.1), bought(1, 1.0))

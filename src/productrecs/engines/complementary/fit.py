@@ -53,13 +53,14 @@ def fit_complements(
 
     `kinds`, `families` and `sold` (how often) [n_items]; a kind below 0 and family 0 are
     unknown. A kind goes with itself when it met itself more often than chance would have
-    it (lift > 1).
+    it (lift > 1). Variants that are often bought together are products of their own.
 
     Source: requirements/algorithms.md 0 and 2.1.
     """
     chosen = options or ComplementOptions()
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
+    families = _without_collected(families, (owners, pairs), sold, chosen)
     met_at_all = pairs.support > 0  # else their variants alone did
     named = np.flatnonzero(
         (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & met_at_all
@@ -88,6 +89,26 @@ def fit_complements(
         kind_baskets=met.met[which].astype(np.int32),
         few=np.array([chosen.few], dtype=np.int64),
     )
+
+
+def _without_collected(
+    families: Items,
+    pairs: tuple[Ints, BoughtTogetherPairs],
+    sold: Ints,
+    options: ComplementOptions,
+) -> Items:
+    """Return the families, 0 for the items of those that are bought several at a time.
+
+    `pairs` comes with the owner of each.
+    """
+    owners, met = pairs
+    mine = families[owners]
+    own = np.flatnonzero((mine > 0) & (mine == families[met.companions]))
+    size = int(families.max(initial=0)) + 1
+    together = np.bincount(mine[own], weights=met.support[own], minlength=size)
+    bought = np.bincount(families, weights=sold, minlength=size)
+    collected = together > options.collected * bought
+    return np.where(collected[families], 0, families).astype(np.int32)
 
 
 def _category_cooccurrence(

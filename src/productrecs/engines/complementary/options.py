@@ -19,3 +19,6 @@ class ComplementOptions:
     least_met: int = 5
     few: int = 2  # complements: with fewer, what goes with the kind completes the list
     partners: int = 3  # kinds from which that comes, the likeliest first
+    collected: float = (
+        0.2  # of a product's sales, with its own variants: beyond, each is a product
+    )

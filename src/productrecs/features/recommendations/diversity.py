@@ -1,15 +1,17 @@
-"""How is one list kept from being all of a kind? Variants and one category wait their turn.
+"""Diversity of a list: variants of one product and a category's surplus wait their turn.
 
-What waits is not struck out: it comes when there is nothing else among what the engines
-proposed, before anything fills the list up.
+What waits is not removed: it comes after all other candidates, before the backfill. In a
+cart a variant need not wait where the store's baskets show it with the one it is like: a
+clock in ivory beside the one in green.
 """
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.recipes import Placement
 
 ABOUT_AN_ITEM: Final = 0.75  # of a list may be of one category, where a page has an item,
 ABOUT_NOBODY: Final = 0.4  # and where it has none
@@ -19,7 +21,9 @@ _HEAD: Final = 100  # of what fills a list up: further down nothing waits any mo
 class DiversityFilter:
     """What one list holds so far: which variants, and how much of each category."""
 
-    def __init__(self, shelf: EligibleItems, num: int, anchors: Sequence[int]) -> None:
+    def __init__(
+        self, shelf: EligibleItems, num: int, anchors: Sequence[int], placement: Placement
+    ) -> None:
         """Begin a list of `num`; variants of its anchors are in it already."""
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
         self._most = max(2, math.ceil(num * share))
@@ -31,6 +35,8 @@ class DiversityFilter:
         self._variants = variants
         self._met = {variants[anchor] for anchor in anchors if anchor < known}
         self._shares: dict[str, int] = {}
+        self._anchors = anchors
+        self._sold_with = shelf.models.copurchase if placement is Placement.CART else None
 
     def admits(self, item: int, *, of_any: bool = False) -> bool:
         """Return whether an item need not wait its turn; then it is in the list.
@@ -48,8 +54,13 @@ class DiversityFilter:
         self._shares[category] = share
         return True
 
+    def hold(self, items: Sequence[int]) -> None:
+        """Take what is in the list already; none of it waits for its category."""
+        for item in items:
+            self.admits(item, of_any=True)
+
     def choose(
-        self, items: Iterable[int], refused: Container[int], resting: Container[str]
+        self, items: Sequence[int], refused: Container[int], resting: Container[str]
     ) -> list[int]:
         """Return the places of items that make a list, those that have to wait last.
 
@@ -70,7 +81,11 @@ class DiversityFilter:
             if category in resting:
                 continue
             share = shares.get(category, 0)
-            if (variant and variant in met) or (category and share >= most):
+            if (category and share >= most) or (
+                variant
+                and variant in met
+                and not self._is_collected(item, [items[one] for one in chosen])
+            ):
                 waiting.append(place)
                 continue
             if variant:
@@ -80,6 +95,17 @@ class DiversityFilter:
             if len(chosen) == num:
                 return chosen
         return chosen + waiting[: num - len(chosen)]
+
+    def _is_collected(self, item: int, listed: Sequence[int]) -> bool:
+        """Return whether baskets show an item with a variant of it in the cart or list."""
+        sold, variants = self._sold_with, self._variants
+        if sold is None:
+            return False
+        variant, known = variants[item], len(variants)
+        return any(
+            one < known and variants[one] == variant and sold.baskets_of(one, item)
+            for one in (*self._anchors, *listed)
+        )
 
 
 def diverse_backfill(

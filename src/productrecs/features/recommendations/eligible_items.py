@@ -20,7 +20,7 @@ _CHUNK: Final = 256
 _NEWCOMERS: Final = 200
 _HEAD: Final = 4_096  # how far down an order a boost reaches
 _MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
-_SEVERAL: Final = 0.05  # of what is bought with them: if more is of their own category
+_SEVERAL: Final = 0.05  # of what is bought with them: more is of their own category
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +39,7 @@ class EligibleItems:
     _head: list[int] | None = None
     narrowest: NarrowestCategories = field(init=False)
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
-    _severally: dict[str, bool] = field(default_factory=dict)
+    _own_shares: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take out what the rules exclude."""
@@ -54,12 +54,15 @@ class EligibleItems:
             best = self._best[name] = self._rank_category(name)
         return best
 
-    def goes_with_itself(self, category: str) -> bool:
-        """Return whether its products are bought together with others of it."""
-        told = self._severally.get(category)
-        if told is None:
-            told = self._severally[category] = self._own_share(category) > _SEVERAL
-        return told
+    def goes_with_itself(self, category: str, least: float = _SEVERAL) -> bool:
+        """Return whether its products are bought together with others of it.
+
+        They are where these are more than `least` of what is bought with them.
+        """
+        share = self._own_shares.get(category)
+        if share is None:
+            share = self._own_shares[category] = self._own_share(category)
+        return share > least
 
     def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
         """Return up to 200 visible items that were hardly shown yet, and their promise.

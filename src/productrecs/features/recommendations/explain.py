@@ -39,7 +39,7 @@ class RefusalReason(StrEnum):
     ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
     BOUGHT = "bought"  # and not to be shown again (yet)
     EXCLUDED = "excluded"  # by a rule
-    RESTING = "resting"  # of a category of which they just bought
+    RESTING = "resting"  # of a category just bought or in the cart
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class ExplainedProduct:
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
     tired: float | None = None  # what its score is multiplied by, shown so often
-    rests: float | None = None  # what its place counts, of what they just bought
+    rests: float | None = None  # what its place counts, in a resting category
     tried: float | None = None  # a new product: the chance of seeing it here today
 
 

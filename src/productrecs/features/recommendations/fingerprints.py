@@ -4,11 +4,14 @@ New models come every few seconds, and hardly any of them changes a given list. 
 a list rests on takes a fraction of making it anew.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from productrecs.features.recommendations.backfill import FILLERS
-from productrecs.features.recommendations.recipes import Placement, recipe_of
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.purchase_cooldown import resting_in_cart
+from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.visual_similarity import effective_source
@@ -36,11 +39,13 @@ class ListFingerprint:
         What engines of these items supply stays as it is so long, but for what moves all
         lists a little.
         """
+        numbers = self._numbers()
         marks = [
-            None if number is None else self._shop.models.mark(number)
-            for number in self._numbers()
+            None if number is None else self._shop.models.mark(number) for number in numbers
         ]
-        return hash(tuple(marks)) if marks and None not in marks else None
+        if not marks or None in marks:
+            return None
+        return hash((tuple(marks), self._resting(numbers)))
 
     def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
         """Return the heads of those orders from which `engines` filled the list up.
@@ -48,18 +53,42 @@ class ListFingerprint:
         As far as a list can reach down that takes what it does not hold yet, unless more
         variants and products of one category waited their turn than it is long.
         """
-        shop, request = self._shop, self._request
-        recipe = recipe_of(effective_source(shop, request), shop.settings)
-        place = Placement.CART if request.basket else Placement.PRODUCT
-        shelf = shop.shelf(self._now_ms, place, request.source)
-        anchors = [one for one in self._numbers() if one is not None]
-        reach = request.num + len(anchors)
+        shelf, recipe = self._shelf_and_recipe()
+        numbers = self._numbers()
+        resting, narrowest = self._resting(numbers), shelf.narrowest
+        anchors = [one for one in numbers if one is not None]
+        num = self._request.num
+        # What rests is put further down, or left out, of more than a list takes.
+        reach = 2 * (2 * num + len(anchors)) + 2 if resting else num + len(anchors)
         heads = (
-            tuple(islice(FILLERS[engine](shelf, anchors), reach))
+            tuple(
+                islice(
+                    (
+                        item
+                        for item in FILLERS[engine](shelf, anchors)
+                        if engine is Engine.TRENDING or narrowest[item] not in resting
+                    ),
+                    reach,
+                )
+            )
             for engine in recipe.fill
             if engine in engines
         )
-        return hash(tuple(heads))
+        return hash((tuple(heads), resting))
+
+    def _shelf_and_recipe(self) -> tuple[EligibleItems, Recipe]:
+        shop, request = self._shop, self._request
+        recipe = recipe_of(effective_source(shop, request), shop.settings)
+        place = Placement.CART if request.basket else Placement.PRODUCT
+        return shop.shelf(self._now_ms, place, request.source), recipe
+
+    def _resting(self, numbers: Sequence[int | None]) -> frozenset[str]:
+        """Return which categories rest in a cart's list."""
+        if not self._request.basket:
+            return frozenset()
+        shelf, recipe = self._shelf_and_recipe()
+        cart = [number for number in numbers if number is not None]
+        return resting_in_cart(shelf, cart) if recipe.rests else frozenset()
 
     def _numbers(self) -> list[int | None]:
         request, number = self._request, self._shop.catalog.number

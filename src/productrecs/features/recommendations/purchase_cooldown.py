@@ -1,9 +1,10 @@
-"""Of what has this shopper just bought? Who has a new kettle is not shown ten kettles.
+"""Resting categories: a shopper who has a new kettle, or one in the cart, sees no kettles.
 
-From the end of that visit on its category rests for two weeks, for them alone: nothing of
-it is shown before all else that may be. Unless they looked at more of it since, or it is a
-kind of which they, or others, buy several. In the visit itself people look on for minutes
-(measured in docs/measured.md), so that it goes on as it would have.
+A category of which a shopper bought rests from the end of that visit for two weeks, for
+them alone, unless they looked at more of it since. In the visit itself people look on for
+minutes (docs/measured/quality.md), so nothing rests yet. In a cart's list the categories of
+what the cart holds rest. A category of which people buy several never rests, and what rests
+is still shown where nothing else is left.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Final
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.engines.repurchase import HALF_A_DAY_MS
 from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     context_anchors,
@@ -21,30 +23,42 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS
 COOLDOWN_FACTOR: Final = 0.3  # what a resting category counts where lists are filled up
+_IN_A_CART: Final = 0.02  # of what is bought with a category: more is of it
 _OLDEST_MS: Final = 365 * DAY_MS  # purchases that tell what this shopper buys again
 _LINES: Final = 200
 
 
 def cooldown_categories(
     shelf: EligibleItems,
+    situation: ShopperContext,
     histories: Sequence[ShopperHistory],
-    anchors: Sequence[int],
     now_ms: int,
 ) -> frozenset[str]:
-    """Return the narrowest categories that rest for a shopper; that of `anchors` does not.
+    """Return the narrowest categories that rest in a list.
 
-    What is anchored is what the page or the cart is about.
+    Those of a cart's items do, that of a page's item does not.
     """
     found: set[str] = set()
     for history in histories:
         ago = now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
         if _VISIT_MS <= ago < COOLDOWN_MS:
             found |= _of(shelf, history, now_ms)
-    if not found:
+    is_cart = situation.placement is Placement.CART
+    if not (found or is_cart):
         return frozenset()
     known = len(shelf.catalog)
-    found -= {shelf.narrowest[item] for item in anchors if item < known}
-    return frozenset(name for name in found if name and not shelf.goes_with_itself(name))
+    found -= {shelf.narrowest[item] for item in situation.anchors if item < known}
+    resting = {name for name in found if name and not shelf.goes_with_itself(name)}
+    if is_cart:
+        return resting_in_cart(shelf, situation.anchors).union(resting)
+    return frozenset(resting)
+
+
+def resting_in_cart(shelf: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
+    """Return the narrowest categories of a cart's items of which people buy just one."""
+    known, several = len(shelf.catalog), shelf.goes_with_itself
+    held = {shelf.narrowest[item] for item in cart if item < known}
+    return frozenset(name for name in held if name and not several(name, _IN_A_CART))
 
 
 def discount_factor(
@@ -63,9 +77,12 @@ def discount_factor(
 
 
 def backfill_anchors(situation: ShopperContext, shelf: EligibleItems) -> tuple[int, ...]:
-    """Return the items whose categories fill a list: none of what rests."""
+    """Return the items whose categories fill a list.
+
+    Of what rests none does, but for a cart's: their wider categories fill its list.
+    """
     anchors, known = context_anchors(situation), len(shelf.catalog)
-    if not situation.resting:
+    if not situation.resting or situation.placement is Placement.CART:
         return anchors
     return tuple(
         item

@@ -33,7 +33,7 @@ class Recipe:
     explores: bool = False  # a share of lists tries a new product
     remembers: bool = False  # what a shopper bought counts beside their visit
     tires: bool = False  # what a shopper was shown often and never took up sinks
-    rests: bool = False  # and so does the category of what they just bought
+    rests: bool = False  # so does a category just bought, or in the cart
     habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
     completing: Mapping[Placement, Mapping[Engine, float]] | None = (
         None  # where anything is

@@ -159,7 +159,7 @@ def _understood(
         situation = with_purchase_memory(situation, histories)
     shelf = shop.shelf(now_ms, situation.placement, request.source)
     if recipe.rests and (
-        resting := cooldown_categories(shelf, histories, situation.anchors, now_ms)
+        resting := cooldown_categories(shelf, situation, histories, now_ms)
     ):
         situation = situation._replace(resting=resting)
     return situation, shelf
@@ -264,7 +264,7 @@ def _shown(
     num, is_varied = wanted
     items: list[int] = ranking.items.tolist()
     if is_varied:
-        variety = DiversityFilter(shelf, num, situation.anchors)
+        variety = DiversityFilter(shelf, num, situation.anchors, situation.placement)
         chosen = variety.choose(items, refused, situation.resting)
     else:
         shown = (
@@ -349,14 +349,16 @@ def _filled(
     taken = set(refused)
     taken.update([pick.item for pick in kept])
     score = min([FILL_SCORE] + [pick.score for pick in kept])
-    variety = DiversityFilter(shelf, wanted, situation.anchors)
-    for pick in kept:
-        variety.admits(pick.item, of_any=True)
+    variety = DiversityFilter(shelf, wanted, situation.anchors, situation.placement)
+    variety.hold([pick.item for pick in kept])
     added: list[Pick] = []
+    left_out = situation.resting if situation.placement is Placement.CART else ()
     for engine in recipe.fill:
         head = wanted + len(taken) + len(situation.tired)
         proposed = discounted_order(FILLERS[engine](shelf, anchors), sinking, head)
         filler: Iterator[int] = (item for item in proposed if item not in taken)
+        if left_out and engine is not Engine.TRENDING:
+            filler = (item for item in filler if shelf.narrowest[item] not in left_out)
         if recipe.is_varied:
             of_any = engine is not Engine.TRENDING
             filler = diverse_backfill(filler, variety, of_any=of_any)

@@ -48,7 +48,7 @@ class ShopperContext(NamedTuple):
     looks: tuple[InterestSignal, ...] = ()  # where they looked by name, the newest first
     untaken: Mapping[int, float] = _NONE  # shown, how often
     tired: Mapping[int, float] = _NONE  # what sinks, and how far
-    resting: frozenset[str] = frozenset()  # categories of which they just bought
+    resting: frozenset[str] = frozenset()  # categories just bought or in the cart
 
 
 def resolve_context(

@@ -214,7 +214,7 @@ def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
     if product.tired is not None:
         yield f"x{product.tired:.2f}, shown again and again and never taken up"
     if product.rests is not None:
-        yield f"x{product.rests:.2f}, of a category of which they have just bought"
+        yield f"x{product.rests:.2f}, of a category just bought or in the cart"
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 
