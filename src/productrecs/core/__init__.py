@@ -1,1 +1,1 @@
-"""Our words: ids, clocks and errors. Standard library only; knows no other floor."""
+"""Core: ids, clocks, errors and other types of every layer; standard library only."""

@@ -1,4 +1,4 @@
-"""What time is it, for facts and for machinery."""
+"""Clocks: injected time, and ISO timestamps parsed from text."""
 
 import re
 import time

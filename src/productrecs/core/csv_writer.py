@@ -1,8 +1,8 @@
-"""CSV writer for files that spreadsheets open: no cell is a formula.
+"""CSV writer for spreadsheets: escapes cells that would be read as formulas.
 
-Anybody with a publishable key chooses order ids, and a merchant opens the export: a cell
-that begins like a formula is run by spreadsheets. Such text gets an apostrophe before it,
-which our imports take away again. Numbers stay numbers.
+Anybody with a publishable key can choose order ids, and a merchant opens the export in a
+spreadsheet, which runs cells that begin like a formula. Such text gets an apostrophe before
+it, which our imports remove again. Numbers stay numbers.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of whoever asked, each with its remedy.
+"""Errors: the base class and the storage errors, each message with its remedy.
 
 ProductRecsError
 ├── NotAllowedError            (kept apart by audience in tenancy)

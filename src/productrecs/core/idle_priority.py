@@ -1,9 +1,9 @@
-"""How does long work stay out of the way of those whom somebody waits for?
+"""Idle priority: runs a thread only when no other thread wants the processor.
 
-At a lower priority it gets less of a busy processor, but what runs may finish its slice:
-milliseconds in which replies wait. The kernel's idle class is interrupted at once. On a
-machine without any time left it would starve, so work is in that class for a while only,
-and only where the kernel lets it come back.
+A low priority is not enough: a running thread may still finish its time slice, and replies
+wait for those milliseconds. The kernel interrupts its idle class at once. On a machine that
+is always busy an idle thread would starve, so work stays in that class for a limited time
+only, and only where the kernel lets it come back.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Which string is which: the identifiers that travel through every floor."""
+"""Ids: types of the identifiers that every layer uses, and random text for new ones."""
 
 import secrets
 import string

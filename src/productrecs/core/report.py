@@ -1,4 +1,4 @@
-"""What does a report look like, whoever asks for it? Numbers, each with its definition."""
+"""Report: figures and a table, each number with its definition, unit and meaning."""
 
 from __future__ import annotations
 

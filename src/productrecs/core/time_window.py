@@ -1,4 +1,4 @@
-"""When does a window open and close? ISO dates and datetimes, read in a store's zone."""
+"""Time window: opening and closing dates in ISO, read in a store's time zone."""
 
 from __future__ import annotations
 

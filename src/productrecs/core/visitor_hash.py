@@ -1,4 +1,4 @@
-"""Whose visit is it, as a number that every process finds again?"""
+"""Visitor hash: a session or shopper id as a 64-bit number, the same in every process."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What the store told us: catalog, events, orders, each with its rules and its SQL.
+"""Records: what a store sends - catalog, events, orders - with its rules and SQL.
 
-Facts only: nothing here learns from them or answers a shopper.
+Facts only: nothing here learns from them or answers shoppers.
 """

@@ -1,4 +1,4 @@
-"""Where it is kept: the database, its tables and migrations, jobs and model files.
+"""Storage: the database, its tables and migrations, jobs, backups and model files.
 
 Never decides what a merchant gets; only `dialects.py`, `postgres.py` and
 `raw_sql.py` know which database it is.

@@ -1,9 +1,9 @@
-"""PEP 249 over apsw: how does SQLAlchemy speak to the SQLite that apsw brings along?
+"""DB-API driver (PEP 249) over apsw, so that SQLAlchemy uses the SQLite bundled there.
 
 Debian's own SQLite can corrupt a database with two writers (fixed in 3.51.3), and apsw is
 the one driver with a safe SQLite inside its wheels for both x86_64 and aarch64. It is not
-a DB-API module, so this file is the missing part, as small as SQLAlchemy allows.
-Connections are in autocommit until somebody says BEGIN.
+a DB-API module, so this file adds the missing part, as small as SQLAlchemy allows.
+Connections are in autocommit mode until an explicit BEGIN.
 """
 
 import contextlib

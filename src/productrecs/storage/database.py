@@ -1,4 +1,4 @@
-"""How does a use case read and write? One transaction, opened here, committed here."""
+"""Database: opens, commits and rolls back the transaction of a use case."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Which database is it? Here SQLite; `postgres.py` is the other, and nobody else knows.
+"""Database dialects: the interface, and SQLite; PostgreSQL is in `postgres.py`.
 
 SQLite is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power
 cut loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted

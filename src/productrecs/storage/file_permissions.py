@@ -1,7 +1,7 @@
-"""Data folder permissions: only its owner may read it, whatever the umask.
+"""File permissions: only the owner can read the data folder, whatever the umask.
 
-It holds orders, shoppers' histories and the hashes of keys. Files are born private because
-the program sets its own umask; folders of earlier releases are tightened when they are
+The folder holds orders, shoppers' histories and the hashes of keys. New files are private
+because the program sets its umask; folders of earlier releases are restricted when they are
 opened.
 """
 

@@ -1,10 +1,9 @@
-"""How are thousands of small writes a second made durable? Many in one commit.
+"""Group commit: thousands of small writes a second, made durable in batches.
 
-One thread a process writes. While it commits one batch, the next gathers; a caller is
+One thread per process writes. While it commits one batch, the next one gathers; a caller is
 answered only when its own write is committed and on the disk. Where the database can commit
-now and sync later, a second thread does the latter, so that meanwhile this process and the
-others write on. What cannot be stored fails alone: a batch that fails is tried again, one
-write at a time.
+now and sync later, a second thread syncs, so that this process and others go on writing. A
+write that cannot be stored fails alone: a failed batch is tried again, one write at a time.
 """
 
 import asyncio

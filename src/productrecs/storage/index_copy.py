@@ -1,9 +1,9 @@
-"""From which files does a process read an index? From a copy of its own.
+"""Index copy: the private copy of a search index that one process reads.
 
-The library maps files: what happens to one in place happens to who reads it, and one that
-is cut short ends the process. A copy below `.read`, checked while it is made, is touched by
-nobody else; of a commit only what is new is brought. Where the disk takes no copy, the
-files are read in place, by links in a folder of the system's temporary directory: the
+The search library maps files into memory: a file that is changed in place changes for its
+readers, and one that is cut short ends the process. A copy below `.read`, checked while it
+is made, is touched by nobody else; of each commit only new files are copied. Where the disk
+takes no copy, files are read in place through links in the system's temporary folder: the
 library writes lock files beside what it opens, which a read-only disk refuses.
 """
 

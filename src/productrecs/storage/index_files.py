@@ -1,9 +1,9 @@
-"""Where is a store's search index kept, which one serves, and is it whole?
+"""Index files: a store's search index on disk, which generation serves, its checksums.
 
 A store has a folder of generations. Each is one index, written by one process and read by
 many; `current.json`, replaced by a rename, names the one that serves, how far it has
-followed the catalog and a checksum of each file. Nothing here is the truth: what is damaged
-or missing is built anew from the catalog.
+followed the catalog, and a checksum of each file. An index can always be rebuilt from the
+catalog, so damaged or missing files are not repaired but built anew.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""Damage check: a worker reads the whole database regularly and reports bad pages.
+"""Integrity check: a worker reads the whole database regularly and reports bad pages.
 
-A damaged page harms nobody until somebody reads it, and by then backups may have become
-old. What is found is written to a file beside the database: a damaged database may be past
-writing to, and processes that answer run apart from those that check.
+A damaged page does no harm until it is read, and by then backups may be old. The result is
+written to a file beside the database: a damaged database may refuse writes, and the
+processes that answer run apart from the one that checks.
 """
 
 import contextlib

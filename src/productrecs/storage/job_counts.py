@@ -1,4 +1,4 @@
-"""How much background work waits, runs, or failed?"""
+"""Job counts: how many background jobs wait, run or have failed."""
 
 from typing import NamedTuple
 

@@ -1,12 +1,12 @@
-"""How is work handed over so that no crash loses it? Durable jobs: leased, fenced, retried.
+"""Job queue: durable background jobs with leases, fencing tokens and retries.
 
-A job is a row, written in the transaction of whoever wants the work done. A worker claims
-it for the length of a lease and prolongs the lease while it works. When the worker dies,
-the lease runs out and another takes the job over; should the first come back, its token no
-longer fits and nothing it says about the job counts.
+A job is a row, written in the transaction that wants the work done. A worker claims it for
+the length of a lease and extends the lease while it works. When the worker dies, the lease
+runs out and another worker takes the job; if the first one comes back, its token no longer
+matches and its result is ignored.
 
-One job of a key runs at a time. Another of the same key waits, and further ones fall
-together with the one that waits.
+One job of a key runs at a time. A second job of that key waits, and further ones are merged
+into the waiting one.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What became of all jobs of each kind since the first, though their rows are long gone?"""
+"""Job totals: outcomes of all jobs of each kind, kept after their rows are deleted."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""How is a trained model kept? As an immutable folder of plain arrays, swapped whole.
+"""Model files: a trained model as an immutable folder of arrays, replaced as a whole.
 
 A folder is written under a temporary name, each file and the folder itself made durable,
 then renamed: it exists whole or not at all. Its manifest names a format version and the

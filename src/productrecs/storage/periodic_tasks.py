@@ -1,6 +1,7 @@
-"""When was a store's turn at a regular duty, so that nobody takes it twice?
+"""Periodic tasks: enqueues a store's recurring job once per interval, over all workers.
 
-The turns are rows: a restart does not forget them, and of many workers one takes each.
+The last run of each task is a row in the database: a restart keeps it, and exactly one of
+many workers takes each run.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""How is it done on PostgreSQL? Imported only where `DATABASE_URL` names one.
+"""PostgreSQL dialect; imported only when `DATABASE_URL` names a PostgreSQL server.
 
-It is left at its durable defaults, with limits on every wait.
+The server keeps its durable defaults; every wait has a limit.
 """
 
 import functools

@@ -1,9 +1,9 @@
-"""How do the hot paths speak to the database? In texts of their own, to its bare driver.
+"""Raw SQL for hot paths: statements sent straight to the driver, without SQLAlchemy.
 
-SQLAlchemy's part in a short statement costs several times the statement: a batch of 32
-events takes a millisecond less of Python without it. The texts are the same for both
-databases but for the marks that this file replaces. Everything here works inside a
-transaction that `Database.transaction` opened, beside SQLAlchemy's statements.
+SQLAlchemy's part of a short statement costs several times the statement itself: a batch of
+32 events takes a millisecond less of Python without it. The statements are the same for
+both databases except for the placeholders that this module replaces. Everything here works
+inside a transaction that `Database.transaction` opened, beside SQLAlchemy's statements.
 """
 
 import functools

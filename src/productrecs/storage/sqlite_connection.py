@@ -1,4 +1,4 @@
-"""How is a connection to SQLite opened safely, and what do its errors mean?"""
+"""SQLite connections: safe settings, the wait for locks, and errors with remedies."""
 
 import time
 from collections.abc import Mapping

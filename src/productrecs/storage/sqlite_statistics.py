@@ -1,7 +1,7 @@
-"""Which index should SQLite take? What it would learn from a large store, told beforehand.
+"""SQLite planner statistics: set in advance to those of a large store.
 
-Without statistics it believes that `store_id` finds ten rows, and then reads a whole store
-to find one order or one shopper. Measuring (ANALYZE) tells nothing while tables are empty.
+Without statistics SQLite assumes that `store_id` finds ten rows, and then reads a whole
+store to find one order or one shopper. ANALYZE learns nothing while tables are empty.
 """
 
 from typing import Final

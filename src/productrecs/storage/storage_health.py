@@ -1,4 +1,4 @@
-"""Outcomes of the last reads and writes of this process, for readiness."""
+"""Storage health: outcomes of this process's last reads and writes, for readiness."""
 
 import logging
 import threading

@@ -1,6 +1,6 @@
-"""In which order did a store's facts come, and which number has each of its products?
+"""Store log: a store's sequence numbers and product numbers, given under one lock.
 
-`seq` is handed out under the lock of the store's head row, so it grows in the order of
+`seq` is given out under the lock of the store's head row, so it grows in the order of
 commits on both databases: whoever has read up to n misses nothing by reading on with
 `seq > n`. Product numbers are dense, never change and are never given twice.
 """

@@ -1,8 +1,8 @@
 """Temporary folders of one process, removed after it ends in any way.
 
-Whoever holds a folder has a lock on a file in it, which ends with the process. A folder
-that nobody holds was left behind by a process that was killed: the next one that makes a
-folder of the same kind removes it.
+The owner of a folder holds a lock on a file in it, which ends with the process. A folder
+without a lock was left behind by a killed process: the next process that makes a folder of
+the same kind removes it.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
-"""Who copies SQLite's write-ahead log into the database? A thread that nobody waits for.
+"""WAL checkpointer: a thread copies SQLite's write-ahead log into the database.
 
-By default whoever commits when the log has become long copies all of it, and syncs twice,
-while everybody whose write was in that commit waits: a tenth of a second, every few
-thousand events. Here it is done beside, and the log begins anew when nobody reads in it.
-Should this thread not keep up, a commit does it after all (`INLINE_PAGES`).
+By default the commit that finds the log too long copies all of it and syncs twice, while
+every write of that commit waits: a tenth of a second, every few thousand events. Here a
+thread copies it in the background, and the log starts again from its beginning when nobody
+reads in it. If the thread cannot keep up, a commit copies it after all (`INLINE_PAGES`).
 """
 
 import contextlib

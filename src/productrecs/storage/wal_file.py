@@ -1,4 +1,4 @@
-"""How is SQLite's write-ahead log brought to the disk by someone other than its writer?
+"""WAL file: syncs SQLite's write-ahead log from another thread than its writer's.
 
 The file holds no locks (those are on the database and on its shared memory), so it may be
 opened here; it is only ever read and synced.

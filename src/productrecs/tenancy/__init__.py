@@ -1,4 +1,4 @@
-"""Who, and how much: the stores, their keys, their settings.
+"""Tenancy: stores and their keys, settings, plans and usage.
 
 Never knows what an item, an event or a recommendation is.
 """

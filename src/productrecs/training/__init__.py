@@ -1,4 +1,4 @@
-"""From records to models: what is learned, when, and which model serves.
+"""Training: turns records into models, and tells which model serves.
 
-Never answers a shopper; features read the models that this floor trained.
+Never answers shoppers; features read the models that are trained here.
 """

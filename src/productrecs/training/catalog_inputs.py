@@ -1,4 +1,4 @@
-"""Of what kind is each item, and of which is it a variant? The catalog, read on."""
+"""Catalog inputs: each item's kind and variant group, following the catalog."""
 
 import json
 from array import array

@@ -1,4 +1,4 @@
-"""How does a store's log become models? Read on, fit, publish, let it serve."""
+"""Training run: reads a store's log on, fits its engines, publishes the model."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""Need this be learned again? Not while what it was learned from is the very same."""
+"""Fit cache: reuses what was learned while its inputs are unchanged."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar

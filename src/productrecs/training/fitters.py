@@ -1,4 +1,4 @@
-"""How is an engine that has constants fitted on what was read? One way for all who do."""
+"""Fitters: train the engines that have tuned hyperparameters."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What did people do after they looked at a category, or for a brand or a colour?"""
+"""Interest indicators: what shoppers did after a category, brand or colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

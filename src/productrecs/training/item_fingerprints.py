@@ -1,9 +1,9 @@
-"""What do the lists about an item rest on? A number an item, which changes with it.
+"""Item fingerprints: a number per item that changes when its lists may change.
 
-A process that keeps finished lists asks it whether a new model can have changed one. It is
-of all that engines know of the item itself: the visits with it, whole, and what was bought
-with it. What they know of others (how rare a neighbour is, how fresh the store's newest
-visit) moves every list a little, and none is made anew for it.
+A list cache compares it to tell whether a new model can have changed a cached list. It
+covers all that the engines know of the item itself: its visits and its purchases. What they
+know of other items (how rare a neighbour is, how new the store's newest visit is) moves
+every list a little, and no cached list is recomputed for that.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The SQL of training: the log read on from where it was, and pointers to models."""
+"""Training repository: SQL that reads the log on, and points to the serving models."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

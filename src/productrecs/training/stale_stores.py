@@ -1,4 +1,4 @@
-"""Which stores have something new to learn?"""
+"""Stale stores: those whose log or settings are newer than their model."""
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId

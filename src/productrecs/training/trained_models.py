@@ -1,4 +1,4 @@
-"""Which model serves? A store's trained engines, mapped from disk and swapped whole."""
+"""Trained models: a store's engines, mapped from disk and replaced as a whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Who trains in this process? Keeps each store's log as arrays: next time is short."""
+"""Trainer: trains stores in one process, and keeps their logs in memory."""
 
 import time
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What is there to learn from? One store's log as arrays, read on from where it was."""
+"""Training inputs: a store's log as arrays, read on from where it was."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What came after what in a store's past? Its visits and orders in the order of time."""
+"""Visits and orders: a store's history in the order of time."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

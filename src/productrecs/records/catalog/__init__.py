@@ -1,4 +1,4 @@
-"""The store's products: what an item is, pushed, kept and seen.
+"""Catalog: a store's products, pushed, stored and read.
 
 Knows nothing of events, orders or HTTP.
 """

@@ -1,4 +1,4 @@
-"""Can this item be bought, whatever words its merchant has for it?"""
+"""Availability: parses merchants' words for it; tells which items can be bought."""
 
 import re
 from enum import StrEnum

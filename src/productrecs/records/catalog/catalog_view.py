@@ -1,8 +1,8 @@
-"""What may be shown right now? One store's catalog in memory, following its changes.
+"""Catalog view: one store's catalog in memory, following its changes.
 
 Arrays indexed by item number. One thread at a time refreshes; readers take no lock: what
-makes an item visible is written last, what hides it first. The catalog has the last word:
-whatever an engine says, only `visible` items are shown.
+makes an item visible is written last, what hides it is written first. The catalog has the
+last word: whatever an engine returns, only `visible` items are shown.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Imported attributes (brand, colour, ...), kept at the end of the description.
+"""Attributes (brand, colour, ...): stored as the last paragraph of the description.
 
-Items have no fields for them. A search reads descriptions, so it finds them there; what
-shows a description to shoppers shows the part before them.
+Items have no fields for them. Search reads the whole description and so finds them there;
+shoppers are shown only the part before them.
 """
 
 import re

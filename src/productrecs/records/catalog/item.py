@@ -1,4 +1,4 @@
-"""What is an item, and what does a push change of it?"""
+"""Item: one product, and the patch that a push applies to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of what kind is an item? The category of its own that has the fewest items."""
+"""Narrowest category: of an item's categories the one with the fewest items."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""How does the catalog change? A push is stored whole or not; a deletion stays one."""
+"""Catalog push: creates, updates and deletes items; a push is stored as a whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

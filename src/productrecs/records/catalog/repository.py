@@ -1,4 +1,4 @@
-"""The SQL of the catalog."""
+"""Catalog repository: SQL of items."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How is the whole catalog pushed once more to everything that follows it?"""
+"""Catalog resync: marks every item as changed, so that all views read it again."""
 
 from collections.abc import Iterator
 from typing import Final

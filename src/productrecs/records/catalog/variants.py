@@ -1,4 +1,4 @@
-"""Are two items one product in two sizes or colours? Their titles tell."""
+"""Variants: recognises sizes and colours of one product by their titles."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Who was erased? Their names' digests, and what of theirs is still turned away.
+"""Erasures: digests of erased shoppers' ids, and facts refused because of them.
 
-Facts ask here before they are stored; erasing itself is a feature. Never knows a name.
+Every new fact is checked here before it is stored. Erasing itself is a feature.
 """

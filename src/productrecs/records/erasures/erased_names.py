@@ -1,9 +1,8 @@
-"""Does a fact tell of somebody who was erased?
+"""Erased names: tells whether a fact names an erased shopper.
 
-An erasure is about the past: facts from before it stay away for ever, whichever way they
-come. Facts of the week after it stay away too, since what was on its way then (a browser
-keeps events for six days) cannot be told from what is new. Later ones are a new
-acquaintance.
+Facts from before the erasure are refused for ever, whichever way they come. Facts of the
+week after it are refused too: events that were still on their way (a browser keeps events
+for six days) cannot be told from new ones. Later facts belong to a new shopper.
 """
 
 import hashlib

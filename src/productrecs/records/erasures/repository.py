@@ -1,4 +1,4 @@
-"""The SQL of erased names."""
+"""Erasure repository: SQL of erased names."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -1,1 +1,1 @@
-"""What shoppers did: events, received and kept. Knows no orders, catalog or HTTP."""
+"""Events: what shoppers did. Knows no orders, catalog or HTTP."""

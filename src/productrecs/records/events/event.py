@@ -1,4 +1,4 @@
-"""What is a behavioural event, and what must each kind of it carry?"""
+"""Event: the kinds of behavioural events, and the fields that each must carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an event become a row of the log?"""
+"""Event log: appends events as rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who is this shopper? One namespace, and sessions that turn out to be customers."""
+"""Identity linking: sessions whose customer becomes known."""
 
 from collections.abc import Iterable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""The SQL of the event log, of the links between sessions and customers, and of retries."""
+"""Event repository: SQL of the event log, identity links and deduplication receipts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

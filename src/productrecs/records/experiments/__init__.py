@@ -1,5 +1,5 @@
-"""Who is held out of seeing recommendations, so that their worth can be measured?
+"""Experiments: holdout tests, which measure what recommendations are worth.
 
-A shopper stands in one arm of a test wherever they are met. What was decided is noted in
-memory and stored in the background; no reply waits for it.
+A shopper is in one arm of a test in every process and on every device that is linked.
+Assignments are noted in memory and stored in the background; no reply waits for that.
 """

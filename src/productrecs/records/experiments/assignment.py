@@ -1,4 +1,4 @@
-"""In which arm of a holdout test does a shopper stand? The same answer everywhere."""
+"""Assignment: the arm of a holdout test for a shopper, the same in every process."""
 
 import hashlib
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Which new products did lists try?"""
+"""Exploration: a new product that a list tried, with its chance."""
 
 from dataclasses import dataclass
 from typing import Final

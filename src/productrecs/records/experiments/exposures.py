@@ -1,4 +1,4 @@
-"""Who met which arm?"""
+"""Exposure: a shopper who was shown a list in one arm of a test."""
 
 from dataclasses import dataclass
 

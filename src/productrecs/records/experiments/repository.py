@@ -1,4 +1,4 @@
-"""The SQL of tests: how a shopper is drawn, who met which arm, and what lists tried."""
+"""Experiment repository: SQL of identities, exposures and explorations."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What still has to be stored of what happened? Noted in memory, never waited for."""
+"""Write-behind buffer: records kept in memory until they are stored."""
 
 import threading
 from collections.abc import Hashable, Iterable

@@ -1,1 +1,1 @@
-"""Which calls came under a name of their caller's, so that a retry does nothing?"""
+"""Idempotency keys: a retried call is answered from the record of the first."""

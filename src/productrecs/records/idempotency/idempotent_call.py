@@ -1,4 +1,4 @@
-"""What is a call known by whose caller gave it a name?"""
+"""Idempotent call: an operation, its idempotency key, and its body's digest."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The SQL of calls with a name, and what each was answered."""
+"""Idempotency repository: SQL of keys and the replies that were given."""
 
 import sqlalchemy as sa
 

@@ -1,5 +1,5 @@
-"""What did the merchant rule of their lists? Products excluded, boosted, buried and pinned.
+"""Merchandising: rules that exclude, boost, bury and pin products in lists.
 
-Rules are facts like the catalog: told by a merchant, followed by every process. Whatever
-makes a list (recommendations, trending) asks the same `RuleBook` and obeys it.
+Rules are facts like the catalog: a merchant writes them, every process follows them.
+Everything that makes a list (recommendations, trending) obeys the same `RuleBook`.
 """

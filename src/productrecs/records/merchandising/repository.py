@@ -1,4 +1,4 @@
-"""The SQL of rules, of who changed them, and of the titles that they ask about."""
+"""Rule repository: SQL of rules, their changes, and the titles that they match."""
 
 import json
 from collections.abc import Iterator, Sequence

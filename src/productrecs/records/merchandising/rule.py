@@ -1,4 +1,4 @@
-"""What is a rule: what it does, to which products, in which lists, and when?"""
+"""Rule: what it does, to which products, in which lists, and when."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What do the rules in force say of one list? Item numbers, factors and places."""
+"""Rule book: the rules in force, resolved to item numbers, factors and positions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

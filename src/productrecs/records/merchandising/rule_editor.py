@@ -1,4 +1,4 @@
-"""How does a merchant see and change the rules? Whole changes, each with who made it."""
+"""Rule editor: lists and changes a store's rules, and records who made each change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Can a rule be kept as it was said? Checked once, where rules come in."""
+"""Rule validation: checks and normalises a rule before it is stored."""
 
 import math
 from collections.abc import Iterable

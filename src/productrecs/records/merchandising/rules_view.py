@@ -1,4 +1,4 @@
-"""What do a store's rules say right now? In memory, following rules, catalog and clock."""
+"""Rules view: a store's rules in memory, following rules, catalog and clock."""
 
 import threading
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""When are two words the same to a merchant? Whatever their case and accents."""
+"""Text folding: compares words without case and accents."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Which items have these words in their title? Followed only where rules ask for words."""
+"""Title matches: items whose titles contain the words of a rule."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,1 +1,1 @@
-"""What was bought: orders, receipts and lines. Orders write events, never back."""
+"""Orders: purchases, receipts and lines. Orders write events, never the reverse."""

@@ -1,4 +1,4 @@
-"""How many lines of a file may one transaction store, while events wait for their turn?"""
+"""Chunk size: lines of a file per transaction, so that other writes do not wait long."""
 
 from typing import Final
 

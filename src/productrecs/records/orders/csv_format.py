@@ -1,4 +1,4 @@
-"""How is this CSV written: in which encoding, with which separator and which columns?"""
+"""CSV format detection: encoding, separator, header and columns."""
 
 import codecs
 import csv

@@ -1,4 +1,4 @@
-"""Which rows does a CSV hold? Read in bounded memory; what cannot be read says why."""
+"""CSV reader: yields rows in bounded memory, and says why a row cannot be read."""
 
 import codecs
 import csv

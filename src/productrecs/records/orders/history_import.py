@@ -1,8 +1,8 @@
-"""How does a file of past orders become purchases? In chunks, each whole or not at all.
+"""Order history import: turns a file of past orders into purchases, in chunks.
 
-A line overwrites what is stored of its order and item, but only what it carries; it takes
-the place of `buy` events and order sync. An import that was broken off goes on where it
-stopped, and ends as one that ran through.
+A line overwrites what is stored of its order and item, but only in the fields that it has;
+it replaces `buy` events and order sync. An interrupted import resumes where it stopped and
+ends with the same result as one without interruption.
 """
 
 import time as watch

@@ -1,4 +1,4 @@
-"""What does one row of an order history say? Cells in, one line of an order out."""
+"""History line: parses a row of an order history into one line of an order."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""How far did an import come? Noted with its lines, so that it goes on exactly there."""
+"""Import progress: stored with the imported lines, so that an import resumes exactly."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,7 @@
-"""What happens to events and orders that a store sends? They are written, once.
+"""Ingestion of events and orders: each is written, once.
 
-Both arrive here because a `buy` event and an order line tell of the same purchase. A caller
-opens the transaction; nothing here commits.
+Events and orders share it because a `buy` event and an order line report the same purchase.
+The caller opens the transaction; nothing here commits.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""What does a line of an order history change of what is stored?
+"""Line merger: what a line of an order history changes in the stored purchases.
 
-Only what it carries (interface 4.2, CSV rule 6). All that stood for its order and item,
-order sync and `buy` events too, becomes this one line.
+A line changes only the fields that it has (interface 4.2, CSV rule 6). Everything that
+stood for its order and item, order sync and `buy` events too, becomes this one line.
 """
 
 from collections.abc import Mapping, Sequence

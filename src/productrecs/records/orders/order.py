@@ -1,4 +1,4 @@
-"""What is an order, as a store's server or storefront sends it?"""
+"""Order: as a store's server or storefront sends it."""
 
 from dataclasses import dataclass
 

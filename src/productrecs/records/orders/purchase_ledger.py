@@ -1,7 +1,7 @@
-"""What was really bought? One purchase counts once, whichever way it came.
+"""Purchase ledger: counts a purchase once, by whichever channel it came.
 
-For an order id and an item, order sync takes the place of `buy` events (before or after
-it), and a CSV overwrites both. The lines of one order share a basket.
+For one order id and item, order sync replaces `buy` events (sent before or after it), and a
+CSV file overwrites both. The lines of one order share a basket.
 """
 
 from collections import defaultdict

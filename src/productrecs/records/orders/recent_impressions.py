@@ -1,8 +1,8 @@
-"""What was one shopper shown lately, and did not take up?
+"""Recent impressions: what a shopper was shown lately and did not click.
 
-An impression counts until the shopper does something with its product: a click, a look, the
-cart or a purchase. Bounded: the last hundred impressions, and none from before the last
-three hundred other things that the shopper did.
+An impression counts until the shopper acts on its product: a click, a view, the cart or a
+purchase. Memory is bounded: the last hundred impressions, and none from before the
+shopper's last three hundred other actions.
 """
 
 from array import array

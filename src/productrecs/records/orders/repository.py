@@ -1,4 +1,4 @@
-"""The SQL of purchases: receipts, and one line per thing bought."""
+"""Purchase repository: SQL of order receipts and purchase lines."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

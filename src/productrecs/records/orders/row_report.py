@@ -1,4 +1,4 @@
-"""What became of the rows of a file: how many, and which could not be taken, and why?"""
+"""Row report: rows of a file that were read or skipped, and why."""
 
 from dataclasses import dataclass, field
 from typing import Final

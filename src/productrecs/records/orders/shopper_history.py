@@ -1,8 +1,8 @@
-"""What did this person do and buy? Kept in memory, and true as of the last commit.
+"""Shopper history: what a shopper did and bought, in memory, as of the last commit.
 
-Each request asks the database whether the store's log has grown (one row); when it has,
-what is new is read from the log's end and given to whom it belongs. So a shopper who is
-known costs no search of their own, whichever process took their events.
+Each request asks the database whether the store's log has grown (one row). If so, the new
+rows are read from the log's end and added to the histories in memory. A known shopper
+therefore costs no query of their own, whichever process received their events.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""The store's pictures: fetched, decoded in a child process, described and kept.
+"""Pictures: fetched, decoded in a sandboxed process, described and stored.
 
 Knows nothing of events, orders or HTTP routes.
 """

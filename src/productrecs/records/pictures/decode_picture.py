@@ -1,6 +1,6 @@
-"""Which pixels are in this file? Only ever called in a child process that may be killed.
+"""Picture decoding: pixels of an untrusted file; call it only in a sandboxed process.
 
-What a header claims is checked before anything is unpacked.
+The size that a header claims is checked before anything is decompressed.
 """
 
 import io

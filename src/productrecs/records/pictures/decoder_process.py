@@ -1,9 +1,9 @@
-"""What runs in the child process that looks at pictures? It may be killed at any moment.
+"""Picture decoder process: the child's main loop; it may be killed at any moment.
 
-It reads strangers' files, so it holds nothing: no database, no key, no network. Each
-question is an operation and the bytes of a file, each answer a status and bytes. It ends
-by its own clock of processor time when a file takes too much: on a machine that is busy, a
-good photo may wait for long without being at fault.
+It reads strangers' files, so it holds nothing: no database, no key, no network. A request
+is an operation and the bytes of a file, a reply is a status and bytes. The process ends
+itself after a limit of processor time, not of elapsed time: on a busy machine a good photo
+may wait for long without being at fault.
 """
 
 import io

@@ -1,6 +1,6 @@
-"""How is one picture fetched? Within ten seconds and ten megabytes, from a checked address.
+"""Picture download: at most ten seconds and ten megabytes, from a checked address.
 
-No proxy, no cookies, no credentials; what the environment says of the network counts not.
+No proxy, cookies or credentials are used, and no network settings of the environment.
 """
 
 import contextlib

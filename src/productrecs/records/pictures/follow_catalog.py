@@ -1,4 +1,4 @@
-"""Which pictures does the catalog want by now?"""
+"""Catalog follower of pictures: notes which pictures the catalog refers to."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""When may this host be asked again? Two at once, two a second, and not while it rests."""
+"""Host rate limit: at most two requests at once and two a second to each host."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What does the operator's model of pictures see? Run by onnxruntime, one at a time."""
+"""Picture embedder: the operator's embedding model, run by onnxruntime."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which model did the operator give us? A file, and beside it what it needs to be run.
+"""Model file: the operator's ONNX model, checked against its sidecar file.
 
 Beside `model.onnx` lies `model.json`: `{"kind": "detector", "sha256": "...", "side": 416,
 "labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],

@@ -1,4 +1,4 @@
-"""What is kept of an item's picture, and of a store's pictures as a whole?"""
+"""Picture: what is stored about an item's picture, and the counts of a store's pictures."""
 
 import hashlib
 import zlib

@@ -1,4 +1,4 @@
-"""The SQL of pictures: which are wanted, which are due, what they look like."""
+"""Picture repository: SQL of wanted and due pictures and their descriptors."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final

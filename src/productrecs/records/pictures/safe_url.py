@@ -1,7 +1,7 @@
-"""May a picture be fetched from there? Only from public addresses, or where told so.
+"""Safe picture URLs (SSRF protection): only public addresses, or trusted hosts.
 
-Whoever pushes an item names an address; without this they could make the service ask the
-machines behind it.
+Whoever pushes an item chooses its picture's address; unchecked, that address could make
+this service send requests to the machines behind it.
 """
 
 import ipaddress

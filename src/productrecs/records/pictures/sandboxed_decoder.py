@@ -1,4 +1,4 @@
-"""Who looks at strangers' pictures? A child process, killed when one takes too long."""
+"""Sandboxed decoder: asks a child process for descriptors, and kills it at a time limit."""
 
 from dataclasses import dataclass
 from pathlib import Path

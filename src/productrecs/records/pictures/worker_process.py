@@ -1,7 +1,7 @@
-"""How is a process of our own asked that stands apart? Over a line, one thing at a time.
+"""Worker process: a child process that answers one request at a time over a socket.
 
-It may be killed at any moment, and starts anew with the next question. It gives way to
-whoever answers requests, and ends when the other side hangs up.
+The process may be killed at any moment and is started again with the next request. It runs
+at a low priority, and ends when the other side of its socket closes.
 """
 
 import contextlib

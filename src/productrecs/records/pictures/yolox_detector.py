@@ -1,4 +1,4 @@
-"""Which things does the operator's detector see in a picture? Run by onnxruntime."""
+"""Object detector: the operator's YOLOX model, run by onnxruntime."""
 
 import numpy as np
 import onnxruntime

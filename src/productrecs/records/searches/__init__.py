@@ -1,4 +1,4 @@
-"""What was searched for, counted by what it was about and by day; nobody is remembered.
+"""Searches: counts by intent and day, without the shoppers' ids.
 
-Knows no index and no results: who searches tells how it went.
+Knows no index and no results: the search feature reports them.
 """

@@ -1,4 +1,4 @@
-"""The SQL of what was searched for: one row a store, day and intent."""
+"""Search count repository: SQL with one row per store, day and intent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

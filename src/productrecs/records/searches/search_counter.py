@@ -1,8 +1,8 @@
-"""What was searched for, not what was typed on the way? Counted in memory, kept later.
+"""Search counter: debounces queries while they are typed, and counts them in memory.
 
-Who types is asked about at every letter. What they then look at for a few seconds is what
-they searched for; what is begun anew, or the same again a minute later, is not another
-search. Who it was is forgotten with it.
+While somebody types, every letter sends a query. A query counts as a search once its
+results stay for a few seconds; repeating it within a minute is not another search. The
+shopper's id is dropped afterwards.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""How is everything saved in one file while it is written to, and put back?
+"""Backup: saves a running installation to one file, and restores it.
 
 A backup is a tar (compressed where its name ends in `.gz` or `.tgz`): `manifest.json`, the
 database as one SQLite file, whatever else must be kept, and `SHA256SUMS` of them all. It is

@@ -1,4 +1,4 @@
-"""How is a backup written and read as one file? A tar with a checksum of every member.
+"""Backup archive: a tar file with a SHA-256 checksum of every member.
 
 The manifest comes first, so that a backup is refused before gigabytes of it are unpacked;
 `SHA256SUMS` comes last, in the form of `sha256sum -c`, so that one pass writes everything

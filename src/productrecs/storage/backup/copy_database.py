@@ -1,4 +1,4 @@
-"""How does a database that is being written to get into one file, as it is at one moment?
+"""Database copy: one moment of a database in use, written to a new SQLite file.
 
 SQLite's pages are copied while one read transaction stays open: writers go on, and what
 they write waits in the write-ahead log until the copy is done. (Without that transaction

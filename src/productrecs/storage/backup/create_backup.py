@@ -1,4 +1,4 @@
-"""How is a backup made? A copy of one moment, checked, packed, read back, put in place."""
+"""Backup creation: copy one moment, check it, pack it, read it back, put it in place."""
 
 import contextlib
 import os

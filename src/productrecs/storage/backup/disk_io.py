@@ -1,4 +1,4 @@
-"""Has the disk room for it, and is what was renamed there to stay?"""
+"""Disk I/O of backups: free space check, durable renames, idle I/O priority."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What does a backup say of itself, and what can be wrong with one?"""
+"""Backup manifest: what a backup says of itself; and the errors of backups."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How does a restored database take its place in a data folder? Alone, and by renames."""
+"""Replacement of a data folder by a restored database: exclusive, and by renames."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""How does a backup become a database again? Unpacked, checked, migrated, then put in."""
+"""Restore: unpacks a backup, checks and migrates it, then puts it in place."""
 
 from dataclasses import dataclass
 from pathlib import Path

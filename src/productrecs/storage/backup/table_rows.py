@@ -1,4 +1,4 @@
-"""How do all rows get from one database to another of whatever kind?"""
+"""Table rows: reads, counts and deletes the rows of every table in the schema."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Is a SQLite file whole, and what is in it?"""
+"""Database check of a backup: verifies every page, then counts the rows of each table."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How does a database come to the present schema? Forward, under a lock, at start."""
+"""Migrations: bring the database to the current schema at start, under a lock."""
 
 from pathlib import Path
 from typing import Final

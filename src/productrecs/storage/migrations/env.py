@@ -1,4 +1,4 @@
-"""What Alembic runs: our migrations, in the transaction that `migrate` opened."""
+"""Alembic environment: runs the migrations in the transaction that `migrate` opened."""
 
 from alembic import context
 

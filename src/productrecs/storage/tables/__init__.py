@@ -1,4 +1,4 @@
-"""What every table looks like; migrations bring a database to this, tests compare the two.
+"""Tables: the schema; migrations create it, and a test compares the two.
 
 Every primary key begins with `store_id`, so that the schema shards by store.
 """

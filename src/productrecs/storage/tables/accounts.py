@@ -1,4 +1,4 @@
-"""Where stores, their counters and their trained models' pointers are kept."""
+"""Tables of accounts: stores, their counters, and pointers to their trained models."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept which sales and carts followed a recommendation.
+"""Tables of attribution: sales and carts credited to recommendations and searches.
 
 All of it is a view of the log: `attribution_marks.seq` is how far it was read.
 """

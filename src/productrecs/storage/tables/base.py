@@ -1,4 +1,4 @@
-"""What do all tables share? Their metadata, and how constraints are named."""
+"""Table base: shared metadata, constraint names, and the `store_id` column."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is counted what a store used of its plan."""
+"""Tables of billing: metered calls of each store and month."""
 
 import sqlalchemy as sa
 

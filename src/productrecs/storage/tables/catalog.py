@@ -1,4 +1,4 @@
-"""Where every product id that a store ever named is kept, with its catalog fields."""
+"""Table of items: every product id that a store ever sent, with its catalog fields."""
 
 import sqlalchemy as sa
 

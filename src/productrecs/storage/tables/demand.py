@@ -1,4 +1,4 @@
-"""Where it is kept what was forecast, and when items were sold out."""
+"""Tables of demand: forecasts, drafts of running forecasts, and stock-outs."""
 
 import sqlalchemy as sa
 

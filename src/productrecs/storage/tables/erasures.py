@@ -1,4 +1,4 @@
-"""Where it is kept whom a store was asked to forget: digests of names, and no name."""
+"""Tables of erasures: digests of the erased ids, never the ids themselves."""
 
 import sqlalchemy as sa
 

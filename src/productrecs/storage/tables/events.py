@@ -1,4 +1,4 @@
-"""Where the event log is kept, and what keeps it free of doubles."""
+"""Tables of events: the event log, deduplication receipts, links, and file imports."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept who stood in which arm of a holdout test, and what came of it."""
+"""Tables of experiments: exposures, explored items, and daily results of tests."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept which calls were carried out under a name of their caller's."""
+"""Table of idempotency keys: calls that were carried out, and their replies."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept what the background worked out of a store's records at times."""
+"""Table of insights: results that background jobs computed from a store's records."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where the background's work is kept until it is done, and when it was last due."""
+"""Tables of jobs: the job queue, when periodic tasks last ran, and job totals."""
 
 import sqlalchemy as sa
 

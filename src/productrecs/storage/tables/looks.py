@@ -1,4 +1,4 @@
-"""Where looks are kept: a picture's address, and which products are where in it."""
+"""Tables of looks: a picture's address, and the positions of products in it."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where a merchant's rules are kept, and who changed them when."""
+"""Tables of merchandising: rules, and who changed them when."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept what the items' pictures look like; the pictures themselves are not."""
+"""Table of pictures: descriptors of the items' pictures; pixels are not stored."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where what was bought is kept: one truth per purchase, whichever way it came."""
+"""Tables of purchases: purchase lines and order receipts, one truth per purchase."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where the order is kept that a store's clicks teach."""
+"""Table of rankers: the ranking model that each store's clicks have trained."""
 
 import sqlalchemy as sa
 

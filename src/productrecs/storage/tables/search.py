@@ -1,4 +1,4 @@
-"""Where a merchant's synonyms and rules of search are kept, and what was searched for."""
+"""Tables of search: synonyms, search rules, and counts of searches."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept what came with a store's calls that its owner should know of."""
+"""Table of key misuse: foreign origins and leaked secret keys seen in calls."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where it is kept which order histories were handed in, and how far each was imported."""
+"""Table of uploads: order histories, and how far each is imported."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Where the look of a store's widgets is kept: only what the merchant set."""
+"""Table of widget settings: only the values that the merchant set."""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""A store and how it proves who it is: domain, keys, origins, settings.
+"""Accounts: a store's domain, keys, allowed origins and settings.
 
-Useful for registering, finding and changing a store. Not for what a store sells.
+Registers, finds and changes stores. Knows nothing of what a store sells.
 """

@@ -1,4 +1,4 @@
-"""Whose key is this? A view of all stores in memory that follows the database's version."""
+"""Account directory: finds a store by key, from a view in memory of all stores."""
 
 import threading
 from dataclasses import dataclass

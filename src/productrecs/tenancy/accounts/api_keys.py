@@ -1,4 +1,4 @@
-"""What is a key, and how is a secret one kept without keeping it?"""
+"""API keys: generates publishable and secret keys; stores secrets only as hashes."""
 
 import hashlib
 from typing import Final, NewType

@@ -1,4 +1,4 @@
-"""How is a domain or an origin written, so that equal ones are equal texts?"""
+"""Domains and origins: normalised, so that equal ones are equal texts."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""When is a store's night? What takes long is done then, once a day."""
+"""Nightly window: the hour of a store's night when long jobs run, once a day."""
 
 from datetime import datetime, tzinfo
 from typing import Final

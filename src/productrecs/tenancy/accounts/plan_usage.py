@@ -1,4 +1,4 @@
-"""What may a store use by its plan, and how much of its calls has it used?"""
+"""Plan usage: the limits of a store's plan, and how much of them it has used."""
 
 from dataclasses import dataclass
 

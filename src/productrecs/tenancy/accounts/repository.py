@@ -1,4 +1,4 @@
-"""The SQL of stores: rows in, `Store` out."""
+"""Account repository: SQL of stores, their keys and their shop connections."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Where does a merchant try things? In a store beside theirs, which can be emptied."""
+"""Sandbox: the test store beside a merchant's store, which can be emptied."""
 
 from dataclasses import replace
 from typing import Final

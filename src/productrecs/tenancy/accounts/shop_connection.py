@@ -1,4 +1,4 @@
-"""Which system of the merchant's is connected, since when, and by what plugin?"""
+"""Shop connection: the shop system and plugin that a store connected, and since when."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

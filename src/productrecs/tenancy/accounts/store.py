@@ -1,4 +1,4 @@
-"""What is a store, to the rest of the program?"""
+"""Store: one merchant's shop, as the rest of the program sees it."""
 
 from dataclasses import dataclass
 

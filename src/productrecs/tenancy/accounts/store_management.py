@@ -1,4 +1,4 @@
-"""How does a store come to be, change and go?"""
+"""Store management: registers, changes and deletes stores."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which knobs does a store have, what do they mean, and what do they start as?"""
+"""Store settings: their names, meanings, defaults and parsers."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What may a store use, what has it used, and what follows? Plans, meters, standings.
+"""Billing: plans, metering of calls, and notices when a quota is nearly used.
 
-Knows stores by their id only; who they are is `accounts`' business.
+Knows stores by their id only; `accounts` knows who they are.
 """

@@ -1,10 +1,9 @@
-"""How many metered calls has a store made, and may it make this one? Memory only.
+"""Call meter: counts a store's metered calls in memory, and checks its quota.
 
-One thread asks and counts, the event loop of an API process. Another one, the keeper,
-carries what was counted to the database and learns there what other machines counted.
-Neither waits for the other: what is counted is written by the one, all else of a tally by
-the other, and each is one assignment. What other processes of this machine count is read
-from their sheets, as it is.
+One thread checks and counts: the event loop of an API process. Another one, the flush
+thread, adds the counts to the database and reads there what other machines counted. Neither
+waits for the other: the first writes the count, the second everything else, each with one
+assignment. Counts of other processes on this machine are read from their usage files.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Which plans are there, and what does each allow? Ours, changed by an operator's file."""
+"""Plans: their limits; an operator's file can change them."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What is to tell of a store and its plan? Nothing while all is well."""
+"""Quota notice: what a store is told about its plan; nothing while all is well."""
 
 import calendar
 from dataclasses import dataclass

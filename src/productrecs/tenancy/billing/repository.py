@@ -1,4 +1,4 @@
-"""The SQL of metered calls: one row a store and month."""
+"""Usage repository: SQL of metered calls, one row per store and month."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

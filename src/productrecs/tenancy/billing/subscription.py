@@ -1,4 +1,4 @@
-"""Which plan has a store, and does it hold right now?"""
+"""Subscription: a store's plan, its end, and whether it is active."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self

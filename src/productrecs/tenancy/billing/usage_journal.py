@@ -1,14 +1,13 @@
-"""Which calls did a process count that the database does not have, also if it was killed?
+"""Usage journal: counted calls in a mapped file, which survive a killed process.
 
-Each process counts on a sheet of its own: a file that is mapped into its memory, so that
-what is written there outlives the process (though not the machine's power). The others on
-the machine look at it as they count, and whoever finds it left behind brings the rest of
-it to the database.
+Each process counts in a usage file of its own, mapped into its memory: the counts outlive
+the process, though not a power cut of the machine. Other processes on the machine read the
+file while it counts, and whoever finds it abandoned adds the rest of it to the database.
 
-A line is a store's month: how many were counted, how many of them the database has, and
-how many it will have once the round is stored that the line names. The round goes into the
-database with the counts, in one transaction; so it is known, wherever a process was killed,
-whether they are there.
+A counter belongs to a store and month: how many calls were counted, how many of them the
+database has, and how many it will have once the flush round that the counter names is
+stored. The round is stored with the counts in one transaction, so wherever a process was
+killed, it is known whether they are in the database.
 """
 
 import contextlib

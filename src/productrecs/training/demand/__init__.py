@@ -1,4 +1,5 @@
-"""How do sales become a forecast? Read by day, forecast, replace the last one whole.
+"""Demand training: reads sales by day, forecasts, and replaces the last forecast.
 
-Loaded only by who forecasts: it brings scipy, and the engine brings its boosted trees.
+Imported only by the forecasting process: it loads scipy, and the engine loads its boosted
+trees.
 """

@@ -1,4 +1,4 @@
-"""What was sold on each day? One store's lines as the engine's arrays."""
+"""Demand inputs: units sold on each day, as the engine's arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose night is it? Stores whose forecast is of an earlier day, from 2 o'clock on."""
+"""Due stores: those whose forecast is of an earlier day, from 2 o'clock on."""
 
 from collections.abc import Iterable
 

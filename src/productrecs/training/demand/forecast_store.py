@@ -1,7 +1,7 @@
-"""How does a store get its forecast? Read its sales, forecast, replace the last one whole.
+"""Forecast run: reads a store's sales, forecasts, and publishes the result whole.
 
-What the backtest found is kept as a draft, so that a run that was interrupted goes on with
-the second half.
+The backtest's result is kept as a draft, so that an interrupted run resumes with its second
+half.
 """
 
 import hashlib

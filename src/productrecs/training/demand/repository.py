@@ -1,4 +1,4 @@
-"""The SQL of forecasting: sales read once through, the catalog's facts, and the runs."""
+"""Demand repository: SQL of sales, catalog facts and forecast runs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

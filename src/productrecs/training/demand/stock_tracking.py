@@ -1,4 +1,4 @@
-"""When was an item sold out? Looked at again and again, for the catalog knows only now."""
+"""Stock tracking: records when an item sold out; the catalog knows only the present."""
 
 from typing import Final
 

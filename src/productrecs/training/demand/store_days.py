@@ -1,4 +1,4 @@
-"""Which day is it in the store? Days of a zone by number, whatever its clocks do."""
+"""Store days: the days of a time zone by number, whatever its clocks do."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo

@@ -1,1 +1,1 @@
-"""How does what was clicked become an order? The log of lists, and the trees of a store."""
+"""Ranking training: builds shown lists from the log, for a store's ranking model."""

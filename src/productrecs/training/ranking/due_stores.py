@@ -1,7 +1,7 @@
-"""Whose clicks say enough to learn an order from, and were last asked a day ago?
+"""Due stores: those with enough clicks whose ranking was last trained a day ago.
 
-Live lists are counted as they come. What a file brought is counted with the next training,
-in the facts of its model, so that a store that moves in with its past need not wait.
+Live lists are counted as they come. Those of an imported file are counted in the metadata
+of the next model, so that a store that imports its history need not wait.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The SQL of learned orders: which lists were shown, what came of it, and the trees."""
+"""Ranking repository: SQL of shown lists, what followed them, and ranking models."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which lists were shown, to whom, on which page, and what was taken up of them?"""
+"""Shown lists: who was shown which list on which page, and what they clicked."""
 
 import heapq
 from collections import OrderedDict, deque

@@ -1,4 +1,4 @@
-"""How does a catalog become a search index? One process writes, any number read.
+"""Search indexing: one process writes a store's index, any number read it.
 
-Never answers a shopper: `features/search` does.
+Never answers shoppers: `features/search` does.
 """

@@ -1,4 +1,4 @@
-"""How does one index follow its store's catalog? Batch by batch, commit by commit."""
+"""Index follower: applies a catalog's changes to its index, batch by batch."""
 
 import time
 from collections.abc import Sequence

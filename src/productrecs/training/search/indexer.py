@@ -1,7 +1,7 @@
-"""Which indexes lag behind their catalogs, and which must be built anew?
+"""Indexer: finds indexes that lag behind their catalogs, and rebuilds damaged ones.
 
-One process of a data folder writes all its indexes, a batch at a time, so that a store with
-a hundred thousand new products does not keep another's one changed price waiting.
+One process per data folder writes all indexes, one batch at a time, so that one store's
+hundred thousand new products do not delay another store's changed price.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What of a store's catalog can be searched, and what of it changed?"""
+"""Catalog changes: SQL of the searchable texts that changed."""
 
 import json
 from collections.abc import Sequence

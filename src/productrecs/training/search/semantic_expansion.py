@@ -1,7 +1,7 @@
-"""Which words of a store's catalog are kin, by the operator's model? Worked out and served.
+"""Semantic expansion: words of a catalog related by the operator's text model.
 
-The process that writes search indexes works it out, some words at a time, when it has
-nothing else to do; every API process reads the file.
+The indexing process computes it when idle, some words at a time; every API process reads
+the file.
 """
 
 import logging

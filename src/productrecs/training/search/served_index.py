@@ -1,4 +1,4 @@
-"""Which index serves? The one that is current and whole, followed commit by commit."""
+"""Served index: the current whole index of a store, followed commit by commit."""
 
 import contextlib
 import logging

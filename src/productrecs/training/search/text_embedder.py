@@ -1,4 +1,4 @@
-"""Which model of texts did the operator give us, and what does it make of words?
+"""Text embedder: the operator's text model, run by onnxruntime.
 
 Beside `model.onnx` lie `model.json` and the tokenizer's file: `{"kind": "text-embedder",
 "sha256": "...", "tokenizer": "tokenizer.json", "tokenizer_sha256": "...", "pooling":

@@ -1,4 +1,4 @@
-"""What people chose after searches: read from the log, as arrays to learn from.
+"""Search choices: what shoppers chose after searches, read from the log as arrays.
 
-Knows no index: what a query finds is `training/search`'s business.
+Knows no index: `training/search` knows which products a query finds.
 """

@@ -1,4 +1,4 @@
-"""The SQL of what followed searches."""
+"""Search event repository: SQL of searches and what followed them."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What followed searches? Clicks on results, and carts and purchases after them."""
+"""Search inputs: clicks on results, and carts and purchases after a search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
-"""By which constants does an engine learn in a store? Chosen on the store's own past.
+"""Tuning: chooses an engine's hyperparameters on the store's own history.
 
-An engine's defaults stay but where weeks that have passed show another value to be better.
-What was chosen is kept in the database, so that every training and every rebuild uses it.
+A default changes only where the store's past weeks show that another value is better. The
+result is kept in the database, so that every training and every rebuild uses it.
 """

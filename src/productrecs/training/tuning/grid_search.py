@@ -1,8 +1,8 @@
-"""Which constants does a past speak for? The usual ones, unless others are clearly better.
+"""Grid search: replaces defaults only by options that are clearly better.
 
-Each constant is tried by itself, in order, on the same questions. Many values are tried and
-one of them is always best by chance: a change must be better by more than that, in each
-stretch of the past by itself, and by enough to be worth having.
+Each hyperparameter is tried by itself, in order, on the same questions. Of many values one
+always looks best by chance: a change must be better by more than that, in each time split
+by itself, and by enough to be worth having.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""By which constants do a store's engines learn? The defaults, and what was chosen."""
+"""Hyperparameters: the defaults of a store's engines, with what tuning changed."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

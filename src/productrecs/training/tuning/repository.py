@@ -1,4 +1,4 @@
-"""The SQL of constants: what was last chosen for a store, and whose turn it is."""
+"""Hyperparameter repository: SQL of what was last chosen, and which store is due."""
 
 import json
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which stretches of a past are asked, and what was before each? The newest two tenths."""
+"""Time splits: the newest two tenths of a history, each with the history before it."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

@@ -1,7 +1,7 @@
-"""By which constants are a store's later orders best told from its earlier ones?
+"""Co-purchase tuning: options that predict a store's later orders best.
 
-Asked are the other products of an order, of up to ten of its products one by one, and one
-product of each order of three and more that is missing in the cart.
+The questions: the other products of an order, given each of up to ten of its products; and
+one product of each order of three or more that is missing in the cart.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""By which constants is a store's later visit best told from its earlier ones?
+"""Session tuning: options that predict the rest of a store's later visits best.
 
-Asked is the next product after each step of a visit, which may be one seen before.
+The question: the next product after each step of a visit, which may be one seen before.
 """
 
 from collections.abc import Callable, Mapping

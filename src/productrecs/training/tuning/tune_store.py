@@ -1,4 +1,4 @@
-"""How does a store come to its constants? Read its log, ask its past, keep what it says."""
+"""Store tuning: reads a store's log, searches the grid, stores the result."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""How do a store's pictures become a model of what looks alike?
+"""Visual training: turns a store's pictures into a model of visual similarity.
 
-Never answers a shopper.
+Never answers shoppers.
 """

@@ -1,7 +1,7 @@
-"""How does what pictures look like become a model that serves? Grown, or learned anew.
+"""Visual model build: extends the serving model, or learns a new one.
 
-A new picture joins the space that there is, and its neighbours' lists. The space itself is
-learned again when there are twice as many pictures, or twice as much that shoppers did.
+A new picture is placed in the existing space, and the lists of its neighbours are updated.
+The space itself is learned again when the pictures, or the shoppers' actions, have doubled.
 """
 
 import json

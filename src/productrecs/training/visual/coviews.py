@@ -1,4 +1,4 @@
-"""Which pictured products does one visit look at? Pairs that may teach what is alike."""
+"""Co-viewed pairs: products seen in one visit, from which similarity is learned."""
 
 from collections.abc import Collection
 from typing import Any, Final

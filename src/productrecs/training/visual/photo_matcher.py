@@ -1,4 +1,4 @@
-"""What of a store's pictures is a photo like? Looked at as those were looked at."""
+"""Photo matcher: finds the products of a store that look like a photo."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol

@@ -1,7 +1,7 @@
-"""What runs in the process apart that compares photos with a store's pictures?
+"""Photo worker: the process that compares photos with stores' pictures.
 
-It decodes nothing itself: a child of its own does, which may be killed. Of the service it
-has a folder of models alone, no database and no key.
+It decodes nothing itself: its sandboxed decoder does, which may be killed. Of the service
+it has only the folder of models, no database and no key.
 """
 
 import socket

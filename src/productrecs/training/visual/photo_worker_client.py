@@ -1,7 +1,7 @@
-"""Who looks at shoppers' photos while others are answered? A process apart.
+"""Photo worker client: asks the process that compares photos.
 
-It reads photos through a child of its own and compares them with the store's pictures,
-which it maps as the process that answers does. No reply waits for the interpreter.
+The worker reads photos through a sandboxed decoder and compares them with the store's
+pictures, which it maps as the API process does. No other reply waits for that work.
 """
 
 import math

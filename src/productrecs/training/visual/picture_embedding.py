@@ -1,4 +1,4 @@
-"""Which embedding is it: ours without weights, or the operator's model? One interface."""
+"""Picture embedding: our own or the operator's model, behind one interface."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""Which visual model serves? The one that the store points to, if it is whole."""
+"""Served pictures: the visual model that the store points to, if it is whole."""
 
 import logging
 from pathlib import Path

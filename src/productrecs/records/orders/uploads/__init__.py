@@ -1,1 +1,1 @@
-"""Order histories that merchants hand in: kept safe first, imported in the background."""
+"""Uploads: order histories that are stored first and imported in the background."""

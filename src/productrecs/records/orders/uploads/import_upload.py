@@ -1,4 +1,4 @@
-"""How does an upload get into the books, whatever breaks off meanwhile?"""
+"""Upload import: imports a stored file, and resumes after any interruption."""
 
 import contextlib
 from collections.abc import Callable

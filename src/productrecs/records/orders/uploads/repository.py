@@ -1,4 +1,4 @@
-"""The SQL of uploads: one row each, from the moment its file is safe."""
+"""Upload repository: SQL of uploads, one row per stored file."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""When may a store hand in a history, and what makes sure that it will be imported?"""
+"""Upload submission: stores an upload with its import job, within a limit."""
 
 from typing import Final
 

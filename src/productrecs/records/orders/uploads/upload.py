@@ -1,4 +1,4 @@
-"""What is an upload of past orders, and what became of it?"""
+"""Upload: a file of past orders, and the state of its import."""
 
 from dataclasses import dataclass
 from enum import StrEnum

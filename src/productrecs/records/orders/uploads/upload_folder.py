@@ -1,8 +1,7 @@
-"""Where do uploaded files lie, and when is one safe?
+"""Upload folder: stores uploaded files, durable before they are acknowledged.
 
-In a folder of the data's own disk, each under its upload's id: nothing that a client says
-is ever part of a path. A file that nobody needs any more is swept away, however it got
-there.
+The folder is on the data's own disk, and each file is named after its upload's id: nothing
+that a client sends becomes part of a path. A sweep removes files that no upload needs.
 """
 
 import contextlib

@@ -1,1 +1,1 @@
-"""What pages give away of a store, for its owner. Knows no request."""
+"""Key misuse: leaked secret keys and foreign origins, reported to the store's owner."""

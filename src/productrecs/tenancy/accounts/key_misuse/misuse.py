@@ -1,6 +1,6 @@
-"""What came with a store's calls that its owner should know of?
+"""Key misuse: a foreign origin or a leaked secret key that came with a call.
 
-Noted by the hour, so that a busy page costs no more rows and writes than a quiet one.
+Stored once per hour, so that a busy page costs no more rows and writes than a quiet one.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The SQL of what was seen of a store."""
+"""Key misuse repository: SQL of what was seen of a store."""
 
 from collections.abc import Sequence
 from typing import Final
