@@ -1,27 +1,37 @@
-"""What does the demo look like? Makes the picture of README.md anew.
+"""Pictures of the README and the guides, taken from the demo shop.
 
-    .venv/bin/python -m tools.screenshot
+    .venv/bin/python -m tools.screenshot [ADDRESS]
 
-Starts `productrecs demo` in a folder of its own, looks at a product's page in the system's
-Chromium once its lists have come, and writes docs/demo.webp.
+Takes them from the demo at ADDRESS, such as http://127.0.0.1:8000. Without one
+it starts `productrecs demo` in a folder of its own. Writes docs/demo.webp and the pictures
+of the guides; the sizes that it prints belong into features/guides/pictures.py.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PIL import Image
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.service import HOST, Service
 
-PICTURE: Final = Path(__file__).parents[1] / "docs/demo.webp"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Locator, Page
+
+ROOT: Final = Path(__file__).parents[1]
+README: Final = ROOT / "docs/demo.webp"
+GUIDES: Final = ROOT / "src/productrecs/features/guides/pictures"
 PAGE: Final = "/demo/product/ridge-tent-for-two"
 SIZE: Final = (1280, 1180)
+NARROW: Final = (900, 1000)  # of the guides: their column is 736 pixels wide
 WIDTH: Final = 960
 QUALITY: Final = 70
 # A list has come when a card is in it and all pictures in sight are drawn.
@@ -35,34 +45,142 @@ IS_THERE: Final = """() => {
   return lists.length > 0 && lists.every(came)
     && pictures.every(one => one.complete && one.naturalWidth > 0);
 }"""
+# What the store sold in the last 56 days, and the forecast of 28 with its band.
+CHART: Final = """async () => {
+  const script = document.querySelector("script[src*='/widget/v1/demo.localhost.js']");
+  const key = /pk_[A-Za-z0-9]{20,}/.exec(await (await fetch(script.src)).text())[0];
+  const asked = await fetch(`/v1/forecast/summary?key=${key}`);
+  const {history, forecast} = await asked.json();
+  const past = history.slice(-56).map(one => one.actual);
+  const days = [...past.map(p50 => ({p10: p50, p50, p90: p50})), ...forecast];
+  const top = Math.max(...days.map(one => one.p90)) * 1.1;
+  const x = at => 50 + at * 880 / (days.length - 1), y = value => 300 - value / top * 260;
+  const line = (list, from, pick) =>
+    list.map((one, at) => `${x(from + at).toFixed(1)},${y(pick(one)).toFixed(1)}`);
+  const last = past.length - 1, ahead = days.slice(last);
+  const band = [...line(ahead, last, one => one.p90),
+    ...line(ahead, last, one => one.p10).reverse()];
+  const step = 10 ** Math.floor(Math.log10(top / 2));
+  const rules = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(n => n * step).filter(one => one < top);
+  const rule = one => `<path d="M50 ${y(one)}H930" stroke="#dde5e3"/>`
+    + `<text x="42" y="${y(one) + 4}" text-anchor="end">${one}</text>`;
+  const words = (at, said, colour) =>
+    `<text x="${x(at)}" y="326" fill="${colour}">${said}</text>`;
+  document.body.innerHTML = `<svg id="chart" width="860" height="314" viewBox="0 0 960 350"
+    font-family="sans-serif" font-size="13" fill="#55625f">
+    <rect width="960" height="350" fill="#fff"/>
+    ${rules.map(rule).join("")}
+    <polygon points="${band.join(" ")}" fill="#0f766e" opacity=".16"/>
+    <polyline points="${line(days.slice(0, last + 1), 0, one => one.p50).join(" ")}"
+      fill="none" stroke="#1c2423" stroke-width="2"/>
+    <polyline points="${line(ahead, last, one => one.p50).join(" ")}"
+      fill="none" stroke="#0f766e" stroke-width="2.5"/>
+    <path d="M${x(last)} 30V300" stroke="#55625f" stroke-dasharray="4 4"/>
+    ${words(0, "units sold, the last 8 weeks", "#1c2423")}
+    ${words(last, "forecast of 28 days: p50, with p10 to p90", "#0f766e")}</svg>`;
+}"""
 
 
-def photographed(shop: Service) -> bytes:
-    """Return a PNG of the demo's product page."""
-    with launched() as browser:
-        page = browser.new_page(
-            viewport={"width": SIZE[0], "height": SIZE[1]}, color_scheme="light"
-        )
-        page.goto(f"http://{HOST}:{shop.port}{PAGE}", wait_until="load")
-        page.wait_for_function(IS_THERE, timeout=WAIT_MS)
-        page.wait_for_timeout(500)  # for what fades in
-        return page.screenshot()
+def around(page: Page, shown: Locator, margin: int = 20) -> bytes:
+    """Return an element with a margin, which its focus rings and shadows reach into."""
+    box = shown.bounding_box()
+    if box is None:
+        message = "what should be photographed is not shown"
+        raise RuntimeError(message)
+    page.evaluate("y => scrollBy({top: y, behavior: 'instant'})", box["y"] - 200)
+    box = shown.bounding_box() or box
+    return page.screenshot(
+        clip={
+            "x": box["x"] - margin,
+            "y": box["y"] - margin,
+            "width": box["width"] + 2 * margin,
+            "height": box["height"] + 2 * margin,
+        }
+    )
 
 
-def main() -> int:
-    """Write the picture; return the exit status."""
-    if find_chromium() is None:
-        sys.stderr.write(f"{MISSING}\n")
-        return 1
+def readme(page: Page) -> bytes:
+    """Return the demo's product page, for README.md."""
+    page.goto(PAGE, wait_until="load")
+    page.wait_for_function(IS_THERE, timeout=WAIT_MS)
+    page.wait_for_timeout(500)  # for what fades in
+    return page.screenshot()
+
+
+def widgets(page: Page) -> bytes:
+    """Return the products that are bought together with a tent."""
+    page.goto(PAGE, wait_until="load")
+    together = page.locator("product-recs[data-type=fbt]")
+    together.locator("a[part=link]").first.wait_for()
+    page.wait_for_timeout(1000)
+    return around(page, together)
+
+
+def look(page: Page) -> bytes:
+    """Return a look with its hotspots, one of them open."""
+    page.goto(PAGE, wait_until="load")
+    shown = page.locator("product-look")
+    shown.scroll_into_view_if_needed()
+    shown.locator("[part~=hotspot]").nth(2).click()
+    page.wait_for_timeout(1000)
+    return around(page, shown)
+
+
+def search(page: Page) -> bytes:
+    """Return the search box with what it proposes for a word with a typo."""
+    page.goto("/demo", wait_until="load")
+    page.locator("input[name=q]").press_sequentially("lanten", delay=60)
+    page.locator("[role=option]").nth(3).wait_for()
+    page.wait_for_timeout(1500)
+    return page.screenshot(clip={"x": 0, "y": 0, "width": NARROW[0], "height": 620})
+
+
+def forecast(page: Page) -> bytes:
+    """Return a drawing of the demo store's sales and forecast."""
+    page.goto(PAGE, wait_until="load")
+    page.evaluate(CHART)
+    return page.locator("#chart").screenshot()
+
+
+TAKEN: Final = {
+    README: readme,
+    **{GUIDES / f"{one.__name__}.webp": one for one in (widgets, look, search, forecast)},
+}
+
+
+@contextlib.contextmanager
+def demo(given: list[str]) -> Iterator[str]:
+    """Give the address of a demo: the one that was given, else of one of our own."""
+    if given:
+        yield given[0]
+        return
     with (
         tempfile.TemporaryDirectory() as folder,
         Service(Path(folder) / "demo", command="demo").prepare() as shop,
     ):
-        seen = Image.open(io.BytesIO(photographed(shop))).convert("RGB")
-    height = round(seen.height * WIDTH / seen.width)
-    smaller = seen.resize((WIDTH, height), Image.Resampling.LANCZOS)
-    smaller.save(PICTURE, "WEBP", quality=QUALITY, method=6)
-    sys.stdout.write(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes\n")
+        yield f"http://{HOST}:{shop.port}"
+
+
+def main() -> int:
+    """Write the pictures; return the exit status."""
+    if find_chromium() is None:
+        sys.stderr.write(f"{MISSING}\n")
+        return 1
+    with demo(sys.argv[1:]) as address, launched() as browser:
+        for file, taken in TAKEN.items():
+            width, height = SIZE if file == README else NARROW
+            page = browser.new_page(
+                base_url=address,
+                viewport={"width": width, "height": height},
+                color_scheme="light",
+            )
+            seen = Image.open(io.BytesIO(taken(page))).convert("RGB")
+            page.close()
+            if seen.width > WIDTH:
+                size = (WIDTH, round(seen.height * WIDTH / seen.width))
+                seen = seen.resize(size, Image.Resampling.LANCZOS)
+            seen.save(file, "WEBP", quality=QUALITY, method=6)
+            sys.stdout.write(f"{file.name}: {seen.size}, {file.stat().st_size:,} bytes\n")
     return 0
 
 

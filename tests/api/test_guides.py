@@ -250,7 +250,7 @@ def test_what_is_asked_for_by_its_content_may_be_kept_for_ever(service: Service)
     replies = {one: client.ask("GET", one) for one in assets}
     stale = client.ask("GET", "/docs/pages.css?v=0")
 
-    assert len(assets) == 4
+    assert len(assets) == 5
     assert {reply.status for reply in replies.values()} == {200}
     assert all(
         "immutable" in (reply.header("cache-control") or "") for reply in replies.values()

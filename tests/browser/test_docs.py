@@ -61,6 +61,50 @@ def test_a_call_can_be_tried_from_the_page(
     assert any("/v1/trending?" in address for address in watch.asked)
 
 
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (375, "dark"),
+        (1280, "light"),
+        pytest.param(375, "light", marks=pytest.mark.trust),
+        pytest.param(1280, "dark", marks=pytest.mark.trust),
+    ],
+)
+def test_the_reference_has_no_barriers_open_or_tried(
+    browser: Browser, service: Service, axe: str, width: int, scheme: str
+) -> None:
+    with browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+        bypass_csp=True,  # for the script that looks for barriers
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.goto(f"http://{HOST}:{service.port}/docs")
+        trending = page.locator("#operations-widget-trending")
+        trending.locator(".opblock-summary-control").click()
+        page.locator("#operations-server-push_items .opblock-summary-control").click()
+        trending.locator("button.execute").click()
+        expect(trending.locator(".live-responses-table")).to_be_visible()
+        expect(trending.locator("button.execute")).to_be_enabled()
+        page.mouse.move(0, 0)
+        page.evaluate(SETTLED)
+        page.evaluate(axe)
+        wrong = [f"open: {one}" for one in page.evaluate(BARRIERS)]
+        page.locator("button.authorize").first.click()
+        page.evaluate(SETTLED)
+        wrong += [f"dialog: {one}" for one in page.evaluate(BARRIERS)]
+
+    assert wrong == []
+
+
+BARRIERS = """async () => (await axe.run(document)).violations.map(
+  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
+# Two frames, in which the names are given, and the colours that change slowly.
+SETTLED = """async () => {
+  for (let at = 0; at < 2; at++) await new Promise(requestAnimationFrame);
+  await Promise.all(document.getAnimations().map(one => one.finished));
+}"""
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
 PAGES = ("/", "/docs", "/guides", "/guides/quickstart", "/guides/catalog-files")
 

@@ -39,6 +39,8 @@ from demo_store.storefront.shop_items import ShopItemReader, ShopItems
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
+IS_DEMO: Final = "productrecs.demo"
+"""Tells the service's start page that this shop runs: it then links to it."""
 ORDER: Final = "demo_order"
 LOOKED: Final = "demo_looked"
 SESSION: Final = "pr_sid"
@@ -62,7 +64,7 @@ class Storefront:
         """Answer one request, or pass it on."""
         path = scope.get("path", "")
         if scope["type"] != "http" or not (path == HOME or path.startswith(f"{HOME}/")):
-            await self._around(scope, receive, send)
+            await self._around({**scope, IS_DEMO: True}, receive, send)
             return
         if scope["method"] not in {"GET", "HEAD", "POST"}:
             await send_reply(send, Reply(405, b"", [("allow", "GET, HEAD, POST")]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from html import unescape
 
 import pytest
@@ -63,3 +65,20 @@ def test_the_address_of_the_service_stays_in_one_piece() -> None:
     html = render_markdown("```sh\ncurl {base_url}/v1/items\n```\n").html
 
     assert "{base_url}/v1/items" in html
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
+def test_every_php_sample_is_valid_php(guide: Guide) -> None:
+    samples = [
+        one.text for one in blocks(LIBRARY.text(guide.slug)) if one.language == "php"
+    ]
+    php = shutil.which("php")
+    if not samples:
+        return
+    if php is None:
+        pytest.skip("php is not installed")
+    for sample in samples:
+        done = subprocess.run(
+            [php, "-l"], input=sample, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout

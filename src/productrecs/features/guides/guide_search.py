@@ -1,4 +1,4 @@
-"""Which section of which guide answers a question?"""
+"""Search in the guides: sections by BM25, with synonyms of the field."""
 
 import math
 import re
@@ -38,9 +38,14 @@ SYNONYMS: Final = {
     "typo": "search mistakes",
     "visual search": "pictures photo",
     "token": "key secret",
-    "headless": "custom shop own",
-    "react": "custom shop own widgets element",
-    "vue": "custom shop own widgets element",
+    "headless": "frameworks headless api",
+    "next.js": "react frameworks",
+    "nuxt": "vue frameworks",
+    "svelte": "frameworks element",
+    "container": "docker image",
+    "kubernetes": "docker replicas",
+    "wordpress": "woocommerce",
+    "adobe commerce": "magento",
     "replenishment": "demand order stock",
     "ai assistant": "language models mcp",
 }

@@ -1,4 +1,4 @@
-"""Which guides are there, in which order, and what is each for?"""
+"""The guides: their order, groups, titles and summaries."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,23 +15,81 @@ class Guide:
 
 
 _START: Final = "Start"
-_SEND: Final = "Tell it about your store"
-_ASK: Final = "Ask it"
-_SHOW: Final = "Show it"
-_RUN: Final = "Run it"
+_INSTALL: Final = "Install in your shop"
+_SEND: Final = "Send your data"
+_SHOW: Final = "Show products"
+_MEASURE: Final = "Measure and plan"
+_RUN: Final = "Run the service"
 
 GUIDES: Final = (
     Guide(
         "quickstart",
         "Quick start",
-        "An empty store to its first recommendation, in five minutes.",
+        "From an empty store to its first recommendation in five minutes.",
         _START,
     ),
     Guide(
         "keys",
         "Keys and origins",
-        "Which key goes where, how it is sent, and who may use it.",
+        "Which key belongs where, how it is sent, and which pages may use it.",
         _START,
+    ),
+    Guide(
+        "docker", "Docker", "Build the image, start it, back it up and upgrade it.", _START
+    ),
+    Guide(
+        "woocommerce",
+        "WooCommerce",
+        "Import products and orders, and add one snippet.",
+        _INSTALL,
+    ),
+    Guide(
+        "shopify",
+        "Shopify",
+        "Import products and orders, and add a few lines to your theme.",
+        _INSTALL,
+    ),
+    Guide(
+        "magento",
+        "Magento and Adobe Commerce",
+        "Import products and orders, and add the widgets to your theme.",
+        _INSTALL,
+    ),
+    Guide(
+        "prestashop",
+        "PrestaShop",
+        "Import products and orders, and add the widgets to your theme.",
+        _INSTALL,
+    ),
+    Guide(
+        "opencart",
+        "OpenCart",
+        "Import products and orders, and add the widgets to your theme.",
+        _INSTALL,
+    ),
+    Guide(
+        "frameworks",
+        "React, Vue and headless shops",
+        "The widgets in components, and the API without widgets.",
+        _INSTALL,
+    ),
+    Guide(
+        "custom",
+        "Custom shops",
+        "All pieces of an integration without a plugin, to copy and paste.",
+        _INSTALL,
+    ),
+    Guide(
+        "widgets",
+        "Widgets",
+        "Script tags and elements; every attribute, event and style.",
+        _INSTALL,
+    ),
+    Guide(
+        "integration",
+        "Plugins and integrations",
+        "What a store plugin calls: connect, appearance, training, status.",
+        _INSTALL,
     ),
     Guide(
         "items",
@@ -48,87 +106,66 @@ GUIDES: Final = (
     Guide(
         "events",
         "Events and shoppers",
-        "What shoppers do, from their browsers; who is who.",
+        "Report what shoppers do in their browsers; how shoppers are identified.",
         _SEND,
     ),
     Guide(
         "orders",
         "Orders",
-        "Send each order from your server, once, and what happens to a repeat.",
+        "Send each order from your server; what happens when one is sent twice.",
         _SEND,
     ),
     Guide(
         "order-history",
         "Order history",
-        "Years of past orders from a CSV, by upload or on the command line.",
+        "Import past orders from a CSV, by upload or on the command line.",
         _SEND,
     ),
     Guide(
         "recommendations",
         "Recommendations",
-        "Product page, cart, start page: which call for which place.",
-        _ASK,
+        "Which call to use on the product page, in the cart and on the home page.",
+        _SHOW,
     ),
-    Guide("trending", "Trending", "What sells right now, the same for everybody.", _ASK),
+    Guide(
+        "trending", "Trending", "What sells right now, the same for every shopper.", _SHOW
+    ),
     Guide(
         "search",
         "Search",
-        "Find products by words as they are typed, mistakes and all.",
-        _ASK,
+        "Find products while shoppers type, with typos and synonyms.",
+        _SHOW,
     ),
     Guide(
         "pictures",
-        "Pictures: what looks alike",
-        "Similar products, search by photo, and how pictures come in.",
-        _ASK,
+        "Similar products and search by photo",
+        "How pictures are indexed, compared and searched.",
+        _SHOW,
     ),
     Guide(
         "looks",
-        "Looks: shop the look",
-        "Pictures of several products, and what of yours is in a photo.",
-        _ASK,
+        "Shop the look",
+        "Photos with hotspots, and products found in a shopper's photo.",
+        _SHOW,
     ),
+    Guide("rules", "Merchandising rules", "Exclude, boost, bury and pin products.", _SHOW),
     Guide(
-        "rules",
-        "Rules: your own word in lists",
-        "Exclude, boost, bury and pin products, where and when you say.",
-        _ASK,
+        "reports",
+        "Reports",
+        "What recommendations sold, and how each number is defined.",
+        _MEASURE,
     ),
     Guide(
         "holdout",
-        "Holdout: what lists are worth",
-        "Let a share of shoppers see no lists, and compare.",
-        _ASK,
-    ),
-    Guide(
-        "reports",
-        "Reports: numbers to act on",
-        "What recommendations sold, and how each number is defined.",
-        _ASK,
+        "Holdout tests",
+        "Show some shoppers no recommendations, and compare the sales.",
+        _MEASURE,
     ),
     Guide(
         "demand",
-        "Demand: what will sell",
-        "The next 28 days of the store and of each product, and how long stock lasts.",
-        _ASK,
-    ),
-    Guide(
-        "integration",
-        "Plugins and integrations",
-        "What a store plugin calls: connect, appearance, training, status.",
-        _ASK,
-    ),
-    Guide(
-        "widgets",
-        "Widgets: on your pages",
-        "One script and one element; every attribute, event and style.",
-        _SHOW,
-    ),
-    Guide(
-        "custom",
-        "A shop of your own",
-        "All pieces of an integration without a plugin, to copy and paste.",
-        _SHOW,
+        "Demand forecast",
+        "Sales of the next 28 days, and how long stock lasts.",
+        _MEASURE,
     ),
     Guide(
         "settings",
@@ -139,47 +176,45 @@ GUIDES: Final = (
     Guide(
         "billing",
         "Plans and limits",
-        "What a plan allows, what counts, and what pages see when it is used up.",
+        "What a plan allows, what counts, and what pages get when it is used up.",
         _RUN,
     ),
     Guide(
         "privacy",
-        "Privacy: what is kept",
-        "What is kept of a shopper, how to hand it out, and how to forget it.",
+        "Privacy",
+        "What is stored about a shopper, how to export it, and how to erase it.",
         _RUN,
     ),
-    Guide("cli", "Command line", "Every verb of `productrecs`, with its options.", _RUN),
+    Guide("cli", "Command line", "Every command of `productrecs`, with its options.", _RUN),
     Guide(
         "operations",
         "Operations",
-        "Run it well: configuration, proxies, health, backups, replicas.",
+        "Configuration, proxies, health, backups, replicas.",
         _RUN,
     ),
     Guide(
         "mcp",
-        "Language models",
-        "These guides for assistants: llms.txt, markdown, and a server at /mcp.",
+        "Guides for AI assistants",
+        "llms.txt, markdown, and an MCP server at /mcp.",
         _RUN,
     ),
     Guide(
         "errors",
         "Errors and limits",
-        "Every code, what it means, and what to do; every limit.",
+        "Every error code, what it means, and what to do; every limit.",
         _RUN,
     ),
     Guide(
         "versions",
         "Versions and changes",
-        "What stays as it is, how a change is told, and what changed.",
+        "What stays stable, how changes are announced, and what changed.",
         _RUN,
     ),
     Guide(
         "troubleshooting",
         "Troubleshooting",
-        "A list is empty, a call refused, a sale not counted: where to look.",
+        "Empty lists, refused calls, sales that are not counted: where to look.",
         _RUN,
     ),
-    Guide(
-        "glossary", "Glossary", "The words of these guides, each with one meaning.", _RUN
-    ),
+    Guide("glossary", "Glossary", "The terms of these guides.", _RUN),
 )

@@ -52,6 +52,7 @@ ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
         "icon.svg": _Asset("image/svg+xml"),
         "guides.js": _Asset(_SCRIPT),
         "pages.css": _Asset(_STYLE),
+        "reference.css": _Asset(_STYLE),
         "reference.js": _Asset(_SCRIPT),
         "swagger-ui.css": _Asset(_STYLE, _read_swagger),
         "swagger-ui-bundle.js": _Asset(_SCRIPT, _read_swagger),
@@ -59,9 +60,10 @@ ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
     }
 )
 _PAGE: Final = """<link rel="stylesheet" href="{style}">
-<div id="content"><div id="swagger"><noscript><main><h1>API reference</h1>
+<link rel="stylesheet" href="{ours}">
+<main id="content" class="wide"><div id="swagger"><noscript><h1>API reference</h1>
 <p>This page needs JavaScript. The same is in <a href="/openapi.json">openapi.json</a>,
-and in words in <a href="/guides">the guides</a>.</p></main></noscript></div></div>
+and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
 <script src="{bundle}"></script>
 <script src="{start}"></script>
 """
@@ -78,6 +80,7 @@ async def reference(request: Request) -> Response:
     """Return the interactive API reference; it fetches nothing from any other host."""
     html = _PAGE.format(
         style=address("swagger-ui.css"),
+        ours=address("reference.css"),
         bundle=address("swagger-ui-bundle.js"),
         start=address("reference.js"),
     )

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from productrecs import __version__
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.routes.public.api_reference import address
 from productrecs.entrypoints.http.routes.public.content_negotiation import (
     HTML,
     JSON,
@@ -17,42 +18,56 @@ from productrecs.entrypoints.http.routes.public.content_negotiation import (
 from productrecs.entrypoints.http.routes.public.health import not_ready
 from productrecs.entrypoints.http.routes.public.html_pages import html_page
 from productrecs.features.guides.guide_texts import llms_index as index_of_guides
+from productrecs.features.guides.pictures import PICTURES
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext
 
 router = APIRouter(tags=["public"])
 
+IS_DEMO: Final = "productrecs.demo"
+"""The name in a request's scope by which the demo shop says that it runs."""
+_PICTURE: Final = "widgets.webp"
 _encode: Final = msgspec.json.Encoder().encode
+_DEMO: Final = '<a class="button" href="/demo">Open the demo shop</a>\n'
 _CONTENT: Final = """<main id="content">
-<h1>ProductRecs</h1>
-<p class="lead">Recommendations for online stores, on your own machine. A store sends its
-catalog, its orders and what shoppers do; this service answers which products belong
-on a page.</p>
+<div class="hero">
+<div>
+<h1>Recommendations and search for your online store</h1>
+<p class="lead">ProductRecs runs on your own server. Your store sends its products, its
+orders and what shoppers do. The service learns from them within a minute and answers which
+products to show on each page.</p>
+<p class="actions">
+{demo}<a class="button{second}" href="/guides/quickstart">Quick start</a>
+<a class="button second" href="/guides">Guides</a></p>
 <p class="state" role="status">Ready to answer</p>
-<h2>Start here</h2>
-<ul class="cards">
-<li><a href="/guides/quickstart"><strong>Quick start</strong>
-<span>From an empty shop to its first recommendation in five minutes.</span></a></li>
-<li><a href="/guides"><strong>Guides</strong>
-<span>Catalog, events, orders, recommendations, settings, errors.</span></a></li>
-<li><a href="/docs"><strong>API reference</strong>
-<span>Every call with its fields and refusals; try them from the page.</span></a></li>
+</div>
+<img src="{picture}" width="{width}" height="{height}"
+alt="Below a tent: pegs, a footprint and a lantern that are often bought with it.">
+</div>
+<ul class="facts">
+<li><a href="/guides/recommendations">Recommendations</a>
+Bought together, similar, trending and personal lists.</li>
+<li><a href="/guides/search">Search</a>
+Forgives typos, learns from clicks, also takes a photo.</li>
+<li><a href="/guides/looks">Shop the look</a>
+Photos with hotspots that lead to your products.</li>
+<li><a href="/guides/demand">Demand forecast</a>
+What sells in the next 28 days, and what to order.</li>
+<li><a href="/guides/reports">Reports</a>
+Sales after recommendations, searches without results.</li>
+<li><a href="/guides/widgets">Widgets</a>
+One script tag shows lists and search on any page.</li>
 </ul>
-<h2>For programs</h2>
-<ul class="cards">
-<li><a href="/openapi.json"><strong>openapi.json</strong>
-<span>The interface, machine-readable.</span></a></li>
-<li><a href="/llms.txt"><strong>llms.txt</strong>
-<span>The index of the guides as markdown, for language models; all of them at once are
-in llms-full.txt.</span></a></li>
-<li><a href="/guides/mcp"><strong>/mcp</strong>
-<span>The guides for assistants, over the Model Context Protocol.</span></a></li>
-<li><a href="/health/ready"><strong>/health/ready</strong>
-<span>200 when requests may come, else 503 with the reasons.</span></a></li>
-<li><a href="/health/live"><strong>/health/live</strong>
-<span>200 as long as the process runs.</span></a></li>
-</ul>
+<p class="more">Install it for <a href="/guides/woocommerce">WooCommerce</a>,
+<a href="/guides/shopify">Shopify</a>, <a href="/guides/magento">Magento</a>,
+<a href="/guides/prestashop">PrestaShop</a>, <a href="/guides/opencart">OpenCart</a>,
+<a href="/guides/frameworks">React, Vue and headless shops</a> or
+<a href="/guides/custom">a shop of your own</a>.</p>
+<p class="more">For programs: <a href="/docs">API reference</a>,
+<a href="/openapi.json">openapi.json</a>, <a href="/llms.txt">llms.txt</a>,
+<a href="/guides/mcp">/mcp</a>, <a href="/health/ready">/health/ready</a>,
+<a href="/health/live">/health/live</a></p>
 </main>"""
 ADDRESSES: Final = {
     "openapi": "/openapi.json",
@@ -96,9 +111,8 @@ async def index(request: Request) -> Response:
         return not_ready(request, fitness)
     form = preferred_media_type(request, (JSON, HTML, MARKDOWN))
     if form == HTML:
-        shown = html_page(
-            request, "Recommendations for online stores", _CONTENT, vary="Accept"
-        )
+        html = _content(has_demo=IS_DEMO in request.scope)
+        shown = html_page(request, "Recommendations for online stores", html, vary="Accept")
         shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
         del shown.headers["etag"]
         return shown
@@ -107,3 +121,14 @@ async def index(request: Request) -> Response:
         text = index_of_guides(base_url_of(request))
         return Response(text, media_type=MARKDOWN, headers=headers)
     return Response(_encode(_SELF), media_type=JSON, headers=headers)
+
+
+def _content(*, has_demo: bool) -> str:
+    width, height = PICTURES[_PICTURE]
+    return _CONTENT.format(
+        demo=_DEMO if has_demo else "",
+        second=" second" if has_demo else "",
+        picture=address(_PICTURE),
+        width=width,
+        height=height,
+    )
