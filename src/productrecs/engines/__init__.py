@@ -1,5 +1,5 @@
-"""Pure mathematics: numbers in, numbers out.
+"""Recommendation, search, forecast and image engines: numbers in, numbers out.
 
-Everything here speaks of items by their dense numbers 0..n_items-1. No engine knows the
-database, HTTP, the clock or chance, and no engine imports another.
+Items are dense numbers 0..n_items-1. No engine uses the database, HTTP, the clock or
+randomness without a fixed seed, and no engine imports another.
 """

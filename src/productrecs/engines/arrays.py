@@ -1,4 +1,4 @@
-"""What do all engines take and give? Items by number, scores, and plain arrays."""
+"""Array types shared by all engines, and helpers for ranked items and sorted runs."""
 
 from __future__ import annotations
 

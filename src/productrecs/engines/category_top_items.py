@@ -1,4 +1,4 @@
-"""What is best of a category? Its members in the order of their popularity."""
+"""Top items of a category: its members, the most popular first."""
 
 from __future__ import annotations
 

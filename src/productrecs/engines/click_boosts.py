@@ -1,8 +1,9 @@
-"""What do people choose who search for something? How far a choice lifts a product.
+"""Click boosts: how far earlier clicks, carts and purchases lift a product for a query.
 
-A click counts 1, a cart 4 and a purchase 8, half as much every 60 days. Of one shopper the
-strongest of each product counts, once, and all of a query together no more than one
-purchase does; what only one shopper chose lifts nothing.
+A click counts 1, a cart 4 and a purchase 8; the weight halves every 60 days. Of each
+shopper only the strongest interaction with a product counts, and all interactions of one
+shopper with one query together count at most as much as one purchase. A product that only
+one shopper chose is not lifted.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
-"""How many different shoppers were there? Told from crowds that can be put together.
+"""HyperLogLog sketches: count distinct shoppers, and merge counts of days or widgets.
 
-A crowd is a few thousand bytes, however many it holds: up to 1,024 shoppers by their codes,
-and so exactly; beyond that by the longest run of zeros in each part of the codes, which
-tells their number to within some 2 % (HyperLogLog). The same shoppers make the same bytes,
-in whichever order they came, so that reading on equals reading it all.
+A sketch takes a few thousand bytes. It holds up to 1,024 shoppers exactly, by their codes;
+beyond that it keeps the longest run of zeros in each part of the codes, with an error of
+about 2 %. The same shoppers make the same bytes in any order, so that incremental reading
+equals reading everything.
 
-Source: Flajolet et al., HyperLogLog, 2007, with its count of empty parts for small crowds.
+Source: Flajolet et al., HyperLogLog, 2007, with its linear counting for small sets.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How often was each item shown and clicked, and which new one is worth a try?"""
+"""Item statistics: impressions and clicks of each item, and its exploration weight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is an engine's inner loop compiled? Once, with numba, and kept on disk."""
+"""Numba compilation of the engines' inner loops, cached on disk."""
 
 from __future__ import annotations
 

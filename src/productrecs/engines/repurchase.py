@@ -1,4 +1,4 @@
-"""What does somebody buy again? What was often in their baskets, and still sells."""
+"""Repurchase prediction: what a shopper bought often and that still sells."""
 
 from __future__ import annotations
 

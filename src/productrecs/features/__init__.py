@@ -1,1 +1,1 @@
-"""What a merchant buys: independent slices, each with its rules. Slices are strangers."""
+"""Product features for merchants: independent slices that do not import one another."""

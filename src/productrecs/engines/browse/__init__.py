@@ -1,4 +1,4 @@
-"""What do visits like this one look at next? Asked of sessions, without training."""
+"""Session-based kNN engine (`browse`): predicts next items from similar past sessions."""
 
 from productrecs.engines.browse.fit import fit_sessions
 from productrecs.engines.browse.options import InteractionType, SessionOptions

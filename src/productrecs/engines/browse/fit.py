@@ -1,4 +1,4 @@
-"""Which sessions are kept, and in which order? From events to a session index."""
+"""Session index builder: turns events into the session index of the kNN engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which arrays does a session index lie? The one form that both evaluators read."""
+"""Arrays of the session index, as the kernel and the reference read them."""
 
 from __future__ import annotations
 

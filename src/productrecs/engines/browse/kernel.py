@@ -1,6 +1,6 @@
-"""What comes next, compiled: the same sums in the same order as the twin's.
+"""Compiled session kNN: the same sums in the same order as the reference implementation.
 
-Importing this file compiles, or loads what an earlier process compiled; see `warm_up`.
+Importing this module compiles it, or loads what an earlier process compiled; see `warm_up`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""By which constants are sessions compared? The defaults, and what each of them means."""
+"""Hyperparameters of the session kNN engine: defaults, and what each of them means."""
 
 from __future__ import annotations
 

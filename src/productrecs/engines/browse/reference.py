@@ -1,4 +1,4 @@
-"""What comes next, by plain numpy: the reference that the compiled kernel must equal."""
+"""Reference implementation of the session kNN in NumPy; the kernel must equal it."""
 
 from __future__ import annotations
 

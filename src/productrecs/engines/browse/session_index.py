@@ -1,4 +1,4 @@
-"""What do visits like this one look at next? Asked of an immutable index of sessions."""
+"""Session index: an immutable set of past sessions that answers next-item queries."""
 
 from __future__ import annotations
 

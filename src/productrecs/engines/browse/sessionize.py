@@ -1,4 +1,4 @@
-"""Where does one visit end and the next begin?"""
+"""Sessionization: splits each visitor's events into visits at gaps of inactivity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What completes a basket, and is not another of the same?"""
+"""Complementary engine: products of other categories that complete a basket."""
 
 from productrecs.engines.complementary.fit import BoughtTogetherPairs, fit_complements
 from productrecs.engines.complementary.model import ComplementModel

@@ -1,4 +1,4 @@
-"""Which kinds go together? Counted over the products that were bought together."""
+"""Category co-occurrence: learns from item pairs which categories are bought together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of these complete a basket? Those of another kind, and what goes with its kinds."""
+"""Complement model: reduces candidates to complementary categories, and adds their best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which constants is a complement told from another of the same kind?"""
+"""Hyperparameters of the complementary engine."""
 
 from __future__ import annotations
 

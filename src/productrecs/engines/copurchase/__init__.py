@@ -1,4 +1,4 @@
-"""What is bought together? Learned from baskets alone, and never padded."""
+"""Co-purchase engine (`buy`): items bought together, learned from baskets, never padded."""
 
 from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up

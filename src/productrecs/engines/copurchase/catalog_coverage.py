@@ -1,7 +1,7 @@
-"""Has every item lists in whose heads it stands? Where it fits best, if it fits at all.
+"""Catalog coverage: promotes each item into the list in which it fits best.
 
 Ranking each list by itself shows the same best sellers everywhere and half of a catalog
-nowhere. One place in the lists where an item fits best costs next to nothing.
+nowhere. One place in the lists where an item fits best costs almost no relevance.
 """
 
 from __future__ import annotations

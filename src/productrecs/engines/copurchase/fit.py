@@ -1,4 +1,4 @@
-"""Which companions does each item keep? The strongest that chance does not explain."""
+"""Co-purchase training: keeps each item's strongest significant companions."""
 
 from __future__ import annotations
 

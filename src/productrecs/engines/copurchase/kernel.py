@@ -1,4 +1,4 @@
-"""Companions, compiled: the same sums in the same order as the twin's."""
+"""Compiled co-purchase lookup: the same sums in the same order as the reference."""
 
 from __future__ import annotations
 

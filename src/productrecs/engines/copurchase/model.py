@@ -1,4 +1,4 @@
-"""Which items go with these? Read from each item's fifty strongest companions."""
+"""Co-purchase model: each item's fifty strongest companions, and lists made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which arrays do companions lie? The one form that both evaluators read."""
+"""Arrays of the co-purchase model, as the kernel and the reference read them."""
 
 from __future__ import annotations
 

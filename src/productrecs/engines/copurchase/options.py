@@ -1,4 +1,4 @@
-"""By which constants do we count? The defaults, and what each of them means."""
+"""Hyperparameters of the co-purchase engine: defaults, and what each of them means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often were two items bought together? Counted over all baskets, block by block."""
+"""Pair counting: how often two items stand in one basket, counted block by block."""
 
 from __future__ import annotations
 

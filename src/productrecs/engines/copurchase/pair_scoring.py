@@ -1,4 +1,4 @@
-"""How strong is a pair beside others, and is it more than an accident?"""
+"""Pair scoring: association strength of item pairs, and a test against chance."""
 
 from __future__ import annotations
 

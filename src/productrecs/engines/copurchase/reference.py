@@ -1,4 +1,4 @@
-"""Companions by plain numpy: the reference that the compiled kernel must equal."""
+"""Reference implementation of the co-purchase lookup in NumPy; the kernel must equal it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What was bought with an item's variants? A size that few bought borrows their baskets.
+"""Variant pooling: an item with few baskets borrows those of its variant group.
 
 Shops sell a shirt's sizes and colours as items of their own: bought with a pair of trousers
 in ten others a hundred times, and never twice in the same two. So an item counts a share of
-its variants' baskets as its own: all of them where it has none, next to none where it has
+its variants' baskets as its own: all of them where it has none, almost none where it has
 many.
 """
 

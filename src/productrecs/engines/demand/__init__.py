@@ -1,4 +1,4 @@
-"""Demand: what will be sold on each of the next 28 days, and what to do about it.
+"""Demand forecast engine: daily sales in, the next 28 days with prediction intervals out.
 
-Daily amounts in, days ahead with a band out. Nothing here knows stores, zones or clocks.
+It knows no stores, time zones or clocks.
 """

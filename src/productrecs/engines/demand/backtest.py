@@ -1,8 +1,9 @@
-"""What would have been forecast before, and how right was it? The better method serves.
+"""Forecast backtest: ensemble weights, calibration and accuracy figures from the past.
 
-A model learned up to the oldest origin, and the ladder, forecast from origins a week apart;
-what came is known by now. From that follow how far each class of items trusts the model,
-the width of the bands, and the figures a merchant is shown.
+A model is trained up to the oldest origin; the model and the statistical ladder forecast
+from origins one week apart, and the forecasts are compared with what was sold. The result
+says how much each class of items uses the model, how wide the intervals are, and which
+accuracy figures a merchant sees.
 """
 
 from __future__ import annotations

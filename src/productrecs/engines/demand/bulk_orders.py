@@ -1,7 +1,7 @@
-"""What becomes of single huge orders? They come again, but nobody knows when, or of what.
+"""Bulk orders: removes single very large orders before levels are estimated.
 
-They are taken off before levels are told from recent days, and come back as what they
-added to an average day of all history, within bounds.
+Nobody knows when they come again. Afterwards they return as what they added to an average
+day of the whole history, within bounds.
 """
 
 from __future__ import annotations

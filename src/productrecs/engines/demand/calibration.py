@@ -1,7 +1,7 @@
-"""How wide must the band be? As wide as the errors of forecasts made in the past say.
+"""Conformal calibration: sets the width of the prediction intervals from past errors.
 
-Conformal: an end of the band moves towards that quantile of past misses which would have
-made it right, by week ahead and by how often items sell, in levels of the item.
+Each end of the interval moves to the quantile of past errors that would have been right, by
+week ahead and by how often items sell, in units of the item's level.
 """
 
 from __future__ import annotations

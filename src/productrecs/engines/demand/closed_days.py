@@ -1,4 +1,4 @@
-"""On which days is the store closed? Told from the days on which it sold nothing at all."""
+"""Closed days: finds past days without any sale, and predicts the closed days ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is demand? An item's sales by day, and on which days it could be sold at all."""
+"""Demand series: each item's sales by day, and the days on which it was on sale."""
 
 from __future__ import annotations
 

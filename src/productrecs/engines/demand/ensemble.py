@@ -1,7 +1,7 @@
-"""How much does each way of forecasting count? As much as did best in past weeks.
+"""Forecast ensemble: weights of the forecasting methods, fitted on past weeks.
 
-The mean of several ways is mostly better than any of them. Means and bands are mixed by
-themselves: who tells the middle well may not know the edges.
+The mean of several methods is usually better than any of them. Means and intervals have
+weights of their own: a method with a good mean may have poor quantiles.
 """
 
 from __future__ import annotations

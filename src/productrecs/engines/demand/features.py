@@ -1,6 +1,6 @@
-"""What is known of an item when it is forecast? Numbers of its past, relative to its level.
+"""Forecast features: numbers about an item's past, relative to its level.
 
-Everything is seen from an origin: the number of days that are known by then. A target is
+Everything is computed at an origin: the number of days that are known then. A target is
 `ahead` days after the last known one, 1 to 28.
 """
 

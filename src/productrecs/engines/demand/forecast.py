@@ -1,4 +1,4 @@
-"""What will be sold on each of the next 28 days, of each item and in the whole store?"""
+"""Demand forecast: the next 28 days of each item and of the whole store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a forecast? For each day ahead its mean and its p10, p50 and p90."""
+"""Forecast paths: mean, p10, p50 and p90 of each day ahead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What does one model of all items expect? Boosted trees, a set for each quantile.
+"""Gradient-boosted trees: one global model of all items, one set of trees per quantile.
 
-Direct: the day ahead is a feature, and nothing forecast is ever fed back. Amounts are
-learned in levels of their item, so that large and small items teach each other.
+Direct multi-step forecast: the day ahead is a feature, and no forecast is fed back. Amounts
+are scaled by the level of their item, so that large and small items share one model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Has an item weekdays of its own? Told from its last weeks, where these leave no doubt.
+"""Item weekdays: gives an item its own weekly pattern where its past is clear enough.
 
-The store's weekdays are those of most items, and steadier than what one item's few weeks
-say. But milk on Mondays and cake on Saturdays are not a store's habit. A learned model sees
-that by itself; here it is told for stores that are too small for one.
+Otherwise the store's weekdays apply: they are steadier than a few weeks of one item. A
+trained model learns this by itself; this module serves stores that are too small for one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which constants does forecasting have, and what are they?"""
+"""Hyperparameters of the demand forecast."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What follows from a forecast for stock: when and how much to order, what is too much?
+"""Replenishment: reorder dates, order quantities, stockouts and overstock from a forecast.
 
-Days are counted from today, 0; day 1 is the first one ahead. Beyond the days that are told,
-demand goes on at their average.
+Days are counted from today, 0; day 1 is the first day ahead. After the forecast's last day,
+demand continues at its average.
 """
 
 from __future__ import annotations

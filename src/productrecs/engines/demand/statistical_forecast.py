@@ -1,8 +1,8 @@
-"""What does an item sell without a learned model? Its level, its weekdays, and its spread.
+"""Statistical forecast: level, weekdays and spread of an item without a trained model.
 
-The ladder below the model: items that sell regularly follow their recent level and the
-store's weekdays; intermittent ones the same more slowly; young and rare ones lean on their
-category; what has not sold for half a year is expected to sell no more.
+A ladder of methods: items that sell regularly follow their recent level and the store's
+weekdays; intermittent items do the same more slowly; new and rare items lean on their
+category; items that have not sold for half a year are expected to sell nothing.
 """
 
 from __future__ import annotations

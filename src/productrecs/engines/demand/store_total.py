@@ -1,7 +1,8 @@
-"""What does the whole store sell? Forecast by itself: sums of quantiles mean nothing.
+"""Store total forecast: the whole store's sales, forecast by itself, not summed from items.
 
-The mean of three simple levels times the store's weekdays and season, which is believed as
-far as it told of past weeks; the band is what such forecasts missed by in the past.
+Quantiles cannot be summed. The mean of three simple levels is multiplied by the store's
+weekdays and season; the season counts as much as it helped in past weeks. The interval
+comes from the errors of past forecasts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How do several ranked lists become one? By weighted reciprocal ranks."""
+"""Rank fusion: merges several ranked lists by weighted reciprocal ranks."""
 
 from productrecs.engines.fusion.reciprocal_rank_fusion import (
     RANK_OFFSET,

@@ -1,4 +1,4 @@
-"""One order of several lists, compiled: the same sums in the same order as the twin's."""
+"""Compiled rank fusion: the same sums in the same order as the reference implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which order do several rankings agree on, and which of them speaks most for an item?"""
+"""Weighted reciprocal rank fusion: one order of several lists, and what leads each item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One order of several lists, by plain numpy: the reference the kernel must equal."""
+"""Reference implementation of rank fusion in NumPy; the compiled kernel must equal it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What do models say that others trained? Their outputs, made boxes and vectors."""
+"""Object detection: decodes the outputs of pretrained detectors into boxes and labels."""

@@ -1,4 +1,4 @@
-"""What does a detector of the YOLOX kind say? Its grids turned into boxes and names."""
+"""YOLOX decoding: turns a detector's output grids into boxes, labels and scores."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What do many people want right now? Counted in a window of time, for everybody alike."""
+"""Popularity engine: what most shoppers buy or view in a time window."""
 
 from productrecs.engines.popularity.trending import Metric, Sales, rank_trending
 

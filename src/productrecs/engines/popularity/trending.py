@@ -1,7 +1,7 @@
-"""Which items trend? By orders, units or revenue; where none sold, by carts, then views.
+"""Trending items: ranked by orders, units or revenue, then by carts, then by views.
 
-After them comes what sold before: a shop in a quiet season shows what it sold, not what it
-happens to have listed last.
+Items that sold before the window follow: a shop in a quiet season shows what it sold, not
+what it listed last.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Which of these products will somebody click? Trees learned from lists that were shown.
+"""Learning to rank: trees trained on impressions and clicks that reorder a list.
 
-What learns is loaded by who learns only; what answers is plain arrays.
+Only training loads the training library; serving reads plain arrays.
 """
 
 from productrecs.engines.ranking.tree_ensemble import TreeEnsemble, warm_up

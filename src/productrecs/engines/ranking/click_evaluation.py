@@ -1,4 +1,4 @@
-"""Would another order have put first what was taken up? With how far down people look."""
+"""Click evaluation: compares a new order with the shown one, without position bias."""
 
 from __future__ import annotations
 

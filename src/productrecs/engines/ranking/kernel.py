@@ -1,4 +1,4 @@
-"""Sums of trees, compiled: the same sums in the same order as the twin's."""
+"""Compiled tree scoring: the same sums in the same order as the reference."""
 
 from __future__ import annotations
 

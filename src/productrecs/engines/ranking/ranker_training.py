@@ -1,4 +1,4 @@
-"""Which trees tell what was taken up of what was shown, wherever it stood?"""
+"""Ranker training: LambdaMART trees from shown lists, with a model of position bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of trees by plain numpy: the reference that the compiled kernel must equal."""
+"""Reference implementation of tree scoring in NumPy; the compiled kernel must equal it."""
 
 from __future__ import annotations
 

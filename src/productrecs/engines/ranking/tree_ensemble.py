@@ -1,4 +1,4 @@
-"""What do learned trees say of rows of traits? Arrays, read without what made them."""
+"""Tree ensemble: trained trees as plain arrays, scored without the training library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which products do words mean? Texts and queries in, item numbers and scores out.
+"""Text search engine: texts and queries in, item numbers and scores out.
 
-The inverted index is tantivy's; this package says what a word is, what a mistyped one may
-have meant, and what counts. It keeps its index where it is told to and knows no store.
+tantivy holds the inverted index. This package tokenises, stems, corrects spelling and
+weighs fields. It stores the index in the folder that it is given and knows no store.
 """

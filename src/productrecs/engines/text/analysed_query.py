@@ -1,4 +1,4 @@
-"""Query analysis: the words of a query and their stems, worked out once for all who ask."""
+"""Analysed query: the words of a query and their stems, computed once and shared."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -1,4 +1,4 @@
-"""What was worked out a moment ago? So much of it is kept, and no more."""
+"""Bounded cache of the text engine: cleared when full, safe to use from any thread."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

@@ -1,6 +1,6 @@
-"""Which words are made of others? "Winterjacke" is a Jacke, and for the Winter.
+"""Compound words: splits and joins them with the catalog's own vocabulary, no dictionary.
 
-No list of words is needed: the parts are words that the catalog itself has.
+"Winterjacke" is found for "Jacke", and "Winter Jacke" for "Winterjacke".
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""How many products hold a word, and where? Asked of the index once for each word."""
+"""Document frequency: how many products hold a word, by field, cached per index state."""
 
 from typing import Final, NamedTuple
 

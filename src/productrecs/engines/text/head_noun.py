@@ -1,4 +1,7 @@
-"""What is a product, by its title? "Laptop battery for Lenovo" is a battery."""
+"""Head nouns: the word of a title that says what the product is.
+
+"Laptop battery for Lenovo" is a battery.
+"""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which parts of a text answer a query? Places in the text, for pages that mark them."""
+"""Highlighting: the spans of a text that match a query, and a fragment around them."""
 
 import html
 import re

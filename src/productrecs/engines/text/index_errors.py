@@ -1,4 +1,4 @@
-"""How does the library fail? Its errors and panics, in our words."""
+"""Index errors: translates the search library's exceptions and panics into one error."""
 
 import contextlib
 from collections.abc import Iterator

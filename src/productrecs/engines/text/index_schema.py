@@ -1,4 +1,4 @@
-"""What does the index hold of a product, and how does it look on disk?"""
+"""Index schema: the fields of a product document, and how the index stores them."""
 
 from dataclasses import dataclass
 from importlib.metadata import version

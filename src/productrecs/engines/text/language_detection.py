@@ -1,4 +1,4 @@
-"""Which language are product texts in? Letters tell the most, small words the rest."""
+"""Language detection of product texts, by letters and then by frequent short words."""
 
 import re
 from collections import Counter

@@ -1,10 +1,9 @@
-"""Which forms of a word are one where the library has no stemmer, or its stemmer errs?
+"""Light stemmers for Polish and Czech, and irregular plurals that other stemmers miss.
 
-Light stemmers for Polish and Czech: they take the endings of cases off, and no more. And
-the few words of shops whose plurals a stemmer does not see.
+They remove case endings only.
 
 Source: J. Savoy, Light Stemming Approaches for the French, Portuguese, German and Hungarian
-Languages (2006), for the way; the endings are those of school grammars.
+Languages (2006), for the method; the endings are those of school grammars.
 """
 
 from collections.abc import Callable, Mapping

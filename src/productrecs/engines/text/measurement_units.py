@@ -1,4 +1,4 @@
-"""How are quantities written? "10 mm", "10mm" and "10 millimetres" are one word."""
+"""Measurement units: "10 mm", "10mm" and "10 millimetres" become one word."""
 
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Which products hold the words of a query? Readings in, the library's queries out."""
+"""Query builder: turns interpreted words into the search library's queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

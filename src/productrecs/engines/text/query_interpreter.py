@@ -1,4 +1,4 @@
-"""What may the words of a query mean here, together and by the merchant's synonyms?"""
+"""Query interpreter: what each word of a query may mean, with synonyms and joined words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

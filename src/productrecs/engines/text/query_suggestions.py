@@ -1,4 +1,4 @@
-"""What may a query become, or was it meant to be? Words that surely find something."""
+"""Query suggestions: completions and spelling corrections that surely find something."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

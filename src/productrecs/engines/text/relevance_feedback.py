@@ -1,7 +1,7 @@
-"""Which of what was found is like the best of it? That decides far down, where words tie.
+"""Pseudo-relevance feedback: reranks deep results by their similarity to the best ones.
 
-Of two hundred lamps that all say "lamp", those come first that share the other words of
-what stands at the top. The catalog's own texts say what goes together; nothing is learned.
+Two hundred lamps may all match "lamp" equally. Those that share more words with the first
+results come first. Nothing is trained: the catalog's own texts supply the similarity.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Which products do words find? One store's index on disk, as readers and as the writer."""
+"""Search index of one store on disk: its readers and its one writer."""
 
 from collections.abc import Iterable
 from pathlib import Path

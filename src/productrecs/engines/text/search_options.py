@@ -1,4 +1,4 @@
-"""What counts in search, and how much? Tuned on the odd queries of one data set."""
+"""Search options: field weights and limits, tuned on half the queries of one data set."""
 
 from dataclasses import dataclass
 

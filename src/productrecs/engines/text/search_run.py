@@ -1,4 +1,4 @@
-"""Which products does one query find? Named ones, those with all words, those with some."""
+"""Search run: exact codes first, then products with every word, then with some of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Which words of a catalog are kin to one that it lacks? "Fridge" to its refrigerators.
+"""Semantic expansion: catalog words that are close in meaning to a word the catalog lacks.
 
-A model that turns texts into vectors says so, and a backtest on the catalog itself says how
-near is near, and whether the model is of any use here: it must tell invented words from
-real ones, and find again what words find that the catalog has.
+"Fridge" finds refrigerators. A text embedding model supplies the distances. A backtest on
+the catalog's own words sets the threshold, and decides whether the model is used at all: it
+must tell invented words from real ones, and find again what exact words find.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Which forms of a word are one word? Stems and stop words of the store's language."""
+"""Stemming and stop words of the store's language."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

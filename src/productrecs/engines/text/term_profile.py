@@ -1,4 +1,4 @@
-"""What does an index keep of a product's text, to compare it with others' ?"""
+"""Term profile: the stems of a product's title and lead text, stored for similarity."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which characters are the same to a shopper? Case, accents and markup fall away."""
+"""Text folding: removes case, accents and markup before texts are compared."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""How is a word of the index written? As the title that holds it writes it."""
+"""Title spelling: shows indexed words as the product's title writes them."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is a word? How texts of products, and queries, are cut into them."""
+"""Tokenizer: cuts product texts and queries into words."""
 
 import re
 from collections.abc import Iterator

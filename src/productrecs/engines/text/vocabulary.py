@@ -1,7 +1,8 @@
-"""Which words of the catalog may a mistyped or unfinished one have meant?
+"""Vocabulary: fuzzy and prefix lookup of the catalog's words.
 
-Edit distance counts a transposition as one and goes by the length of the indexed word: to
-4 letters none, 5 to 8 one, 9 and more two. Codes and numbers are never mistyped.
+Edit distance counts a transposition as one edit. How many edits are allowed depends on the
+length of the indexed word: none up to 4 letters, one from 5 to 8, two from 9. Codes and
+numbers are never corrected.
 """
 
 from collections.abc import Iterable

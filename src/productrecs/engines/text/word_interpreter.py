@@ -1,6 +1,6 @@
-"""What may one word mean here? Itself, its forms, what it was meant to be.
+"""Word interpreter: forms, corrections, compounds and expansions of one query word.
 
-Worked out once for each word and state of an index, since people type the same words.
+Results are cached for each word and state of an index.
 """
 
 import math

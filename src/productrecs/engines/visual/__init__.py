@@ -1,7 +1,7 @@
-"""What does a picture look like, and which look like it? Colour, texture and shape.
+"""Image similarity engine: colour, texture and shape of pictures, and their neighbours.
 
-Pixels in, vectors and item numbers out. No file, no decoder and no weights of others: what
-is learned is learned on the store's own pictures.
+Pixels in, vectors and item numbers out. It reads no files, decodes nothing and uses no
+pretrained weights: it learns from the store's own pictures.
 """
 
 from productrecs.engines.visual.embedding_space import EmbeddingSpace, fit_embedding_space

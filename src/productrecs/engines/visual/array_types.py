@@ -1,4 +1,4 @@
-"""What is a picture to mathematics? The shapes that the modules here pass on."""
+"""Array types of pictures and descriptors."""
 
 from typing import Any, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Which colours does a picture have, and how much of each? Histograms, softly counted."""
+"""Colour histogram: the share of each colour in a picture, with soft bins."""
 
 from functools import lru_cache
 from typing import Final

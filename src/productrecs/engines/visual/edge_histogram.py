@@ -1,4 +1,4 @@
-"""Which way do edges run, and what is the surface like? The same for a mirrored picture."""
+"""Edge histogram and texture: edge directions and local patterns, mirror-invariant."""
 
 from functools import lru_cache
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which differences between pictures count in this store? Learned on its own pictures."""
+"""Embedding space: linear maps from descriptors to vectors, learned from the pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

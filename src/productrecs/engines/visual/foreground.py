@@ -1,4 +1,4 @@
-"""Where in a picture is the product? Weights, not a verdict: photos are not cut out."""
+"""Foreground estimation: weights that say where in a picture the product probably is."""
 
 from typing import Final, NamedTuple
 

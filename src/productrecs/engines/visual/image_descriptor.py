@@ -1,6 +1,6 @@
-"""What does one picture look like, in numbers that no catalog has yet weighed?
+"""Image descriptor: the numbers of one picture before anything is learned from a catalog.
 
-Nothing here is learned, so that what is kept of a picture outlives every model of it.
+Nothing here is learned, so that stored descriptors stay valid when models change.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How are pixels cut, scaled and coloured before anything is read off them?"""
+"""Image transforms: conversion to CIE Lab, and resizing by averaging."""
 
 from functools import lru_cache
 from typing import Final

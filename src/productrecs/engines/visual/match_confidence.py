@@ -1,7 +1,7 @@
-"""How sure may one be of what is alike? Asked of the store's own pictures.
+"""Match confidence: how likely a visual match is right, calibrated on the store's pictures.
 
-A picture of the store, asked as if it were a photo, has neighbours that agree or not, and a
-kind that is known: so how often what looks so alike is right can be counted.
+Each sampled picture is searched as if it were a photo. Its category is known, so that the
+share of right matches can be counted for each similarity and each agreement of neighbours.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Does what one visit looks at teach which pictures are alike? Tried, then taken.
+"""Metric learning: decides whether co-viewed products improve the embedding space.
 
-Categories teach what a product is. Pairs that visits looked at teach what shoppers weigh
-against each other, which may be finer or nothing at all: so pairs of later visits, kept
-from the learning, decide whether it is believed.
+Categories say what a product is. Pairs viewed in one visit say what shoppers compare, which
+may be more precise or only noise. So pairs of later visits, held out of the training,
+decide which of the two is used.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is known of all pictures of a store: their space, their places, their neighbours."""
+"""Visual model: the embedding space, vectors and neighbours of all pictures of a store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

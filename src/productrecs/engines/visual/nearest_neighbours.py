@@ -1,4 +1,4 @@
-"""Which vectors are nearest? Every one is looked at, so that none is missed."""
+"""Nearest neighbours by exact search over all vectors."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What stands where in a photo? The likeliest places in it, each looked at alone."""
+"""Photo regions: descriptors of a photo and of the regions in it that may hold products."""
 
 from collections.abc import Sequence
 from typing import Final

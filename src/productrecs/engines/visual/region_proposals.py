@@ -1,4 +1,4 @@
-"""Where in a photo could products be? Boxes to look at, the likeliest first."""
+"""Region proposals: boxes of a photo that may hold products, the most likely first."""
 
 from typing import Any, Final
 

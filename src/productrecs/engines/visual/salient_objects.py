@@ -1,6 +1,6 @@
-"""What in a photo is cut off from its rim? Things before grounds of many colours.
+"""Salient objects: things that stand out from the photo's border.
 
-Products before a studio's wall need none of this; shoppers' photos of floors and rooms do.
+Products in front of a studio wall do not need this; shoppers' photos of rooms do.
 """
 
 from typing import Final

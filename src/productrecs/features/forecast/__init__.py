@@ -1,4 +1,4 @@
-"""Demand, as a merchant buys it: what will sell, how long stock lasts, and what to do.
+"""Demand forecast for merchants: expected sales, days of cover and stock actions.
 
-Reads what the nightly run left; nothing here forecasts.
+It reads what the nightly run stored; it computes no forecast itself.
 """

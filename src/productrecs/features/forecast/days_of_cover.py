@@ -1,4 +1,4 @@
-"""How long does stock last at the expected pace?"""
+"""Days of cover: how long the stock lasts at the expected demand."""
 
 from collections.abc import Sequence
 from typing import Final

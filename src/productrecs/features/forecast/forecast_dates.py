@@ -1,4 +1,4 @@
-"""Which dates does a forecast speak of, and on which of them may an item be sold?"""
+"""Forecast dates: the days of a forecast, and on which of them an item can be sold."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, tzinfo

@@ -1,4 +1,4 @@
-"""What will one item sell, and until when does its stock last?"""
+"""Item forecast: the expected sales and the stockout day of one item for the API."""
 
 from datetime import date, timedelta, tzinfo
 from typing import Any

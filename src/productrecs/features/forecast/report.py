@@ -1,4 +1,4 @@
-"""Forecasts as reports: what to do about each product, and the store's days ahead."""
+"""Demand and forecast reports: stock actions per product, and the store's days ahead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

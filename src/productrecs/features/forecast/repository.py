@@ -1,4 +1,4 @@
-"""The SQL of what was forecast, and of what the catalog says of the items now."""
+"""Forecast repository: SQL for stored forecasts and the catalog's current items."""
 
 import json
 from collections.abc import Mapping, Sequence

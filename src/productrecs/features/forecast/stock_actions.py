@@ -1,4 +1,4 @@
-"""What should a merchant do about stock, and what is it worth? In order of money."""
+"""Stock actions: alerts, order dates and quantities for each product, by money at stake."""
 
 from __future__ import annotations
 

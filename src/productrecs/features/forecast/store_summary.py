@@ -1,4 +1,4 @@
-"""What will the whole store sell? The summary that merchants and their pages read."""
+"""Store summary: the expected sales of the whole store, as the API returns them."""
 
 from typing import Any
 

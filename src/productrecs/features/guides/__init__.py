@@ -1,5 +1,5 @@
-"""What a merchant's developer reads: guides, their index, their pages, and search in them.
+"""Developer guides: their index, pages, search, and rendering as Markdown and HTML.
 
-It holds words only. What exists as data (settings, routes, codes) comes in from outside as
-`facts`, and HTTP never comes in.
+Facts that exist as data (settings, routes, codes) are passed in as `facts`. Nothing here
+depends on HTTP.
 """

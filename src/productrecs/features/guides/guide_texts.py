@@ -1,4 +1,4 @@
-"""What does a guide say? Its page, with the facts of this very program put in."""
+"""Guide texts: each guide's Markdown with this installation's facts filled in."""
 
 import difflib
 import re

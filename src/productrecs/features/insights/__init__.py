@@ -1,4 +1,4 @@
-"""Numbers a merchant can act on: attribution, experiments, widgets, customers, health.
+"""Insights for merchants: attribution, experiments, widgets, customers and data health.
 
-Each number comes with its definition. Nothing here changes what shoppers see.
+Each figure comes with its definition. Nothing here changes what shoppers see.
 """

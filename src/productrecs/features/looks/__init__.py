@@ -1,4 +1,4 @@
-"""Shop the look: a picture of several products, each with its place in it.
+"""Shop the look: pictures of several products, each product with its place in the picture.
 
-Looks are made and published here, and found by the product whose page they stand on.
+Looks are edited and published here, and served by the product on whose page they stand.
 """

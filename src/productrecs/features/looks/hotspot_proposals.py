@@ -1,4 +1,4 @@
-"""Which hotspots might a look have? The analysis proposes, the merchant decides."""
+"""Hotspot proposals: products for a look, from photo analysis; the merchant decides."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is a look, and what may it say?"""
+"""Look: its fields, limits, states and validation."""
 
 import math
 import re

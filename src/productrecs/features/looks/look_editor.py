@@ -1,4 +1,4 @@
-"""How does a merchant make looks? Checked, and whole or not at all."""
+"""Look editor: validates and stores a merchant's changes to looks, whole or not at all."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What in this photo does the store sell? Places where the catalog knows the like."""
+"""Photo analysis: finds the spots of a photo that look like products of the catalog."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which of the store's products are in a picture? From a file's bytes to places in it."""
+"""Picture spots: decodes an image file and finds the store's products in it."""
 
 from productrecs.engines.arrays import Bools
 from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots

@@ -1,4 +1,4 @@
-"""Which look stands on a product's page? The published looks in memory, by their anchor."""
+"""Published looks of a store in memory, by the product on whose page they stand."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The SQL of looks."""
+"""Look repository: SQL for looks and their pictures."""
 
 import json
 from typing import Any, Final

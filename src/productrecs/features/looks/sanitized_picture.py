@@ -1,7 +1,6 @@
-"""What is kept of a picture that a merchant gives us for a look? Not the file they sent.
+"""Sanitized picture: re-encodes a merchant's file for a look in a sandboxed process.
 
-A child that may be killed reads it and writes it anew: upright, a JPEG of a bounded size,
-without whatever else the file carried.
+The result is upright, a JPEG of a bounded size, without any other content of the file.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What does a merchant owe a shopper who asks? All that is kept of them, or to forget it.
+"""Privacy requests: export of everything stored about a shopper, and its erasure.
 
-A shopper is a person with all names that lead to them. Never decides who may ask.
+A shopper is a person with all names that lead to them. Who may ask is decided elsewhere.
 """

@@ -1,9 +1,10 @@
-"""How is a shopper forgotten? Step by step, each whole, so that a crash only delays it.
+"""Erasure of a shopper: idempotent steps, so that a crash only delays it.
 
-First the store's door is closed to them, then their records go, some at a time, then what
-was made from these. Whatever breaks off, the background goes on with it; every step may be
-taken again. Their events are deleted; what they bought stays, without a customer: it is the
-merchant's books, and what items sell. What engines learned is learned anew without them.
+First new records of the shopper are refused, then their records are deleted in batches,
+then everything that was derived from them. The background continues an interrupted erasure;
+every step may be repeated. Events are deleted. Order lines stay without a customer: they
+belong to the merchant's books and to the sales of items. Models are trained again without
+them.
 """
 
 import logging

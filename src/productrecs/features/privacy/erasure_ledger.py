@@ -1,8 +1,8 @@
-"""How does an erasure outlive a restored backup? By a file beside the database.
+"""Erasure ledger: a file of erased shoppers that survives the restore of a backup.
 
 A backup from before an erasure brings the shopper back. The file `erased.jsonl` in the data
-folder is in no backup and is replaced by none: after a restore, whoever stands in it and is
-there again is erased again. It holds digests, as the database does, and no name.
+folder is in no backup and no restore replaces it: after a restore, every shopper in it who
+is stored again is erased again. It holds digests, as the database does, and no names.
 """
 
 import json

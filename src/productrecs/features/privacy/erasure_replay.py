@@ -1,4 +1,4 @@
-"""Who came back with a restored backup? They are erased again."""
+"""Erasure replay: after a restore, erases again every shopper in the erasure ledger."""
 
 from collections.abc import Mapping
 

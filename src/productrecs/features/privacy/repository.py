@@ -1,4 +1,4 @@
-"""The SQL of one shopper: where their names stand, and how they leave."""
+"""Shopper repository: SQL that finds, exports and deletes the records of one shopper."""
 
 import itertools
 import json

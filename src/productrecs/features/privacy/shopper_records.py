@@ -1,4 +1,4 @@
-"""What is kept of one shopper? Every record, as it is stored, with the names they go by."""
+"""Shopper records: every stored record of one shopper, with the names they go by."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which products fit here? Recommendations and trending, from models and live facts.
+"""Recommendations and trending, from trained models and the live catalog.
 
-Engines give ids and scores; the catalog view has the last word on what is shown.
+Engines return ids and scores; the catalog view decides what may be shown.
 """

@@ -1,4 +1,4 @@
-"""What fills a list that the engines left short? Used so often that it never rusts."""
+"""Backfill: items of the same categories, then trending items, for a short list."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType

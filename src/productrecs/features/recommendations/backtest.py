@@ -1,8 +1,7 @@
-"""How good would the lists have been? The store's own past, cut in two and asked in order.
+"""Offline backtest: trains on a store's earlier data and evaluates on the later.
 
-Models learn what came before a moment; what came after it is asked, step by step. Each
-engine and their blend stand beside what trends, which is what a shop shows without them.
-Rules, stock and what a shopper had bought are left out: the engines are compared.
+Each engine and their fusion are compared with the popularity baseline. Rules, stock and
+what a shopper already bought are left out: the engines alone are compared.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What goes with the page's product or the cart, and what of that completes it?"""
+"""Basket candidates: items bought with a product or a cart, and those that complete it."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial

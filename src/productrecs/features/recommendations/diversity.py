@@ -1,8 +1,8 @@
-"""Diversity of a list: variants of one product and a category's surplus wait their turn.
+"""Diversity: limits variants of one product and products of one category in a list.
 
-What waits is not removed: it comes after all other candidates, before the backfill. In a
-cart a variant need not wait where the store's baskets show it with the one it is like: a
-clock in ivory beside the one in green.
+Nothing is removed: what exceeds a limit comes after all other candidates and before the
+backfill. In a cart's list a variant is not limited where the store's baskets show it
+together with the one it resembles: a clock in ivory beside the one in green.
 """
 
 import math

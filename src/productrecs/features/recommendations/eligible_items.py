@@ -1,4 +1,4 @@
-"""What may one kind of list be made of right now, and with what does it fill up?"""
+"""Eligible items: what one kind of list may show now, and its backfill orders."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""Why is this the list? Who supplied each product, by which evidence; what was struck.
+"""Explanation of a list: the engines, evidence and rules behind each product.
 
-The list is decided by the very functions that serve it; here it is only looked at.
+The list comes from the functions that serve it; this module only reads their decision.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

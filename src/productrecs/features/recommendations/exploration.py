@@ -1,7 +1,7 @@
-"""Which list tries a new product? A small share of them, at the last place.
+"""Exploration: a small share of lists shows a new product at the last place.
 
-What is drawn depends on the store, the shopper, the day and what the list is about, so that
-a list stays the same for a day; each try has a known chance.
+The draw depends on the store, the shopper, the day and the list's subject, so that a list
+stays the same for a day. The probability of each explored item is known.
 """
 
 import hashlib

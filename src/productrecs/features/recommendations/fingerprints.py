@@ -1,7 +1,7 @@
-"""What does a list that names no shopper rest on? It stays as it is while that does.
+"""Fingerprint of a list without a shopper: a cached list stays valid while it is unchanged.
 
-New models come every few seconds, and hardly any of them changes a given list. Asking what
-a list rests on takes a fraction of making it anew.
+New models come every few seconds, and most lists do not change with them. The fingerprint
+costs a fraction of what it costs to compute the list again.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What has this shopper been shown often enough? It sinks until they take it up."""
+"""Impression fatigue: discounts products that a shopper saw often and ignored."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice

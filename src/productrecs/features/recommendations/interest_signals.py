@@ -1,4 +1,4 @@
-"""What do people go on to who looked where this shopper looked, at no product yet?"""
+"""Interest signals: candidates from the categories and searches that a shopper viewed."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""In which order do a store's clicks put what the engines propose?"""
+"""Learned ranking: reorders the engines' candidates by the store's trained ranker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

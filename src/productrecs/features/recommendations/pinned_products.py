@@ -1,4 +1,4 @@
-"""Where do pinned products stand? Placed into a list that is complete otherwise."""
+"""Pinned products: inserts them into a finished list at the places that rules give them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

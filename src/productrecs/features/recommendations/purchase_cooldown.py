@@ -1,10 +1,10 @@
-"""Resting categories: a shopper who has a new kettle, or one in the cart, sees no kettles.
+"""Purchase cooldown: holds back categories that a shopper just bought, or has in the cart.
 
-A category of which a shopper bought rests from the end of that visit for two weeks, for
-them alone, unless they looked at more of it since. In the visit itself people look on for
-minutes (docs/measured/quality.md), so nothing rests yet. In a cart's list the categories of
-what the cart holds rest. A category of which people buy several never rests, and what rests
-is still shown where nothing else is left.
+It starts when the visit of the purchase ends, lasts two weeks and holds for this shopper
+alone, unless they viewed more of the category since. During the visit itself people go on
+looking for minutes (docs/measured/quality.md), so that nothing is held back yet. In a
+cart's list the categories in the cart are held back. A category of which people buy several
+is never held back. What is held back is still shown where nothing else is left.
 """
 
 from collections.abc import Callable, Sequence

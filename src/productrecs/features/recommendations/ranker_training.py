@@ -1,7 +1,7 @@
-"""May what shoppers click order this store's lists? Learned, tried on what came later.
+"""Ranker training: learns an order from clicks, and backtests it before it serves.
 
-What the log says was shown is told by what was known before: models learn the first part of
-the time, trees the second, and the third says whether their order would have been better.
+The log is split by time. Engine models are trained on the first part, the ranker on the
+second, and the third decides whether the new order would have been better.
 """
 
 from collections.abc import Sequence

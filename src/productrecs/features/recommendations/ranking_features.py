@@ -1,7 +1,7 @@
-"""What is known of a product in one list that says whether it will be taken up?
+"""Ranking features: the numbers about a product in a list that the ranker reads.
 
-The same for lists that were shown and lists that are made: no trait depends on how large or
-how old a store is.
+Training and serving compute them in the same way. No feature depends on how large or how
+old a store is.
 """
 
 from collections.abc import Mapping, Sequence

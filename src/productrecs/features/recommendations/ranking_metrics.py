@@ -1,4 +1,4 @@
-"""How good were lists that should have told something? Recall, MRR, nDCG and coverage."""
+"""Ranking metrics: recall, MRR, nDCG and coverage of lists, with bootstrap intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which engines answer which source, and what may fill? Policy as data."""
+"""Recipes: the engines, weights and backfill of each source, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

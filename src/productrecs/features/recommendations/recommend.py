@@ -1,4 +1,4 @@
-"""Which products fit? Engines propose, the catalog strikes out, fills complete."""
+"""Recommendation pipeline: candidates, fusion, re-ranking, filters, backfill, pins."""
 
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is asked of recommendations, and what is the answer made of?"""
+"""Recommendation request and response types: sources, engines and picks."""
 
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What is a call about, and for whom? In item numbers, as engines ask."""
+"""Request context: what a call is about, and what is known of its shopper."""
 
 import math
 from collections.abc import Mapping, Sequence

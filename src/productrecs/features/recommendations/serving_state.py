@@ -1,4 +1,4 @@
-"""What does recommending need to know of one store, at one moment?"""
+"""Serving state of one store: its catalog, models, settings and rules at one moment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

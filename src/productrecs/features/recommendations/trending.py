@@ -1,4 +1,4 @@
-"""What sells right now? The same for everybody, by the store's own measure."""
+"""Trending lists: what sells now by the store's own metric, the same for everybody."""
 
 from collections.abc import Collection
 from typing import Final

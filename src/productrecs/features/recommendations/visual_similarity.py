@@ -1,4 +1,4 @@
-"""Which products look like this one? Known beforehand, so that asking costs a look."""
+"""Visual similarity: candidates that look like a product, from precomputed neighbours."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

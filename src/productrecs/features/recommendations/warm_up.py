@@ -1,4 +1,4 @@
-"""What may a process get ready while it answers already? Its compiled inner loops."""
+"""Warm-up: loads the engines' compiled kernels while the process already serves."""
 
 from productrecs.engines import browse, copurchase, fusion, ranking
 

@@ -1,4 +1,4 @@
-"""Search, as merchants buy it: what a shopper's words find in a store, and in which order.
+"""Search for shoppers: which products a query finds, and in which order.
 
-Never writes an index and never counts: `training/search` and the records do.
+It neither writes an index nor counts searches: `training/search` and the records do.
 """

@@ -1,4 +1,4 @@
-"""How many of the results are of each category, price and state? Counts for a page."""
+"""Facets: result counts by category, price range and stock, and the filters for them."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What can a page of results ask for beside the words? Filters, counts, orders, places."""
+"""Page request: filters, facets, sort order and offset of a results page."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

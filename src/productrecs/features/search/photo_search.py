@@ -1,4 +1,4 @@
-"""Which products look like this photo? The catalog says which may be shown at all."""
+"""Photo search: visible products that look like a photo, the most similar first."""
 
 from productrecs.features.search.request import Hit
 from productrecs.records.catalog.catalog_view import CatalogView

@@ -1,4 +1,4 @@
-"""Which products does a shopper look for? The index proposes, the catalog strikes out."""
+"""Product search: text candidates, reweighted by click boosts, stock and rules."""
 
 import math
 from collections.abc import Mapping, Sequence

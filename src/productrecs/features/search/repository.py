@@ -1,4 +1,4 @@
-"""The SQL of synonyms, of search rules, and of what searches led to."""
+"""Search repository: SQL for synonyms, search rules, and what followed searches."""
 
 import json
 from collections.abc import Sequence

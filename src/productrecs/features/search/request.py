@@ -1,4 +1,4 @@
-"""What is asked of search, and what is the answer made of?"""
+"""Search request and response types."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple

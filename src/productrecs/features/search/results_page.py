@@ -1,6 +1,6 @@
-"""Which page of which results, and what is there to know of all of them?
+"""Results pages: search with filters, facet counts, sort orders and paging.
 
-The bare search is `find`; this is the one for pages that filter, count, sort and turn over.
+`find_products` is the plain search without them.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What did the merchant say of this query? Synonyms and rules in memory, by their stems."""
+"""Rule book of search: a store's synonyms and rules in memory, by their stems."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How does a merchant change synonyms and rules? Checked, and whole or not at all."""
+"""Search rule editor: validates and stores changes to synonyms and rules."""
 
 from productrecs.core.clock import Clock
 from productrecs.features.search.repository import SearchRuleRepository

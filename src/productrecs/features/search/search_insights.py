@@ -1,10 +1,10 @@
-"""What do people search for, what do they find, click on, and buy?
+"""Search insights: what shoppers search for, find, click and buy.
 
-Searches are counted as they are answered, one an intent however many letters it took;
-clicks are the `search-click` events with their words, and what followed them is what
-attribution found in the log. A rate is of searches and clicks that were observed together:
-live, for the same intent, on the same day, by the same shopper where the call names one.
-What cannot be told is None, which is not 0.
+Searches are counted when they are answered, once per intent, however many letters were
+typed. Clicks are the `search-click` events with their query; what followed them comes from
+attribution. A rate relates searches and clicks that were observed together: live, for the
+same intent, on the same day, by the same shopper where the call names one. An unknown value
+is None, not 0.
 """
 
 import functools

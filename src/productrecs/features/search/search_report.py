@@ -1,4 +1,4 @@
-"""How is what people search for reported? Figures, and a table of queries."""
+"""Search report: search figures and a table of queries."""
 
 from types import MappingProxyType
 from typing import Final

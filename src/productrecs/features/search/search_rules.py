@@ -1,4 +1,4 @@
-"""What did the merchant say of search? Words that mean the same, and what queries show."""
+"""Search rules: synonyms, pins, hidden products and redirects, and their validation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How do a store's widgets look? What the merchant set, and defaults for the rest.
+"""Widget settings: what the merchant set, and defaults for the rest.
 
-Knows settings only: it never draws a widget and never answers with products.
+It knows settings only: it draws no widget and returns no products.
 """

@@ -1,4 +1,4 @@
-"""What stands above a widget when the merchant has not said?"""
+"""Default titles of widgets, by type and language."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

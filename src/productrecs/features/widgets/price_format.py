@@ -1,8 +1,8 @@
-"""How is a price written, where a shop's readers are?
+"""Price format: how a price is written in a locale and currency.
 
-`prices.json` beside this file says how 1234 is written, by locale and currency; a place has
-there what it writes otherwise than its language. A browser can tell by itself, but takes
-long over the first price of a page (decision 0084).
+`prices.json` beside this file says how 1234 is written, by locale and currency; a country
+is listed where it differs from its language. A browser can compute this itself, but is slow
+at the first price of a page (decision 0084).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The SQL of widgets' settings."""
+"""Widget repository: SQL for widget configurations."""
 
 import json
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""What does a widget say by itself, in the shopper's language?
+"""Translations of the words that widgets show by themselves.
 
-`words.json` beside this file has it: by language, then by the part of a widget that says
-it. The merchant's own `strings` replace words one by one. A letter in braces is put in by
-the widget.
+`words.json` beside this file holds them by language, then by part of a widget. The
+merchant's own `strings` replace words one by one. The widget fills in letters in braces.
 """
 
 import json

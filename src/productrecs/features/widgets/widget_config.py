@@ -1,4 +1,4 @@
-"""What did the merchant set of one widget, and what does a change leave of it?"""
+"""Widget configuration: a merchant's settings of one widget, and their updates."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""Which settings does a widget understand, what do they mean, and what do they start as?
+"""Widget settings: their names, types, bounds, meanings and defaults.
 
-Other keys are a theme's own: they are kept and handed out as they came.
+Other keys belong to a theme: they are stored and returned unchanged.
 """
 
 from collections.abc import Mapping

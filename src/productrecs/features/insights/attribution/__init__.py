@@ -1,1 +1,1 @@
-"""Which sales and carts followed a recommendation? Counted behind the events, exactly."""
+"""Last-touch attribution: which carts and sales followed a recommendation."""

@@ -1,8 +1,8 @@
-"""How is it kept true which sales followed a recommendation? By reading the log on.
+"""Attributor: reads each store's log incrementally and stores attributed carts and sales.
 
-Each step reads the next part of the log, credits what is new or changed in it, and stores
-credits, sums and how far it came in one transaction. Reading on equals reading from the
-beginning, to the last bit. A store's log is read behind it: nobody who sends waits.
+Each step reads the next part of the log, attributes what is new or changed in it, and
+stores outcomes, sums and its progress in one transaction. Incremental reading gives exactly
+the result of reading everything. It runs in the background: no request waits for it.
 """
 
 from collections import Counter, OrderedDict, defaultdict

@@ -1,8 +1,8 @@
-"""Which click or impression came last before a cart or a sale, and may be credited?
+"""Last touch: finds the click or impression to which a cart or a sale is attributed.
 
-A touch is a click on, or an impression of, one recommended product, or a click on one that
-a search found. Shopper and product together are one 64-bit code, a pair. Everything here is
-arithmetic on arrays.
+A touch is a click on, or an impression of, one recommended product, or a click on a search
+result. Shopper and product together are one 64-bit code, a pair. Everything here works on
+arrays.
 """
 
 from collections.abc import Sequence

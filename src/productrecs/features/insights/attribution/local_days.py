@@ -1,4 +1,4 @@
-"""On which day is a moment, where the store is?"""
+"""Local days: the calendar day of a timestamp in the store's time zone."""
 
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final

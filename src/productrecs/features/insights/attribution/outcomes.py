@@ -1,4 +1,4 @@
-"""What did shoppers put into their carts and buy, and what does that come to by day?"""
+"""Attributed outcomes: carts and bought lines with their touch, and sums by day."""
 
 import math
 from collections import defaultdict

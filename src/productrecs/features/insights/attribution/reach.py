@@ -1,4 +1,4 @@
-"""Who was shown something, and who clicked, by day, widget and source?"""
+"""Reach: distinct shoppers who saw or clicked lists, by day, widget and source."""
 
 from collections import defaultdict
 from collections.abc import Mapping

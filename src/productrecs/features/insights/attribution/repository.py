@@ -1,4 +1,4 @@
-"""The SQL of attribution: the log read on, and what is kept of it."""
+"""Attribution repository: SQL that reads the log and stores outcomes, sums and progress."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple

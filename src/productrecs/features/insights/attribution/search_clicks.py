@@ -1,4 +1,4 @@
-"""Which searches were their results clicked on, how often, by how many shoppers?"""
+"""Search clicks: clicks on search results by query, and how many shoppers clicked."""
 
 from collections import defaultdict
 from typing import Final

@@ -1,8 +1,7 @@
-"""Where are a store's touches found quickly? In sorted arrays, a file for each stretch.
+"""Touchpoint index: a store's touches in sorted arrays, one file per log segment.
 
-A stretch is a fixed range of the log, and its file a pure function of it: whoever misses
-one reads the log again and writes it anew. What came after the last whole stretch is held
-in memory.
+A segment is a fixed range of the log, and its file depends on that range alone: a missing
+file is built again from the log. What came after the last whole segment is held in memory.
 """
 
 import contextlib

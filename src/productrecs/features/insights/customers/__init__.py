@@ -1,1 +1,1 @@
-"""Who are a shop's customers? From orders that carry a customer, and from no others."""
+"""Customer insights, from orders that carry a customer."""

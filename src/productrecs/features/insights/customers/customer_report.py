@@ -1,4 +1,4 @@
-"""Who buys, how often and for how much, and whom to expect next?"""
+"""Customer reports: the segments of a store's customers, and customers by name."""
 
 from collections import defaultdict
 from collections.abc import Sequence

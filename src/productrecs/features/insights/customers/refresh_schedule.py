@@ -1,4 +1,4 @@
-"""Whose customers are to be worked out? At night, and when a store has grown at once."""
+"""Refresh schedule of customer segments: nightly, and after a store has grown a lot."""
 
 from collections.abc import Iterable
 from datetime import tzinfo

@@ -1,4 +1,4 @@
-"""The SQL of customers: what they bought, and what was last worked out of it."""
+"""Customer repository: SQL for what customers bought and for the stored segments."""
 
 import json
 from collections.abc import Iterator

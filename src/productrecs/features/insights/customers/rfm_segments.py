@@ -1,7 +1,7 @@
-"""How recently, how often and for how much did each customer buy, and when again?
+"""RFM segments: recency, frequency and monetary value of each customer.
 
-A customer's rhythm is the mean time between the days on which they bought, drawn towards
-the shop's own as long as they bought few times.
+The expected gap between a customer's orders is the mean time between the days on which they
+bought, shrunk towards the shop's mean while they have bought few times.
 """
 
 from collections.abc import Iterable, Sequence

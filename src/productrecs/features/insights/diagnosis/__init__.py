@@ -1,1 +1,1 @@
-"""Why do a store's numbers not add up? What its newest records say is wrong with them."""
+"""Data diagnosis: why a store's figures may be wrong, found in its newest records."""

@@ -1,6 +1,6 @@
-"""What is wrong with what a store sends, so that its numbers cannot be right?
+"""Data issues: problems in what a store sends that make its figures wrong.
 
-Each finding says what it means for the numbers, and how it is mended.
+Each issue says what it means for the figures, and how to fix it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The SQL of the diagnosis: a store's newest records. Bounded reads only."""
+"""Diagnosis repository: bounded SQL reads of a store's newest records."""
 
 from typing import Any, Final, NamedTuple
 

@@ -1,1 +1,1 @@
-"""What are recommendations worth? The holdout test's result, valid at every look."""
+"""Holdout tests: what recommendations are worth, in a result valid at any time."""

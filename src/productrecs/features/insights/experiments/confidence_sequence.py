@@ -1,7 +1,7 @@
-"""How far do two arms of a test differ, and how sure is that whenever one looks?
+"""Confidence sequence of a holdout test: the lift between its arms, valid at every look.
 
-The interval is a confidence sequence: it holds at all looks together, so that a merchant
-may look every day and stop when it suits. All of it is arithmetic on arrays.
+The interval holds at all looks together, so that a merchant may look every day and stop at
+any time. Everything here works on arrays.
 
 Source: Howard et al. 2021 and Waudby-Smith et al. 2021 (asymptotic confidence sequences by
 a Gaussian mixture); Deng et al. 2013 (CUPED).

@@ -1,4 +1,4 @@
-"""What does a holdout test say, in words that a merchant may act on?"""
+"""Holdout report: the result of a holdout test in words that a merchant can act on."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is the result of a holdout test today? Worked out in the background and kept."""
+"""Holdout result: computes the result of a holdout test in the background and stores it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

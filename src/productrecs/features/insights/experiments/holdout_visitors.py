@@ -1,8 +1,8 @@
-"""What did the visitors of a holdout test buy since they were first met?
+"""Holdout visitors: who took part in a test, in which arm, and what they bought since.
 
-A visitor is a unit of the test: the first name somebody was met by. A purchase is theirs
-when it is of the person that this name leads to, as the service itself decides the arm.
-All visitors count, whether or not they saw a list (intention to treat).
+A visitor is a unit of the test: the first name by which somebody was met. A purchase is
+theirs when it belongs to the person that this name leads to; the service decides the arm by
+the same rule. All visitors count, whether or not they saw a list (intention to treat).
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The SQL of results: who stood in which arm, what they bought, and what came of it."""
+"""Experiment repository: SQL for assignments, purchases of visitors, and stored results."""
 
 import json
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Does what a store sends come in as it should? Counts by the hour, and what is unknown."""
+"""Data health: events per hour, and records that name unknown products."""

@@ -1,4 +1,4 @@
-"""How much comes in, hour by hour, and what is wrong with it?"""
+"""Data health report: the live events of each hour, and problems in the newest ones."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta

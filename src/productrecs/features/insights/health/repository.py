@@ -1,4 +1,4 @@
-"""The SQL of data health: counted hours, and a sample of the newest records."""
+"""Data health repository: SQL for hourly counts and a sample of the newest records."""
 
 from typing import Final, NamedTuple
 

@@ -1,1 +1,1 @@
-"""What did recommendations bring? Read from the sums that attribution keeps."""
+"""Impact of recommendations: reports from the sums that attribution stores."""

@@ -1,4 +1,4 @@
-"""Credited sales: products sold after recommendations, and their orders."""
+"""Attributed sales reports: products sold after recommendations, and their orders."""
 
 from typing import Final
 

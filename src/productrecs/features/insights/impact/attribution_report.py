@@ -1,4 +1,4 @@
-"""Which carts and sales followed a recommendation, of which widget, source and position?"""
+"""Attribution report: carts and sales after lists, by widget, source and position."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

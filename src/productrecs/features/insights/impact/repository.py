@@ -1,4 +1,4 @@
-"""The SQL of what recommendations brought: sums of days, and the sales behind them."""
+"""Impact repository: SQL for the daily sums of attribution and the sales behind them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""How do the lists of a shop do: what is shown, to how many, clicked, carted and bought?"""
+"""Widget funnel report: impressions, shoppers, clicks, carts and sales of each widget."""
 
 from collections.abc import Sequence
 from typing import Final
