@@ -8,24 +8,24 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """Answers by what was asked; when it is full it begins anew. Any thread may ask.
+    """Cache by key, cleared when it is full. Safe to use from any thread.
 
     Beginning anew costs less than knowing which was asked longest ago: people type the
     same words, so that those that matter are back at once.
     """
 
     def __init__(self, most: int, bytes_each: int) -> None:
-        """Keep up to `most`, each of about so many bytes with all that it holds."""
+        """Hold up to `most` entries, each of about so many bytes."""
         self._most = most
         self._bytes_each = bytes_each
         self._kept: dict[Key, Value] = {}
 
     def get(self, key: Key) -> Value | None:
-        """Return what was kept for `key`."""
+        """Return the cached value of `key`."""
         return self._kept.get(key)
 
     def put(self, key: Key, value: Value) -> Value:
-        """Keep a value, and return it."""
+        """Store a value, and return it."""
         if len(self._kept) >= self._most:
             self._kept = {}
         self._kept[key] = value

@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Highlighter:
-    """Knows what the words of one query mean, and finds it in texts."""
+    """Highlights one query's matches in texts."""
 
     language: LanguageAnalyzer
     stems: frozenset[str]
@@ -46,7 +46,7 @@ class Highlighter:
         )
 
     def marked(self, text: str) -> str | None:
-        """Return `text` as HTML with what answers the query in <mark>; None: nothing."""
+        """Return `text` as HTML with the matches in <mark>; None where nothing matches."""
         spans = self.spans(text)
         return _as_html(text, spans) if spans else None
 

@@ -7,7 +7,7 @@ from productrecs.core.errors import ProductRecsError
 
 
 class BrokenIndexError(ProductRecsError):
-    """An index's files are missing or damaged, or of another format; build it anew."""
+    """An index's files are missing, damaged or of another format; rebuild the index."""
 
 
 @contextlib.contextmanager

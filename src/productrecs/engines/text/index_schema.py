@@ -76,14 +76,14 @@ def exact_key(code: str) -> str:
 
 
 class IndexedDocument(NamedTuple):
-    """What an index keeps of a product."""
+    """A product as the index stores it."""
 
     document: tantivy.Document
     words: list[str]  # as its texts write them
 
 
 def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
-    """Return what the index keeps of a product."""
+    """Return a product as the index stores it."""
     one = tantivy.Document()
     one.add_integer(NUMBER, product.number)
     title = indexed_words(product.title)

@@ -68,7 +68,7 @@ _CLEARLY: Final = 2.0
 
 
 def detect_language(texts: Iterable[str], told: str) -> str:
-    """Return the language that product texts are in: `told`, unless they say otherwise.
+    """Return the language of product texts: `told`, unless they are clearly in another.
 
     Another one is taken where most letters are of its script and not of the told one's, or
     where its small words are found at least twice as often.

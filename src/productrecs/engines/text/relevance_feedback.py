@@ -33,7 +33,7 @@ def rerank_by_feedback(
     terms: DocumentFrequencies,
     products: int,
 ) -> list[float]:
-    """Return for each of what was found, best first, its score with its likeness.
+    """Return each hit's score with its similarity to the best hits.
 
     Scores are shares of the first one's; of all `products` the rare stems count most.
     """
@@ -63,7 +63,7 @@ def rerank_by_feedback(
 def _profile(
     best: Sequence[frozenset[str]], rarity: Callable[[str], float]
 ) -> Mapping[str, float]:
-    """Return what the best have in common: stems with shares whose squares sum to 1."""
+    """Return the profile of the best hits: stems with shares whose squares sum to 1."""
     weights = [1.0 / math.log2(place + 2) for place in range(len(best))]
     counts = Counter(stem for stems in best for stem in stems)
     sums: dict[str, float] = {}

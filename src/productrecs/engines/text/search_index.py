@@ -90,7 +90,7 @@ class SearchIndex:
         return AnalysedQuery.of(text, self.language)
 
     def find(self, wanted: IndexQuery) -> IndexHits:
-        """Return what is found.
+        """Return the hits.
 
         Products named by id or sku come first, then those that hold every word, then, where
         those are too few, those that hold some. A query of which no word means anything
@@ -229,7 +229,7 @@ class IndexWriter:
             self._products.commit()
 
     def close(self) -> None:
-        """Wait for what the library still tidies up, and let the index go."""
+        """Wait for the library's merges, and close the index."""
         with translate_index_errors("the index cannot be written"):
             self._words.wait_merging_threads()
             self._products.wait_merging_threads()

@@ -41,7 +41,7 @@ _PAGES: Final = (1, 4, 30, 1000)
 
 
 class Relaxed(StrEnum):
-    """What had to be given up to find enough."""
+    """How a query was relaxed to find enough."""
 
     NOTHING = "none"
     SPELLING = "spelling"  # a word that nothing holds was read as another
@@ -71,7 +71,7 @@ class IndexQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """Item numbers and falling scores, and what was given up for them."""
+    """Item numbers with falling scores, and how the query was relaxed."""
 
     items: list[int]
     scores: list[float]
@@ -96,7 +96,7 @@ class SearchRun:
         self._whole = 0
 
     def run(self) -> IndexHits:
-        """Return what is found."""
+        """Return the hits."""
         slots, meant, exact = self._begin()
         is_deep = self._wanted.is_deep
         reach = max(self._limit, RERANK_DEPTH) if is_deep else self._limit
@@ -176,7 +176,7 @@ class SearchRun:
             self._addresses.append(addresses[place])
 
     def _sort_deep(self, exact: int) -> None:
-        """Let what is like the best come first, far down; each tier stays by itself."""
+        """Rerank deep results by their similarity to the best; tiers stay apart."""
         end = min(len(self._items), RERANK_DEPTH)
         if end - exact <= FEEDBACK_DEPTH:
             return

@@ -44,7 +44,7 @@ class RelatedWords:
     least: float  # they must be nearer
 
     def of(self, vector: npt.NDArray[np.float32]) -> list[str]:
-        """Return the words that are near enough to a vector, the nearest first."""
+        """Return the words within the threshold of a vector, the nearest first."""
         if not self.words:
             return []
         likeness = self.vectors @ vector
@@ -97,7 +97,7 @@ def backtest_expansion(
 
 
 def _invented(words: Sequence[str], known: set[str]) -> list[str]:
-    """Return words that nobody says: the beginning of one and the end of another."""
+    """Return invented words: the beginning of one and the end of another."""
     pairs = zip(words, [*words[1:], *words[:1]], strict=True)
     made = (one[: len(one) // 2] + other[len(other) // 2 :] for one, other in pairs)
     return [word for word in made if word not in known]

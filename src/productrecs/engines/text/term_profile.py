@@ -14,7 +14,7 @@ class TermProfile(NamedTuple):
 
 
 def encode_profile(title: Iterable[str], lead: Iterable[str]) -> bytes:
-    """Return stems as an index keeps them."""
+    """Return stems in their stored form."""
     return (" ".join(title) + _BREAK + " ".join(dict.fromkeys(lead))).encode()
 
 

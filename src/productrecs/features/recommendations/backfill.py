@@ -14,7 +14,7 @@ Filler = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
 
 
 def from_categories(shelf: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
-    """Give the best of the anchors' categories, the narrowest category first."""
+    """Yield the top items of the anchors' categories, the narrowest category first."""
     for name in narrowest_categories(shelf, anchors):
         yield from shelf.best_of_category(name)
 
@@ -32,7 +32,7 @@ def narrowest_categories(shelf: EligibleItems, anchors: Sequence[int]) -> list[s
 
 
 def trending(shelf: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
-    """Give what trends, then the rest of the catalog, the newest first."""
+    """Yield trending items, then the rest of the catalog, the newest first."""
     return shelf.trending()
 
 

@@ -50,7 +50,7 @@ Lists = Callable[[tuple[int, ...]], list[int]]
 
 
 class Task(StrEnum):
-    """What a list should have told."""
+    """What a list should have predicted."""
 
     VISIT = "visit"  # on a product page: the visit's next product
     ORDER = "order"  # on a product page: another product of the same later order
@@ -68,7 +68,7 @@ _PLACES: Final[Mapping[Task, Placement]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a task came to; no scores where there is too little data to tell."""
+    """Result of one task; without scores where there is too little data."""
 
     task: Task
     since_ms: int  # learned before, asked after
@@ -78,7 +78,7 @@ class TaskResult:
 
 
 def first_asked(groups: ItemGroups) -> int:
-    """Return the number of the first group that is asked about."""
+    """Return the number of the first group of the evaluation part."""
     count = len(groups.begins)
     for share in _SHARES:
         if count * share >= _PLENTY:
@@ -89,7 +89,7 @@ def first_asked(groups: ItemGroups) -> int:
 def backtest(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
 ) -> Iterator[TaskResult]:
-    """Give each task's outcome; at most `most` questions are asked."""
+    """Yield each task's result; at most `most` cases are evaluated."""
     for groups, tasks in (
         (group_visits(inputs.behaviour), (Task.VISIT,)),
         (group_orders(inputs.purchases), (Task.ORDER, Task.CART)),
@@ -115,7 +115,7 @@ def backtest(
 def _questions(
     task: Task, groups: ItemGroups, first: int, most: int
 ) -> list[EvaluationCase]:
-    """Return what is asked of the groups from `first` on, evenly thinned out to `most`."""
+    """Return evaluation cases of the groups from `first` on, evenly sampled to `most`."""
     asked = [
         question
         for group in range(first, len(groups.begins))
@@ -156,7 +156,7 @@ def _outcome(
 
 
 def _known(inputs: TrainingInputs, n_items: int) -> Floats:
-    """Return how often each item was looked at, carted or bought."""
+    """Return how often each item was viewed, carted or bought."""
     met = np.bincount(inputs.behaviour.items, minlength=n_items)
     sold = np.bincount(inputs.purchases.items, minlength=n_items)
     return (met + sold).astype(np.float64)
@@ -188,7 +188,7 @@ def _methods(
     place: Placement,
     now_ms: int,
 ) -> dict[str, Lists]:
-    """Return who makes lists: popularity, each engine by itself, and their blend."""
+    """Return the compared methods: popularity, each engine by itself, and their fusion."""
     companions = BasketCandidates(models)
 
     def proposed(

@@ -19,7 +19,7 @@ _Find = Callable[[Basket], Ranked]
 
 
 class BasketCandidates:
-    """What goes with baskets by one store's models, each reckoned once.
+    """Candidates for baskets by one store's models, each computed once.
 
     It is the same for everybody, and most lists are about one of few products. Nobody may
     write into what is returned.
@@ -28,14 +28,14 @@ class BasketCandidates:
     __slots__ = ("bought_with", "completing", "goes_with", "models")
 
     bought_with: _Find
-    """Returns what was itself bought together with a basket, best first."""
+    """Returns items bought together with a basket, best first."""
     goes_with: _Find
-    """Returns the same with what variants lend one another, where there are any."""
+    """Returns the same with the pooled baskets of variants, where there are any."""
     completing: _Find
-    """Returns what completes a basket, best first; nothing where no category tells."""
+    """Returns complements of a basket, best first; none where categories are unknown."""
 
     def __init__(self, models: TrainedModels) -> None:
-        """Begin with nothing reckoned."""
+        """Start with nothing computed."""
         self.models = models
         self.bought_with = lru_cache(_REMEMBERED)(partial(_together, models.copurchase))
         self.goes_with = self.bought_with
@@ -51,7 +51,7 @@ def _together(model: CopurchaseModel, basket: Basket) -> Ranked:
 
 
 def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Ranked:
-    """Where carts tell more than orders, what lay in a cart counts as well."""
+    """Return complements; where carts are the better data, they count as well."""
     if not models.complements.n_items:
         return NO_RANKED
     if models.carts is None:
@@ -68,7 +68,7 @@ def with_complements(
     basket: Basket,
     found: Mapping[Engine, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:
-    """Return who speaks for a list about a basket, how loudly, and what they propose.
+    """Return the engines of a list about a basket, their weights and their candidates.
 
     `found` is what the other engines of the recipe propose. They speak as they would alone
     where nothing is known to complete the basket.

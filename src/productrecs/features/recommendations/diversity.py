@@ -19,7 +19,7 @@ _HEAD: Final = 100  # of what fills a list up: further down nothing waits any mo
 
 
 class DiversityFilter:
-    """What one list holds so far: which variants, and how much of each category."""
+    """State of one list: its variants, and how many items of each category it holds."""
 
     def __init__(
         self, shelf: EligibleItems, num: int, anchors: Sequence[int], placement: Placement

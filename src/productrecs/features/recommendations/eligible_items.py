@@ -25,7 +25,7 @@ _SEVERAL: Final = 0.05  # of what is bought with them: more is of their own cate
 
 @dataclass(slots=True, eq=False)
 class EligibleItems:
-    """What may be shown in one kind of list; true for one catalog, model and rule book.
+    """Items that one kind of list may show, for one catalog, model and rule book.
 
     `visible` is by item number, what the rules exclude taken out. Orders to fill from are
     made when they are first asked for, and kept.
@@ -42,7 +42,7 @@ class EligibleItems:
     _own_shares: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take out what the rules exclude."""
+        """Remove what the rules exclude."""
         self.narrowest = self.catalog.narrowest
         if self.rules is not None:
             self.visible = self.rules.shown(self.visible)
@@ -65,7 +65,7 @@ class EligibleItems:
         return share > least
 
     def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
-        """Return up to 200 visible items that were hardly shown yet, and their promise.
+        """Return up to 200 visible items with few impressions, and exploration weights.
 
         The newest of a category, or of the catalog; a rule that boosts or buries weighs.
         """
@@ -94,7 +94,7 @@ class EligibleItems:
         return item < len(self.visible) and bool(self.visible[item])
 
     def trending(self, among: Mask | None = None) -> Iterator[int]:
-        """Return what trends, then the rest of the catalog, the newest first.
+        """Return trending items, then the rest of the catalog, the newest first.
 
         An item may come twice. With `among`, part of `visible`, only items in it come.
         """
@@ -115,7 +115,7 @@ class EligibleItems:
                 yield from chunk[shown[chunk]].tolist()
 
     def _own_share(self, category: str) -> float:
-        """Return how much of what is bought with the best of a category is of it, too."""
+        """Return the share of the category itself among items bought with its top items."""
         own, met, known = 0, 0, len(self.catalog)
         for item in self.best_of_category(category)[:_MEMBERS]:
             for other, baskets in self.models.copurchase.baskets_with(item):
@@ -134,7 +134,7 @@ class EligibleItems:
         return ranked
 
     def _weighted(self, ordered: Ints) -> Ints:
-        """Return an order as the rules boost and bury it; a rank scores as in a blend."""
+        """Return an order with the rules' boosts; a rank scores as in the fusion."""
         if self.rules is None or self.rules.factors is None:
             return ordered
         factors = self.rules.factors.take(ordered, mode="clip")

@@ -34,7 +34,7 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 
 
 class RefusalReason(StrEnum):
-    """Why a list does not show what could be shown."""
+    """Why a list does not show a candidate."""
 
     ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
     BOUGHT = "bought"  # and not to be shown again (yet)
@@ -44,7 +44,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineVote:
-    """What one engine said of a product: its place among the proposals, from 1.
+    """What one engine returned for a product: its rank among the candidates, from 1.
 
     `score` compares within that engine only; `share` is its part in the blend's score,
     before rules weighed it, None where one engine answered alone.
@@ -58,7 +58,7 @@ class EngineVote:
 
 @dataclass(frozen=True, slots=True)
 class BoughtWith:
-    """In how many baskets a product stood together with an anchor."""
+    """The number of baskets that hold a product and an anchor."""
 
     item_id: str
     baskets: int
@@ -66,7 +66,7 @@ class BoughtWith:
 
 @dataclass(frozen=True, slots=True)
 class GoesWith:
-    """Two categories that are bought together: in how many baskets, and beside chance.
+    """Two categories that are bought together: in how many baskets, and with what lift.
 
     The first is the product's, the second that of what the list is about.
     """
@@ -79,7 +79,7 @@ class GoesWith:
 
 @dataclass(frozen=True, slots=True)
 class SeenBy:
-    """How many of the visits that are like this one looked at a product."""
+    """How many of the similar visits viewed a product."""
 
     visits: int
     of: int
@@ -97,7 +97,7 @@ class AppliedRule:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedProduct:
-    """One product of the list, and what speaks for it."""
+    """One product of the list, and the evidence for it."""
 
     item_id: str
     source: Engine
@@ -120,7 +120,7 @@ class ExplainedProduct:
 
 @dataclass(frozen=True, slots=True)
 class HiddenProduct:
-    """A product that was proposed or pinned, and not shown; None where its id is gone."""
+    """A candidate or pinned product that is not shown; None where its id is gone."""
 
     item_id: str | None
     why: RefusalReason | HiddenReason
@@ -130,7 +130,7 @@ class HiddenProduct:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A list with its reasons; `products` are what the call is answered with, in order.
+    """A list with its reasons; `products` are those of the reply, in order.
 
     `proposals` is how many products each engine proposed, `weights` how much each counts
     here, `below` how many that could be shown stood too far down.
@@ -208,7 +208,7 @@ def explain_trending(shop: StoreState, num: int, now_ms: int) -> Explanation:
 
 
 class _Looking:
-    """One decision, looked at product by product."""
+    """Explains one decision, product by product."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class _Looking:
             )
 
     def product(self, pick: Pick) -> ExplainedProduct:
-        """Return what speaks for one product of the list."""
+        """Return the evidence for one product of the list."""
         about, tried = self._about(pick.item), self._decision.tried
         voices = self._voices(pick.item)
         heard = {voice.engine for voice in voices}
@@ -258,7 +258,7 @@ class _Looking:
         )
 
     def struck(self) -> Iterator[HiddenProduct]:
-        """Give what was proposed or pinned and may not be shown, in the blend's order."""
+        """Yield candidates and pins that may not be shown, in the order of the fusion."""
         rules = self._decision.shelf.rules
         pinned = [pin.item for pin in rules.pins] if rules is not None else []
         for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
@@ -328,7 +328,7 @@ class _Looking:
     def _beside(
         self, anchors: Sequence[int], item: int, model: CopurchaseModel
     ) -> tuple[BoughtWith, ...]:
-        """Return with which anchors a model saw an item, the most often first."""
+        """Return the anchors with which a model saw an item, the most frequent first."""
         ids = self._shop.catalog.ids
         found = [
             BoughtWith(ids[anchor] or "", baskets)

@@ -22,14 +22,14 @@ _BITS: Final = 64
 
 
 class Draw(NamedTuple):
-    """What one list draws: two numbers of [0, 1)."""
+    """Random numbers of one list: two of [0, 1)."""
 
     list_: float
     item: float
 
 
 class ExploredItem(NamedTuple):
-    """A new product in a list: at which place (from 0), and with what chance in all."""
+    """A new product in a list: its place (from 0), and its overall probability."""
 
     pick: Pick
     place: int
@@ -37,7 +37,7 @@ class ExploredItem(NamedTuple):
 
 
 def exploration_day(shop: StoreState, now_ms: int) -> int:
-    """Return the day whose tries a store's lists show now; 0 where lists try nothing.
+    """Return the day of the current exploration; 0 where a store's lists do not explore.
 
     A list that names nobody stays as it is as long as this does.
     """
@@ -49,7 +49,7 @@ def exploration_day(shop: StoreState, now_ms: int) -> int:
 def exploration_draw(
     store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int
 ) -> Draw:
-    """Return the draw of a shopper's list on a day of UTC."""
+    """Return the random numbers of a shopper's list on a day of UTC."""
     words = ("productrecs explore", store_id, str(now_ms // DAY_MS), who, repr(about))
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
     half = _BITS // 8
@@ -65,7 +65,7 @@ def pick_exploration(
     anchors: tuple[int, ...],
     open_list: tuple[list[Pick], AbstractSet[int]],
 ) -> ExploredItem | None:
-    """Return the new product that the list tries; None for all but a share of lists.
+    """Return the list's explored item; None for all but a share of the lists.
 
     It is of the narrowest category of the first of `anchors` that has new ones; without
     anchors any of the store's newest. `open_list` is the list and what is refused.

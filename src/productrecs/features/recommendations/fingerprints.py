@@ -21,20 +21,20 @@ Fingerprint = int | None
 
 
 class ListFingerprint:
-    """What the list for one call rests on, as it is known now."""
+    """What the list of one call depends on, at this moment."""
 
     __slots__ = ("_now_ms", "_request", "_shop")
 
     def __init__(
         self, shop: StoreState, request: RecommendationRequest, now_ms: int
     ) -> None:
-        """Reckon nothing before it is asked."""
+        """Store the arguments; each fingerprint is computed on request."""
         self._shop = shop
         self._request = request
         self._now_ms = now_ms
 
     def own(self) -> Fingerprint:
-        """Return what changes when what is known of the call's items does.
+        """Return a value that changes when the models' data of the call's items does.
 
         What engines of these items supply stays as it is so long, but for what moves all
         lists a little.
@@ -48,7 +48,7 @@ class ListFingerprint:
         return hash((tuple(marks), self._resting(numbers)))
 
     def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
-        """Return the heads of those orders from which `engines` filled the list up.
+        """Return a value that changes with the first backfill items of `engines`.
 
         As far as a list can reach down that takes what it does not hold yet, unless more
         variants and products of one category waited their turn than it is long.
@@ -83,7 +83,7 @@ class ListFingerprint:
         return shop.shelf(self._now_ms, place, request.source), recipe
 
     def _resting(self, numbers: Sequence[int | None]) -> frozenset[str]:
-        """Return which categories rest in a cart's list."""
+        """Return the categories that a cart's list holds back."""
         if not self._request.basket:
             return frozenset()
         shelf, recipe = self._shelf_and_recipe()

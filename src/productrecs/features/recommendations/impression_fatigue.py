@@ -14,7 +14,7 @@ _STEEPNESS: Final = 0.15
 def ignored_impressions(
     histories: Sequence[ShopperHistory], now_ms: int
 ) -> Mapping[int, float]:
-    """Return how often a shopper was shown products more than twice, and took none up."""
+    """Return how often a shopper saw each ignored product."""
     times: dict[int, float] = {}
     for history in histories:
         for item, seen in history.shown.untaken(now_ms).items():
@@ -23,7 +23,7 @@ def ignored_impressions(
 
 
 def fatigue_factors(untaken: Mapping[int, float]) -> Mapping[int, float]:
-    """Return what scores of a shopper's products are multiplied by, each below 1.
+    """Return the score factors of a shopper's ignored products, each below 1.
 
     Shown three times and never taken up, a product counts 0.87, five times 0.69, ten times
     0.45; the times fade with the days since. What either name of a call saw counts.
@@ -38,7 +38,7 @@ def fatigue_factors(untaken: Mapping[int, float]) -> Mapping[int, float]:
 def discounted_order(
     items: Iterator[int], sinking: Callable[[int], float] | None, wanted: int
 ) -> Iterator[int]:
-    """Give items as they stand, of about the first `wanted` the sinking ones further down.
+    """Yield items in order, with discounted ones moved down among the first `wanted`.
 
     An order without scores is weighed by its places, as ranks are in a blend.
     """

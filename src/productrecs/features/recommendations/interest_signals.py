@@ -26,7 +26,7 @@ InterestSignal = tuple[int, str, int]
 def with_interest_signals(
     visit: Ranked, looks: Sequence[InterestSignal], shelf: EligibleItems, language: str
 ) -> Ranked:
-    """Return what a visit tells blended with what its signs tell, by reciprocal ranks."""
+    """Return the visit's candidates fused with those of its interest signals."""
     lists, weights = [visit.items], [1.0]
     for look in looks[:_SIGNS]:
         items = _told_by(look, shelf, language)
@@ -40,7 +40,7 @@ def with_interest_signals(
 
 
 def _told_by(look: InterestSignal, shelf: EligibleItems, language: str) -> list[int]:
-    """Return what others chose after such a look, then the best of a category itself."""
+    """Return what others chose after this signal, then the category's own top items."""
     kind, term, _ = look
     if kind == EventKind.SEARCH_PREF:
         choices = shelf.models.choices

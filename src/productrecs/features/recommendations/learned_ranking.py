@@ -18,7 +18,7 @@ LISTS: Final = 2  # as many as fill so many lists: what was never shown taught n
 
 
 class RankingContext(NamedTuple):
-    """For whom and about what an order is."""
+    """The context of one learned order."""
 
     proposals: Mapping[Engine, Items]
     about: int | None
@@ -31,7 +31,7 @@ class RankingContext(NamedTuple):
 def learned_order(
     shelf: EligibleItems, items: Items, scores: Floats, asked: RankingContext
 ) -> Ints | None:
-    """Return the places of `items` in the learned order; None where none is learned.
+    """Return the positions of `items` in the learned order; None without a ranker.
 
     Equals keep the blend's order.
     """

@@ -11,7 +11,7 @@ FILL_SCORE: Final = 1e-3  # of what no engine found
 def with_pins(
     picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], wanted: int
 ) -> list[Pick]:
-    """Return up to `wanted` picks, those of `pinned` at their places, scores falling.
+    """Return up to `wanted` picks with the pins at their places, by falling score.
 
     `pinned` are places (the first is 0) with their picks, each item once, in the order in
     which they are obeyed: one whose place is taken has the next free one, one whose place
@@ -43,7 +43,7 @@ def with_pins(
 
 
 def _score_before(found: Sequence[Pick], rest: Sequence[Pick]) -> float:
-    """Return a score that keeps the list falling: that of whoever comes next."""
+    """Return a score that keeps the list in falling order: that of the next pick."""
     if rest:
         return rest[0].score
     return found[-1].score * 0.9 if found else FILL_SCORE

@@ -34,7 +34,7 @@ def cooldown_categories(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> frozenset[str]:
-    """Return the narrowest categories that rest in a list.
+    """Return the narrowest categories that a list holds back.
 
     Those of a cart's items do, that of a page's item does not.
     """
@@ -64,7 +64,7 @@ def resting_in_cart(shelf: EligibleItems, cart: Sequence[int]) -> frozenset[str]
 def discount_factor(
     situation: ShopperContext, shelf: EligibleItems
 ) -> Callable[[int], float] | None:
-    """Return what an item's place counts where a list is filled up; None: all fully."""
+    """Return the factor of an item's place in the backfill; None where all count fully."""
     tired, resting = situation.tired, situation.resting
     if not resting:
         return (lambda item: tired.get(item, 1.0)) if tired else None
@@ -77,7 +77,7 @@ def discount_factor(
 
 
 def backfill_anchors(situation: ShopperContext, shelf: EligibleItems) -> tuple[int, ...]:
-    """Return the items whose categories fill a list.
+    """Return the items whose categories serve the backfill.
 
     Of what rests none does, but for a cart's: their wider categories fill its list.
     """
@@ -92,7 +92,7 @@ def backfill_anchors(situation: ShopperContext, shelf: EligibleItems) -> tuple[i
 
 
 def _of(shelf: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
-    """Return of what one history just bought, once in a while and looked at no more."""
+    """Return the categories of one history's last purchase that are on cooldown."""
     known, since_ms, narrowest = len(shelf.catalog), now_ms - COOLDOWN_MS, shelf.narrowest
     lately = {item for item in history.purchases_since(since_ms) if item < known}
     found = {narrowest[item] for item in lately}
@@ -111,7 +111,7 @@ def _of(shelf: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
 def _bought_before(
     shelf: EligibleItems, history: ShopperHistory, since_ms: int
 ) -> set[str]:
-    """Return of what a shopper bought on another day of the last year, too."""
+    """Return the categories that a shopper bought on more than one day of the last year."""
     known, found, last = len(shelf.catalog), set[str](), dict[str, int]()
     lines = zip(history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True)
     for item, at in lines:

@@ -61,7 +61,7 @@ _CANDIDATES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class RankerBacktest:
-    """What came of learning; no `gain` where there was too little.
+    """Result of the training and its backtest; no `gain` where there was too little data.
 
     `gain` is of the worth of lists, beside the present order's worth of 1: what was taken
     up, counted by how far up it stood.
@@ -78,7 +78,7 @@ class RankerBacktest:
 
 @dataclass(frozen=True, slots=True)
 class RankerTrainingData:
-    """What a store's order is learned from, beside what its log says of lists."""
+    """Training data of a store's ranker, beside the shown lists of its log."""
 
     store: Store
     catalog: CatalogView
@@ -95,7 +95,7 @@ def train_ranker(
     enough: MinimumData = MINIMUM_DATA,
     threads: int = 1,
 ) -> RankerBacktest:
-    """Learn an order from a store's clicks, keep it, and return what its backtest said.
+    """Train a ranker from a store's clicks, store it, and return its backtest.
 
     It serves if the 99 % interval of its gain lies above two per cent, and only then.
 
@@ -137,7 +137,7 @@ def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
 def _tried(
     finding: RankerBacktest, told: RankingData, looked: Floats, threads: int
 ) -> tuple[RankerBacktest, TreeEnsemble]:
-    """Return what the last lists say of trees of the first, and trees of all of them."""
+    """Return the backtest on the last lists, and trees trained on all lists."""
     asked_from = len(told) - int(len(told) * _ASKED)
     asked = told.part(asked_from, len(told))
     candidate = fit_ranker(told.part(0, asked_from), threads)
@@ -159,7 +159,7 @@ def _tried(
 
 
 def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> RankingData:
-    """Return the traits of lists but the first, told by models of what was before them."""
+    """Return the features of all but the first lists, by models trained on the first."""
     catalog, settings = past.catalog, past.store.settings
     lists = [one for one in lists if max(one.items) < len(catalog)]
     first = int(len(lists) * _BEFORE)
@@ -188,7 +188,7 @@ def _rows(
     companions: BasketCandidates,
     settings: StoreSettings,
 ) -> Floats:
-    """Return the traits of a list's products as they would have been when it was made."""
+    """Return the features of a list's products as of the moment when it was made."""
     models = companions.models
     place = Placement.SHOPPER if one.page is None else Placement.PRODUCT
     visit = one.recent[-_PREFIX:]

@@ -36,7 +36,7 @@ _NEW_DAYS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RankingInput:
-    """What a list is made of and for whom; items are numbers."""
+    """Input of the ranking features; items are numbers."""
 
     proposals: Mapping[Engine, Items]  # best first
     blend: Mapping[int, float]  # the blend's scores
@@ -48,7 +48,7 @@ class RankingInput:
 def ranking_features(
     shelf: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
 ) -> Floats:
-    """Return traits of each of `items` [n, len(TRAITS)]; `rates` [n] as `Trials.rates`."""
+    """Return features of `items` [n, len(FEATURES)]; `rates` [n] as `ItemStats.rates`."""
     numbers: list[int] = items.tolist()
     catalog, ranks = shelf.catalog, shelf.models.ranks
     rows = np.empty((len(numbers), len(FEATURES)))
@@ -81,7 +81,7 @@ def ranking_features(
 
 
 def _beside(prices: Floats, price: float) -> Floats:
-    """Return the logarithms of prices beside one, 0 where either is unknown."""
+    """Return the log ratios of prices to one price, 0 where either is unknown."""
     found = np.zeros(len(prices))
     if price > 0:
         told = prices > 0  # unknown prices are nan

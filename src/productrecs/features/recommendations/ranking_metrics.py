@@ -18,7 +18,7 @@ _SEED: Final = 17  # the same data give the same intervals
 
 
 class EvaluationCase(NamedTuple):
-    """What a list is made for, and what should be in it; `group` is its visit or order."""
+    """One evaluation case: the given items and the right answers; `group` is its visit."""
 
     group: int
     given: tuple[int, ...]  # the newest last
@@ -26,7 +26,7 @@ class EvaluationCase(NamedTuple):
 
 
 class Comparison(StrEnum):
-    """What an interval says beside popularity."""
+    """Comparison with the popularity baseline, by the interval."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -44,7 +44,7 @@ class Interval:
 
     @property
     def verdict(self) -> Comparison:
-        """What it says; level where no difference can be told."""
+        """The comparison; level where no difference is significant."""
         if self.low > 0:
             return Comparison.BETTER
         return Comparison.WORSE if self.high < 0 else Comparison.LEVEL
@@ -52,7 +52,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class MethodMetrics:
-    """How one method did: means over all questions, but for coverage and novelty.
+    """Metrics of one method: means over all cases, except coverage and novelty.
 
     `recall_at_20` is the share of a question's answers among the first 20, `mrr_at_20`
     1/place of the first of them, `ndcg_at_10` the discounted gain of the first 10 beside
@@ -73,7 +73,7 @@ class MethodMetrics:
 
 @dataclass(frozen=True, slots=True)
 class CaseMetrics:
-    """What each list was worth, question by question, and what was shown."""
+    """Metrics of each list, case by case, and the shown items."""
 
     recalls: Floats  # shares of the answers among the first 20
     firsts: Floats  # 1/place of the first answer among them, 0 without any
@@ -85,7 +85,7 @@ class CaseMetrics:
     def of(
         cls, questions: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
     ) -> "CaseMetrics":
-        """Return what lists are worth; of each the first 20 products count."""
+        """Return the metrics of lists; of each the first 20 products count."""
         lists = [one[:LENGTH] for one in lists]
         worth = np.zeros((3, len(lists)))
         for number, (asked, one) in enumerate(zip(questions, lists, strict=True)):
@@ -106,7 +106,7 @@ class CaseMetrics:
 def method_metrics(
     method: str, answers: CaseMetrics, known: Floats, beside: Interval | None = None
 ) -> MethodMetrics:
-    """Return how a method did; `known` [n_items] is how often each item was met before.
+    """Return a method's metrics; `known` [n_items] is each item's earlier popularity.
 
     Of a method that had something to say less than `SAID` times nothing is told beside
     others: what it knows nothing of it does neither well nor badly.
@@ -126,7 +126,7 @@ def method_metrics(
 
 
 def paired_difference(ours: CaseMetrics, theirs: CaseMetrics, groups: Ints) -> Interval:
-    """Return the difference of recall@20, paired by question; whole groups are drawn.
+    """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     The questions of one visit or order stand or fall together. The draws are the same in
     every run.
@@ -135,7 +135,7 @@ def paired_difference(ours: CaseMetrics, theirs: CaseMetrics, groups: Ints) -> I
 
 
 def confidence_interval(values: Floats, groups: Ints, sureness: float = 0.95) -> Interval:
-    """Return the mean of values with its interval, of 95 %; whole groups are drawn."""
+    """Return the mean of values with its 95 % interval; the bootstrap draws groups."""
     where = np.unique(groups, return_inverse=True)[1]
     gains = np.bincount(where, weights=values)
     sizes = np.bincount(where).astype(np.float64)

@@ -11,7 +11,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 
 class Placement(StrEnum):
-    """Where the list stands, by what the call knows."""
+    """The page that a list is for, derived from the call's parameters."""
 
     PRODUCT = "product"
     CART = "cart"
@@ -21,7 +21,7 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Engines with their weights per placement, then what fills a short list, in order."""
+    """Engines with their weights per placement, then the backfill of a short list."""
 
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
@@ -113,7 +113,7 @@ _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
 
 
 def recipe_of(source: Source, settings: StoreSettings) -> Recipe:
-    """Return how a source is answered in a store; looks count only where it wants them."""
+    """Return a source's recipe in a store; visual similarity only where it is enabled."""
     if settings.visual_recommendations:
         return _RECIPES[source]
     return _UNSEEING[Source.MIX if source is Source.SIMILAR else source]

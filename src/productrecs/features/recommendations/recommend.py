@@ -59,7 +59,7 @@ _COMPANIONS: Final = 0.3  # weight beside what is bought again
 
 
 class FusedCandidates(NamedTuple):
-    """What the engines propose, best first, nothing struck out yet."""
+    """The engines' candidates, best first, before any filter."""
 
     engines: tuple[Engine, ...]
     items: Items  # [n] distinct item numbers
@@ -68,7 +68,7 @@ class FusedCandidates(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A list, and all that led to it."""
+    """A list, and every intermediate result behind it."""
 
     situation: ShopperContext
     shelf: EligibleItems
@@ -88,7 +88,7 @@ def recommend(
     now_ms: int,
     note: Callable[[Decision], None] | None = None,
 ) -> list[Pick]:
-    """Return up to `request.num` picks, best first, their scores falling.
+    """Return up to `request.num` picks, best first, by falling score.
 
     Anchors are never among them, nor what the call excludes, nor (unless repeats are
     allowed) what the shopper bought; all are visible at `now_ms` and none is excluded by a
@@ -107,7 +107,7 @@ def decide(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> Decision:
-    """Return what `recommend` returns, with all that led to it."""
+    """Return what `recommend` returns, with every intermediate result."""
     recipe = recipe_of(effective_source(shop, request), shop.settings)
     situation, shelf = _understood(shop, request, recipe, histories, now_ms)
     refused = situation.bought.union(
@@ -151,7 +151,7 @@ def _understood(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> tuple[ShopperContext, EligibleItems]:
-    """Return what a call is about, as far as its recipe asks, and what may be shown."""
+    """Return the call's context, as far as its recipe needs it, and the eligible items."""
     situation = resolve_context(shop, request, histories, now_ms)
     if recipe.tires and (untaken := ignored_impressions(histories, now_ms)):
         situation = situation._replace(untaken=untaken, tired=fatigue_factors(untaken))
@@ -172,7 +172,7 @@ def _proposed(
     shelf: EligibleItems,
     now_ms: int,
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
-    """Return each engine's candidates, and how much it counts."""
+    """Return each engine's candidates and weight."""
     place = situation.placement
     weights = (situation.has_habits and recipe.habit) or recipe.blend[place]
     is_alone = len(weights) == 1  # nobody else has better to say than what comes later
@@ -193,7 +193,7 @@ def _proposed(
 def _blended(
     weights: Mapping[Engine, float], proposals: Sequence[Ranked]
 ) -> FusedCandidates:
-    """Return every engine's candidates in one order.
+    """Return every engine's candidates fused into one order.
 
     One engine keeps its own scores; several are blended by weighted reciprocal ranks, and
     a product's engine is the one with the largest share in it.
@@ -213,7 +213,7 @@ def _learned(
     shelf: EligibleItems,
     wanted: tuple[int, int],
 ) -> FusedCandidates | None:
-    """Return the order that the store's clicks teach; None where they teach none.
+    """Return the order of the store's ranker; None where none serves.
 
     The scores stay where they were: each product gets that of its new place, so that rules
     weigh it as ever. `wanted` is how many products, and the moment.
@@ -237,7 +237,7 @@ def _learned(
 def _weighted(
     ranking: FusedCandidates, rules: ListRules | None, tired: Mapping[int, float]
 ) -> FusedCandidates:
-    """Return the order as rules boost and bury, and a shopper tires of what they saw.
+    """Return the order after the rules' boosts and impression fatigue.
 
     Equals keep their places.
     """
@@ -260,7 +260,7 @@ def _shown(
     refused: Container[int],
     wanted: tuple[int, bool],
 ) -> list[Pick]:
-    """Return the first that may be shown; `wanted`: how many, and whether of all kinds."""
+    """Return the first eligible items; `wanted`: how many, and whether to diversify."""
     num, is_varied = wanted
     items: list[int] = ranking.items.tolist()
     if is_varied:
@@ -311,7 +311,7 @@ def _candidates(
 
 
 def _with_remembered(shop: StoreState, found: Ranked, situation: ShopperContext) -> Ranked:
-    """Return what a visit tells with what goes with all that its shopper bought."""
+    """Return a visit's candidates with those of all the shopper's purchases."""
     bought, counts = situation.remembered, situation.fading
     companions = shop.models.widest.complete(bought, CANDIDATES, counts)
     if not len(companions.items):
@@ -323,7 +323,7 @@ def _with_remembered(shop: StoreState, found: Ranked, situation: ShopperContext)
 def _bought_candidates(
     shop: StoreState, recipe: Recipe, situation: ShopperContext
 ) -> Ranked:
-    """Return what was bought together with the call's items.
+    """Return items bought together with the call's items.
 
     Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
     """
@@ -343,7 +343,7 @@ def _filled(
     shelf: EligibleItems,
     open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
-    """Return what completes a list; `open_list` is what is refused, kept, and wanted."""
+    """Return a list's backfill; `open_list` is what is refused, kept, and wanted."""
     refused, kept, wanted = open_list
     anchors, sinking = backfill_anchors(situation, shelf), discount_factor(situation, shelf)
     taken = set(refused)
@@ -379,7 +379,7 @@ def _tried(
     full_list: tuple[list[Pick], int, frozenset[int]],
     now_ms: int,
 ) -> ExploredItem | None:
-    """Return what a list that is complete tries at its last place, unless it is pinned."""
+    """Return the explored item of a full list's last place, unless that is pinned."""
     picks, num, refused = full_list
     percent = shop.settings.explore_percent
     if len(picks) < num or not exploration_day(shop, now_ms):
@@ -399,7 +399,7 @@ def _pinned(
     refused: Container[int],
     open_list: tuple[list[Pick], int, bool],
 ) -> list[Pick]:
-    """Return the list with pins in their places.
+    """Return the list with pins at their places.
 
     `open_list` is the list so far, how many are wanted, and whether strangers may come in:
     `buy` is never padded, so there a pin only moves what was bought together.

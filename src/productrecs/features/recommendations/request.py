@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Source(StrEnum):
-    """What a caller may ask for."""
+    """Sources that a caller may request."""
 
     MIX = "mix"
     BUY = "buy"
@@ -14,7 +14,7 @@ class Source(StrEnum):
 
 
 class Engine(StrEnum):
-    """Which engine supplied a product."""
+    """The engine that supplied a product."""
 
     BUY = "buy"
     BROWSE = "browse"
@@ -38,7 +38,7 @@ class RecommendationRequest(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """One product of an answer: its number, who supplied it, and how strongly."""
+    """One product of a reply: its number, engine and score."""
 
     item: int
     engine: Engine

@@ -31,7 +31,7 @@ _NO_ITEMS: Final = frozenset[int]()
 
 
 class ShopperContext(NamedTuple):
-    """What a call is about, in item numbers."""
+    """What a call is about, and what is known of its shopper, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
     recent: Sequence[int]  # the shopper's newest items, the newest last
@@ -57,7 +57,7 @@ def resolve_context(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> ShopperContext:
-    """Return what the call is about; ids that the catalog does not know are passed over."""
+    """Return the call's context; ids that the catalog does not know are ignored."""
     anchors = _anchors(shop, request)
     recent = _interleaved([history.recent for history in histories])
     if request.basket:

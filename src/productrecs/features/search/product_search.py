@@ -36,7 +36,7 @@ _POPULARITY: Final = 0.08
 
 @dataclass(frozen=True, slots=True)
 class SearchableStore:
-    """What searching needs to know of one store, at one moment."""
+    """Search state of one store at one moment."""
 
     catalog: CatalogView
     index: ServedIndex
@@ -74,7 +74,7 @@ class SearchableStore:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:
-    """One query in one store at one moment: what may be shown, and what was said of it."""
+    """One query resolved in one store: visible items, rules, synonyms and boosts."""
 
     query: AnalysedQuery
     visible: Mask
@@ -86,7 +86,7 @@ class ResolvedQuery:
     buyable: Mask | None  # where what cannot be bought comes last
 
     def factor(self, item: int) -> float:
-        """Return what choices, the merchant's rules and the stock make of a score."""
+        """Return the score factor of click boosts, rules and stock."""
         factor = 1.0 + _CHOICE * self.lifts.get(item, 0.0)
         if self.factors is not None:
             factor *= float(self.factors[min(item, len(self.factors) - 1)])
@@ -103,12 +103,12 @@ class ResolvedQuery:
 
     @property
     def moves(self) -> bool:
-        """Whether more than words and sales decides: what was chosen, rules, the stock."""
+        """Whether click boosts, rules or stock change the order."""
         return bool(self.lifts) or self.factors is not None or self.buyable is not None
 
     @property
     def has_words(self) -> bool:
-        """Whether anything is looked for, or only asked what trends."""
+        """Whether the query has words; without any it asks for trending items."""
         return bool(self.query.text.strip())
 
 
@@ -122,7 +122,7 @@ class Pages(NamedTuple):
 def resolve_query(
     shop: SearchableStore, request: SearchRequest, now_ms: int
 ) -> ResolvedQuery:
-    """Return what holds for a request at `now_ms`."""
+    """Return the resolved query of a request at `now_ms`."""
     query = shop.index.analyse(request.query)
     rules = shop.said.rules_for(query, now_ms, shop.catalog.zone)
     visible = _shown(shop, request, rules, now_ms)
@@ -156,7 +156,7 @@ def find_products(
 
 
 def _wanted(asked: ResolvedQuery, request: SearchRequest) -> IndexQuery:
-    """Return what is asked of the index."""
+    """Return the query for the index."""
     looked_at = asked.looked_at(request.num)
     return IndexQuery(
         asked.query,
@@ -172,7 +172,7 @@ def _wanted(asked: ResolvedQuery, request: SearchRequest) -> IndexQuery:
 def _ranked(
     shop: SearchableStore, asked: ResolvedQuery, num: int, found: IndexHits
 ) -> SearchResults:
-    """Return the first `num` of what was found, in the order of all that decides."""
+    """Return the first `num` of the hits after all boosts and factors."""
     scores = weigh_scores(shop, asked, found.items, found.scores)
     named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
     # The best first, of equals the lowest number; more than `num` are never shown.
@@ -232,7 +232,7 @@ def _by_score(hit: Hit) -> tuple[float, int]:
 def _shown(
     shop: SearchableStore, request: SearchRequest, rules: list[SearchRule], now_ms: int
 ) -> Mask:
-    """Return what may be shown, without what is hidden from this query."""
+    """Return the visible items, without those that rules hide from this query."""
     visible = shop.visible(now_ms, in_stock=request.in_stock)
     hidden = [shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.HIDE)]
     numbers = [one for one in hidden if one is not None and one < len(visible)]

@@ -198,7 +198,7 @@ class SearchRuleRepository:
         return {int(row[0]): _rule(row[1:]) for row in self._transaction.execute(query)}
 
     def add_synonym(self, number: int, one: Synonym, now_ms: int) -> None:
-        """Keep a synonym."""
+        """Store a synonym."""
         self._transaction.execute(
             synonyms.insert().values(
                 store_id=self._store_id,
@@ -210,7 +210,7 @@ class SearchRuleRepository:
         )
 
     def add_rule(self, number: int, rule: SearchRule, now_ms: int) -> None:
-        """Keep a rule."""
+        """Store a rule."""
         self._transaction.execute(
             search_rules.insert().values(
                 store_id=self._store_id,
@@ -226,14 +226,14 @@ class SearchRuleRepository:
         )
 
     def remove_synonym(self, number: int) -> bool:
-        """Forget a synonym; return whether there was one."""
+        """Delete a synonym; return whether there was one."""
         query = synonyms.delete().where(
             synonyms.c.store_id == self._store_id, synonyms.c.synonym_id == number
         )
         return self._transaction.execute(query).rowcount > 0
 
     def remove_rule(self, number: int) -> bool:
-        """Forget a rule; return whether there was one."""
+        """Delete a rule; return whether there was one."""
         query = search_rules.delete().where(
             search_rules.c.store_id == self._store_id, search_rules.c.rule_id == number
         )

@@ -26,7 +26,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """The products, best first, and what had to be given up to find enough."""
+    """The products, best first, and how the query was relaxed to find enough."""
 
     hits: list[Hit]
     relaxed: Relaxed

@@ -46,7 +46,7 @@ Trending = Callable[[Mask], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class ResultsPage:
-    """One page of results, and what was asked of all of them."""
+    """One page of results, with the facets and total of all of them."""
 
     hits: list[Hit]
     relaxed: Relaxed = Relaxed.NOTHING
@@ -82,7 +82,7 @@ class _Results(NamedTuple):
 def results_page(
     shop: SearchableStore, listing: PageRequest, now_ms: int, trending: Trending
 ) -> ResultsPage:
-    """Return one page of what `find` would list, filtered, sorted and counted.
+    """Return one page of what `find_products` would list, filtered, sorted and counted.
 
     Products with only some of the words are results where those with every word, filters
     applied, do not fill one page. A facet is counted as if no filter of its own kind were

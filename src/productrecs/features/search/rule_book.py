@@ -16,7 +16,7 @@ from productrecs.storage.dialects import RawReader
 
 @dataclass(frozen=True, slots=True)
 class SearchRuleBook:
-    """One state of what a merchant said; replaced whole."""
+    """One state of a store's synonyms and rules; replaced whole."""
 
     seq: int = 0
     synonyms: Mapping[int, Synonym] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class SearchRuleBook:
 
     @classmethod
     def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "SearchRuleBook":
-        """Return what is said now; `seq` is the counter that was read before."""
+        """Return the current state; `seq` is the counter that was read before."""
         if seq == 0:
             return cls()
         return cls(seq, read_synonyms(reader, store_id), read_rules(reader, store_id))

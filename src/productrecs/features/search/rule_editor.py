@@ -36,7 +36,7 @@ class SearchRuleEditor:
             return SearchRuleRepository(connection, self._store_id).rules()
 
     def add_synonym(self, *texts: str, one_way: bool = False) -> tuple[int, Synonym]:
-        """Keep a synonym; return it with its id.
+        """Store a synonym; return it with its id.
 
         Raises:
             SearchRuleError: when it says nothing possible, or is one too many.
@@ -51,7 +51,7 @@ class SearchRuleEditor:
         return number, one
 
     def add_rule(self, rule: SearchRule) -> tuple[int, SearchRule]:
-        """Keep a rule; return it as it is kept, with its id.
+        """Store a rule; return it as stored, with its id.
 
         Raises:
             SearchRuleError: when it says nothing possible, or is one too many.
@@ -66,7 +66,7 @@ class SearchRuleEditor:
         return number, kept
 
     def remove_synonym(self, number: int) -> None:
-        """Forget a synonym.
+        """Delete a synonym.
 
         Raises:
             UnknownSearchRuleError: when there is none of this id.
@@ -77,7 +77,7 @@ class SearchRuleEditor:
             _check_removed(number, was_there=repository.remove_synonym(number))
 
     def remove_rule(self, number: int) -> None:
-        """Forget a rule.
+        """Delete a rule.
 
         Raises:
             UnknownSearchRuleError: when there is none of this id.

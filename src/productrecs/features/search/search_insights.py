@@ -43,7 +43,7 @@ class QueryFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryInsight:
-    """What came of one intent."""
+    """Figures of one intent."""
 
     text: str  # as somebody typed it; empty: all that is not told apart
     searches: int
@@ -71,7 +71,7 @@ class QueryInsight:
 
     @property
     def mean_position(self) -> float | None:
-        """Where in the list was clicked, from 1; None where no click told."""
+        """The mean clicked position, from 1; None where no click has one."""
         return self.position_sum / self.positions if self.positions else None
 
     @property
@@ -82,7 +82,7 @@ class QueryInsight:
 
 @dataclass(frozen=True, slots=True)
 class SearchInsights:
-    """What came of all searches of some days, and of the listed ones each."""
+    """Figures of all searches of some days, and of each listed query."""
 
     total: QueryInsight
     intents: int

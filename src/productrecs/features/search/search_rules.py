@@ -65,7 +65,7 @@ class SearchRule:
 
 
 def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
-    """Return a synonym as it is kept.
+    """Return a synonym in its stored form.
 
     Raises:
         SearchRuleError: when it does not say that something means something else.
@@ -81,7 +81,7 @@ def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
 
 
 def checked_rule(rule: SearchRule) -> SearchRule:
-    """Return a rule as it is kept.
+    """Return a rule in its stored form.
 
     Raises:
         SearchRuleError: when it cannot do what it says.
