@@ -36,13 +36,17 @@ _LOADED: Final = (
     *(
         f"productrecs.{name}"
         for name in (
-            *("entrypoints.cli.serve", "entrypoints.cli.session", "entrypoints.cli.store"),
-            *("entrypoints.cli.api", "entrypoints.cli.worker"),
-            *("entrypoints.http.application", "entrypoints.http.serving"),
-            "entrypoints.http.writing.office",
-            *("entrypoints.worker.registry", "entrypoints.worker.uploads"),
-            *("entrypoints.worker.indexing", "entrypoints.worker.pictures"),
-            *("entrypoints.worker.forecasts", "training.constants.choose"),
+            *(
+                "entrypoints.cli.processes.serve",
+                "entrypoints.cli.command_context",
+                "entrypoints.cli.stores.store",
+            ),
+            *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
+            *("entrypoints.http.application", "entrypoints.http.transport.server"),
+            "entrypoints.http.writes.write_server",
+            *("entrypoints.worker.job_registry", "entrypoints.worker.upload_jobs"),
+            *("entrypoints.worker.search_indexer", "entrypoints.worker.picture_jobs"),
+            *("entrypoints.worker.forecast_jobs", "training.tuning.tune_store"),
             # With the library that compiles them: half a second for each API process.
             *("engines.browse.kernel", "engines.copurchase.kernel"),
             *("engines.fusion.kernel", "engines.ranking.kernel"),
