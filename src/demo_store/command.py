@@ -24,6 +24,7 @@ from demo_store.generator import (
 from demo_store.publishing import index_pictures, publish_looks
 from demo_store.shopping_patterns import BUNDLES
 from demo_store.simulated_visit import Event
+from demo_store.storefront.application import Storefront
 from demo_store.storefront.picture_files import (
     PictureFiles,
     draw_in_background,
@@ -34,7 +35,7 @@ from productrecs.core.visitor_hash import visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.command_context import open_services
 from productrecs.entrypoints.cli.imports.event_import import CHUNK
-from productrecs.entrypoints.cli.imports.import_source import ImportSource, progress
+from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_import import import_items
 from productrecs.entrypoints.cli.processes.listening_socket import (
     ListenError,
@@ -43,6 +44,7 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.cli.processes.serve import supervise
+from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
@@ -85,7 +87,7 @@ SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
 _KIND: Final = "demo"
-_EDITION: Final = 7
+_EDITION: Final = 8
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
 _STEPS: Final = 7
 
@@ -120,7 +122,7 @@ def demo(
             settings,
             with_worker=True,
             announce=lambda address: print_access(shop, address),
-            storefront=DOMAIN,
+            middleware=f"{Storefront.__module__}:{Storefront.__qualname__}",
         )
     )
 
@@ -206,7 +208,8 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     advance(1)
     workshop = TrainingDeps(services.database, services.models, services.clock)
     train_store(workshop, store, TrainingInputs(), lambda _share: None)
-    publish_looks(services, store)
+    pictures = PictureFiles(pictures_folder(services.settings.data))
+    publish_looks(services, store, pictures)
     advance(1)
 
 

@@ -7,7 +7,6 @@ listens at theirs, so they are looked at without being fetched; all else is as f
 from typing import Final
 
 from demo_store.looks import LOOKS, DemoLook, box_of
-from demo_store.storefront.page_request import HOME
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE, describe
 from productrecs.entrypoints.services import Services
@@ -25,6 +24,10 @@ from productrecs.records.pictures.picture import (
     pack_descriptor,
 )
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
@@ -50,13 +53,19 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
     build_visual(database, services.pictures, store.store_id, BuiltInEmbedding())
 
 
-def publish_looks(services: Services, store: Store) -> None:
+def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> None:
     """Publish each look on the page of everything in it, the first thing's last.
 
     The widget that shows them says what suits a shop of more than clothes.
     """
-    contents = [_content(look, at) for look in LOOKS for at in range(len(look.pieces))]
-    LookEditor(services.database, store, services.clock).add(contents, publish=True)
+    editor = LookEditor(services.database, store, services.clock)
+    contents = []
+    with SandboxedDecoder(BATCH_CPU_SECONDS) as decoder:
+        for look in LOOKS:
+            drawn = pictures.get(("looks", f"{look.id}.webp")) or b""
+            kept = editor.keep_picture(drawn, decoder).picture_id
+            contents += [_content(look, at, kept) for at in range(len(look.pieces))]
+    editor.add(contents, publish=True)
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
@@ -78,10 +87,11 @@ def _seen(one: DuePicture, pictures: PictureFiles) -> FetchOutcome | None:
     )
 
 
-def _content(look: DemoLook, anchor: int) -> LookContent:
+def _content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:
     return LookContent(
         look.pieces[anchor].item_id,
-        f"{HOME}/pictures/looks/{look.id}.webp",
+        "",
         look.title,
         tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.pieces),
+        picture_id,
     )

@@ -39,7 +39,7 @@ BREACHES = {
         "engines/demand/__init__.py",
         "import productrecs.engines.copurchase",
     ),
-    "The service does not know the demo store; two commands do": (
+    "The service never imports the demo store": (
         "features/search/breach.py",
         "import demo_store.product",
     ),

@@ -70,12 +70,15 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
 def test_every_look_stands_on_the_page_of_everything_in_it(
     services: Services, store: Store
 ) -> None:
-    publish_looks(services, store)
+    publish_looks(services, store, PictureFiles(services.settings.data / "drawn"))
 
-    made = LookEditor(services.database, store, services.clock).all()
+    editor = LookEditor(services.database, store, services.clock)
+    made = editor.all()
     anchors = [one.content.item_id for one in made]
     assert sorted(anchors) == sorted(
         piece.item_id for look in LOOKS for piece in look.pieces
     )
     assert {one.state for one in made} == {LookState.PUBLISHED}
-    assert all(one.content.image_url.startswith("/demo/pictures/looks/") for one in made)
+    kept = {one.content.picture_id for one in made}
+    assert len(kept) == len(LOOKS)
+    assert all(editor.picture(picture_id) for picture_id in kept)

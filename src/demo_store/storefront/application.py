@@ -5,6 +5,7 @@ import re
 import secrets
 from typing import Final
 
+from demo_store.generator import DOMAIN
 from demo_store.looks import look_named
 from demo_store.storefront.assets import asset
 from demo_store.storefront.cart import COOKIE as CART
@@ -52,7 +53,9 @@ _FORGET: Final = 0
 class Storefront:
     """The demo's shop before the service: an ASGI application around the service's own."""
 
-    def __init__(self, service: Application, services: Services, domain: str) -> None:
+    def __init__(
+        self, service: Application, services: Services, domain: str = DOMAIN
+    ) -> None:
         """Show the shop of `domain`, which the services' database holds."""
         self._around = service
         self._store = find_store(services.database, domain)

@@ -29,6 +29,7 @@ from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import report_query
+from productrecs.entrypoints.cli import COMMANDS
 from productrecs.entrypoints.reports import (
     FORECASTS,
     REPORT_TYPES,
@@ -95,7 +96,7 @@ def test_a_taken_port_is_said_before_anything_is_made(
     assert not (data_folder / "demo").exists()
 
 
-def test_looks_of_the_demo_are_read_where_they_are_drawn(
+def test_hotspots_are_proposed_for_a_look_of_the_demo(
     services: Services, shell: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_little(monkeypatch)
@@ -214,3 +215,18 @@ def printed(output: Path, process: subprocess.Popen[bytes]) -> str:
             return found[1]
         time.sleep(0.05)
     raise AssertionError(output.read_text())
+
+
+def test_without_the_demos_package_its_command_is_missing_and_says_why(
+    shell: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "demo", "no_such_package.command:demo")
+
+    assert "the package no_such_package is not installed" in shell.refused("demo")
+    assert re.search(r"^  demo ", shell("--help"), re.MULTILINE) is None
+    assert re.search(r"^  doctor ", shell("--help"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_is_there(shell: CommandLine, name: str) -> None:
+    assert f"Usage: productrecs {name} " in shell(name, "--help")

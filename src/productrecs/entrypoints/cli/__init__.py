@@ -1,7 +1,8 @@
-"""The command line: a module per verb, gathered here. It asks and prints, no more."""
+"""Command line: the table of commands, each loaded when it is called."""
 
 import errno
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ import click
 from productrecs.core.errors import ProductRecsError
 
 UMASK: Final = 0o077
-"""Every file that a command makes is its user's alone: most tell of shoppers or keys."""
+"""Only this user can read what a command writes: keys and personal data among it."""
 
-# verb -> module.attribute; loaded when called, so that `serve` stays as small as it is.
+# command -> module:attribute; loaded when called, so that `serve` loads nothing else.
+# The demo store is a package of its own: this is the one place that names it.
 COMMANDS: Final = {
     "api": ".processes.api:api",
     "backup": ".maintenance.backup:backup",
@@ -51,25 +53,34 @@ COMMANDS: Final = {
 }
 
 
+def _is_installed(place: str) -> bool:
+    package = place.partition(".")[0]  # none: a module of this package
+    return not package or importlib.util.find_spec(package) is not None
+
+
 class _LazyCommands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
-        """Run a verb; what was expected to fail is one line, without a stack trace."""
+        """Run a command; an expected error is one line, without a stack trace."""
         try:
             return super().invoke(ctx)
         except ProductRecsError as error:
             raise click.ClickException(" ".join(str(error).split())) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # nobody reads our output any more: click ends quietly
+                raise  # the reader of our output is gone: click exits quietly
             message = f"{error.filename or 'the disk'}: {error.strerror or error}"
             raise click.ClickException(message) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's name
-        return sorted(COMMANDS)
+        return sorted(name for name, place in COMMANDS.items() if _is_installed(place))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click
         if cmd_name not in COMMANDS:
             return None
+        if not _is_installed(COMMANDS[cmd_name]):
+            package = COMMANDS[cmd_name].partition(".")[0]
+            message = f"the package {package} is not installed, so there is no {cmd_name}"
+            raise click.ClickException(message)
         module, name = COMMANDS[cmd_name].split(":")
         loaded = importlib.import_module(module, __name__)
         command = getattr(loaded, name)
@@ -100,6 +111,6 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Run the command line; an expected failure is one line on stderr and exit status 1."""
+    """Run the command line; an expected error is one line on stderr and exit status 1."""
     os.umask(UMASK)
     productrecs()

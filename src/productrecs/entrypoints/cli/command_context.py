@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,8 +95,3 @@ def open_existing_services(data: Path | None) -> Iterator[Services]:
 def print_json(value: object) -> None:
     """Print one JSON value to standard output, on one line."""
     click.echo(json.dumps(value, ensure_ascii=False))
-
-
-def is_watched() -> bool:
-    """Return whether a person watches the progress: it is drawn on a terminal only."""
-    return sys.stderr.isatty()

@@ -21,7 +21,7 @@ from productrecs.entrypoints.cli.exports.export_rows import (
     identity_fields,
     without_empty_fields,
 )
-from productrecs.entrypoints.cli.imports.import_result import counted
+from productrecs.entrypoints.cli.terminal_output import counted
 from productrecs.entrypoints.worker.shopper_eraser import build_eraser
 from productrecs.features.privacy.repository import Erasure
 from productrecs.features.privacy.shopper_records import (

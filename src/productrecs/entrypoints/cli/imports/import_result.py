@@ -7,6 +7,7 @@ import click
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.command_context import print_json
+from productrecs.entrypoints.cli.terminal_output import counted
 from productrecs.records.orders.row_report import RowReport
 
 _MOST_SHOWN: Final = 10
@@ -43,8 +44,3 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
         left_out = counted(report.rows_skipped, "row")
         message = f"{left_out} left out; mend what is told above and import the file again"
         raise RowsLeftOutError(message)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with thousands apart and its noun, such as `1,024 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, Final, TypeVar
 import click
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.command_context import is_watched
 from productrecs.records.orders.csv_format import HEAD_BYTES, unsupported_file_hint
 
 BLOCK: Final = 1 << 20
@@ -107,15 +106,6 @@ def open_import_source(
         size = file.seek(0, 2)
         file.seek(0)
         yield ImportSource(file, ending, size)
-
-
-@contextlib.contextmanager
-def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
-    """Draw a bar on a terminal's standard error; give what to call with each step."""
-    with click.progressbar(
-        length=max(length, 1), label=label, file=sys.stderr, hidden=not is_watched()
-    ) as bar:
-        yield bar.update
 
 
 def _open(path: Path) -> BinaryIO:

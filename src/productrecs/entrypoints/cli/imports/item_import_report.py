@@ -5,7 +5,7 @@ from typing import Literal
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
-from productrecs.entrypoints.cli.imports.import_result import counted
+from productrecs.entrypoints.cli.terminal_output import counted
 from productrecs.records.orders.row_report import RowReport
 from productrecs.tenancy.accounts.store import Store
 

@@ -15,10 +15,9 @@ from productrecs.entrypoints.cli.command_context import (
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
-from productrecs.entrypoints.cli.imports.import_result import counted, print_import_result
+from productrecs.entrypoints.cli.imports.import_result import print_import_result
 from productrecs.entrypoints.cli.imports.import_source import (
     open_import_source,
-    progress,
     table_format_options,
 )
 from productrecs.entrypoints.cli.imports.order_file_reader import (
@@ -26,6 +25,7 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     OrderFileFormat,
     open_orders,
 )
+from productrecs.entrypoints.cli.terminal_output import counted, progress
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import Row, read_rows

@@ -20,8 +20,7 @@ from productrecs.entrypoints.cli.command_context import (
     print_json,
     settings_for,
 )
-from productrecs.entrypoints.cli.imports.import_result import counted
-from productrecs.entrypoints.cli.imports.import_source import progress
+from productrecs.entrypoints.cli.terminal_output import counted, progress
 from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.shopper_eraser import build_eraser
 from productrecs.features.privacy.erasure_replay import replay_erasures

@@ -2,12 +2,9 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
-from demo_store.generator import DOMAIN
-from demo_store.storefront.picture_files import PICTURES, PictureFiles, pictures_folder
 from productrecs.entrypoints.cli.command_context import (
     data_option,
     json_option,
@@ -91,22 +88,11 @@ def _proposals(
     opened_shop = load_store(services, store)
     shop = opened_shop.shop
     visible = shop.shelf(services.clock(), ListKind.PRODUCT).visible
-    data = _demo_picture(services, store, look)
-    if data is None:
-        data = look_picture(looks_of, look, store.domain, settings.image_hosts)
+    data = look_picture(looks_of, look, store.domain, settings.image_hosts)
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
         eye = PhotoMatcher(viewer, opened_shop.pictures, embedding)
         spots = spots_in_picture(data, eye, shop.catalog, visible)
     return propose_hotspots(spots, shop.catalog, look.content.hotspots)
-
-
-def _demo_picture(services: Services, store: Store, look: Look) -> bytes | None:
-    """Return the picture of a look of the demo, whose host is no machine; else None."""
-    path = urlsplit(look.content.image_url).path
-    if store.domain != DOMAIN or not path.startswith(f"{PICTURES}/"):
-        return None
-    pictures = PictureFiles(pictures_folder(services.settings.data))
-    return pictures.get(tuple(path.removeprefix(f"{PICTURES}/").split("/")))
 
 
 def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hotspot]:

@@ -1,5 +1,6 @@
 """`productrecs api`: the half of the service that answers, for replicas."""
 
+import importlib
 import os
 import socket
 import sys
@@ -24,6 +25,8 @@ from productrecs.entrypoints.shared_metrics import MetricsSlot
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from productrecs.entrypoints.http.transport.connection import TransportState
     from productrecs.entrypoints.http.transport.server import Application
     from productrecs.entrypoints.services import Services
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @click.option("--office", type=click.Path(path_type=Path), hidden=True)
-@click.option("--storefront", hidden=True, help="The domain of the demo's store.")
+@click.option("--middleware", hidden=True, help="MODULE:NAME, around the service.")
 @metrics_slot_option
 def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
@@ -44,7 +47,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     fd: int | None,
     lifeline: int | None,
     office: Path | None,
-    storefront: str | None,
+    middleware: str | None,
     place: MetricsSlot | None,
 ) -> None:
     """Answer requests only; run `productrecs worker` beside it, once or more.
@@ -56,7 +59,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     settings = settings_from_options(host, port, data, workers)
     if fd is not None and lifeline is not None:
         listener = socket.socket(fileno=fd)
-        _serve(settings, listener, SupervisorLink(lifeline), place, office, storefront)
+        _serve(settings, listener, SupervisorLink(lifeline), place, office, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -69,7 +72,7 @@ def _serve(
     lifeline: SupervisorLink | None,
     place: MetricsSlot | None = None,
     office: Path | None = None,
-    storefront: str | None = None,
+    middleware: str | None = None,
 ) -> None:
     # Before numpy comes: its threads would take the cores that others are answered on.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -94,7 +97,7 @@ def _serve(
         )
         state.at_once = service.express.answer
         state.line = service.line
-        return _with_storefront(service, services, storefront) if storefront else service
+        return _wrapped(service, services, middleware) if middleware else service
 
     with open_services(settings.data) as services:
         run_server(
@@ -111,10 +114,11 @@ def _serve(
         )
 
 
-def _with_storefront(
-    service: "Application", services: "Services", domain: str
+def _wrapped(
+    service: "Application", services: "Services", middleware: str
 ) -> "Application":
-    """Return the service with the demo's shop before it."""
-    from demo_store.storefront.application import Storefront  # noqa: PLC0415
-
-    return Storefront(service, services, domain)
+    """Return the service inside the ASGI middleware `MODULE:NAME`."""
+    module, _, name = middleware.partition(":")
+    wrap: Callable[[Application, Services], Application]
+    wrap = getattr(importlib.import_module(module), name)
+    return wrap(service, services)

@@ -55,13 +55,13 @@ def supervise(
     *,
     with_worker: bool,
     announce: Callable[[str], None] = _announce,
-    storefront: str | None = None,
+    middleware: str | None = None,
 ) -> int:
     """Run API processes, and one for the background, until told to stop.
 
     Returns the exit status. The first process migrates the database, then the others
-    start; `announce` is told the address once requests are answered. `storefront` is the
-    domain of the demo's store, whose shop is then shown under /demo.
+    start; `announce` is called with the address once requests are answered. `middleware`
+    is the MODULE:NAME of an ASGI middleware around each API process, such as the demo's.
 
     Raises:
         ListenError: when the address cannot be listened on.
@@ -69,15 +69,15 @@ def supervise(
     configure_logging(settings.log_format)
     listener = listen(settings.host, settings.port)
     address, number = listener_url(listener), listener.fileno()
-    if storefront is None:
+    if middleware is None:
         _preload_api()
     folder = ("--data", str(settings.data))
-    shop = () if storefront is None else ("--storefront", storefront)
+    around = () if middleware is None else ("--middleware", middleware)
     with writer_socket() as (office, door):
         roles = [
             ProcessRole(
                 f"api {index + 1}",
-                ("api", *folder, "--fd", str(number), "--office", str(office), *shop),
+                ("api", *folder, "--fd", str(number), "--office", str(office), *around),
                 (number,),
             )
             for index in range(settings.workers)
@@ -86,7 +86,7 @@ def supervise(
         roles.append(ProcessRole("writer", written, (door.fileno(),)))
         if with_worker:
             roles += background_roles(settings)
-        if storefront is not None:  # who made a store has used what no copy could
+        if middleware is not None:  # who made a store has used what no copy could
             roles = [replace(role, program=PROGRAM) for role in roles]
         supervisor = Supervisor(
             with_metrics_slots(roles),

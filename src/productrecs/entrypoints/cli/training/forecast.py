@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli.command_context import (
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.imports.import_source import progress
+from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.entrypoints.cli.training.parent_watch import exit_with_parent
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store import Store

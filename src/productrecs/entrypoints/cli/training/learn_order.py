@@ -30,7 +30,7 @@ from productrecs.training.tuning.repository import HyperparameterRepository
 @click.option("--lines", is_flag=True, hidden=True)
 @json_option
 @data_option
-def train_ranker(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
+def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
     """Learn from a store's impressions and clicks in which order its mix lists do best.
 
     It is tried on the lists that came last, and serves only where it was better there. A

@@ -11,7 +11,7 @@ from productrecs.entrypoints.cli.command_context import (
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.imports.import_source import progress
+from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.training_inputs import TrainingInputs

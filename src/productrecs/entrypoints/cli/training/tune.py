@@ -14,7 +14,7 @@ from productrecs.entrypoints.cli.command_context import (
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.imports.import_source import progress
+from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.entrypoints.cli.training.parent_watch import exit_with_parent
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.tenancy.accounts.store_management import find_store
