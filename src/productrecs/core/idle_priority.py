@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def run_at_idle_priority(seconds: float) -> Iterator[None]:
-    """Let this thread have what nobody else wants of a processor, for so long at most.
+    """Run this thread at idle priority while the block runs, for `seconds` at most.
 
     After that, and after the block, it runs as it did before. Nothing changes where it
     could not come back: that takes a limit of niceness (RLIMIT_NICE, `LimitNICE=` in a

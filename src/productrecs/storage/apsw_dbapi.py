@@ -176,7 +176,7 @@ class ApswCursor:
             raise to_dbapi_error(error) from error
 
     def close(self) -> None:
-        """Forget the statement and its rows."""
+        """Close the statement and drop its rows."""
         self._cursor.close(force=True)
 
     def setinputsizes(self, sizes: object) -> None:
@@ -213,7 +213,7 @@ class ApswConnection:
             raise
 
     def rollback(self) -> None:
-        """Forget the open transaction; without one, do nothing."""
+        """Roll back the open transaction; without one, do nothing."""
         self._end("ROLLBACK")
 
     def _end(self, sql: str) -> None:

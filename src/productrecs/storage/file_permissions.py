@@ -28,7 +28,7 @@ _OURS: Final = (
 
 
 def make_private(folder: Path) -> None:
-    """Make the data folder, and let nobody else read what is ours in it.
+    """Make the data folder, and restrict its files to their owner.
 
     All of it is gone through only when the folder or its database is open to others. What
     belongs to somebody else, or lies on a read-only disk, stays as it is: `doctor` says so.

@@ -53,10 +53,10 @@ BatchHandler = Callable[[WriteTransaction, Hashable, Sequence[Any]], Sequence[An
 
 
 class CommitWaiter(Protocol):
-    """Who waits for a write; told in the event loop that the write came from."""
+    """The caller that waits for a write; notified in its own event loop."""
 
     def done(self) -> bool:
-        """Return whether nobody waits any more; the write stands all the same."""
+        """Return whether the caller has stopped waiting; the write happens all the same."""
 
     def set_result(self, result: Any, /) -> None:
         """Take the result of a write that is durable."""
@@ -77,11 +77,11 @@ class _Pending:
 
 
 _Answer = tuple[_Pending, Any, BaseException | None]
-"""Whose write, its result, and why it failed if it did."""
+"""A write, its result, and the error if it failed."""
 
 
 class _Flusher:
-    """Answers for writes that are committed, once they are on the disk."""
+    """Syncs committed writes to disk, then answers their callers."""
 
     def __init__(
         self, database: Database, on_broken: Callable[[StorageBrokenError], None]
@@ -290,7 +290,7 @@ class GroupCommit:
         return [answer for part in parts for answer in self._attempt(part)]
 
     def _broke(self, error: StorageBrokenError) -> None:
-        _log.critical("a write could not be made durable: %s", error)
+        _log.critical("write not durable", extra={"error": str(error)})
         self._on_broken()
 
     def _commit(self, batch: list[_Pending]) -> list[_Answer]:

@@ -36,7 +36,7 @@ _NOT_OURS: Final = frozenset({".lock", ".temp"})
 
 
 class IndexCopy:
-    """One reader's copy of the index that serves; it goes with the reader."""
+    """One reader's copy of the serving index, removed with the reader."""
 
     def __init__(self, folder: IndexFolder) -> None:
         """Copy from `folder`, once there is something."""
@@ -77,7 +77,7 @@ class IndexCopy:
             return source  # the library may yet open it
 
     def keep_only(self, path: Path) -> None:
-        """Let go of every copy but the one at `path`."""
+        """Remove every copy but the one at `path`."""
         for kept in (self._own, self._links):
             for one in kept.glob("index-*") if kept is not None else ():
                 if one != path:

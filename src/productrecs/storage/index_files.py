@@ -32,12 +32,12 @@ TEMPORARY_SUFFIXES: Final = frozenset({".del", ".temp"})
 
 
 class DamagedIndexError(ProductRecsError):
-    """A file of the index is not what was written; the index must be built anew."""
+    """A file of the index is damaged; the index must be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexManifest:
-    """What is known of the index that serves."""
+    """The manifest of the serving index (`current.json`)."""
 
     generation: str
     format: str
@@ -148,7 +148,7 @@ class IndexFolder:
                 shutil.rmtree(one, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove all there is of this store."""
+        """Remove all index files of this store."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _checksums(self, generation: str, known: Mapping[str, int]) -> dict[str, int]:
@@ -178,7 +178,7 @@ class IndexFolder:
 
 @contextlib.contextmanager
 def exclusive_writer(folder: Path) -> Iterator[bool]:
-    """Hold the right to write below `folder`; gives False where another process has it.
+    """Lock `folder` for writing; yields False when another process holds the lock.
 
     The system takes it back when the process ends, however it ends.
     """

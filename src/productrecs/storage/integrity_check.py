@@ -28,7 +28,7 @@ class DamageFile:
     """The file that says that the database of a data folder is damaged."""
 
     def __init__(self, folder: Path) -> None:
-        """Touch nothing yet."""
+        """Remember the folder; no file is opened yet."""
         self._path = folder / _NAME
 
     def read(self) -> str | None:
@@ -39,7 +39,7 @@ class DamageFile:
             return None
 
     def write(self, message: str | None) -> None:
-        """Say what is damaged, or that nothing is.
+        """Store what is damaged; None removes an earlier report.
 
         Raises:
             OSError: when the disk takes no writes.
@@ -54,7 +54,7 @@ class IntegrityChecker:
     """Checks the whole database again and again."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        """Check `database` and keep the note in `folder`."""
+        """Check `database`; keep the damage file in `folder`."""
         self._database = database
         self._note = DamageFile(folder)
         self._said = ""
@@ -73,21 +73,21 @@ class IntegrityChecker:
             time.sleep(max(_LEAST_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
 
     def check(self) -> None:
-        """Check once; say what is damaged in the log and in the note.
+        """Check once; report damage in the log and in the damage file.
 
         Raises:
             StorageError: one of its kinds, when the database could not be looked at.
         """
         try:
-            trouble = self._database.find_damage()
-            found = None if trouble is None else f"{trouble.message}; {trouble.remedy}"
+            problem = self._database.find_damage()
+            found = None if problem is None else f"{problem.message}; {problem.remedy}"
         except DamagedDatabaseError as error:
             found = str(error)
         try:
             if found != self._note.read():
                 self._note.write(found)
         except OSError as error:
-            _log.warning("the note of damage could not be written: %s", error)
+            _log.warning("damage file write failed", extra={"error": str(error)})
         if found is not None:
             self._say(found)
 
@@ -95,4 +95,4 @@ class IntegrityChecker:
         now = time.monotonic()
         if found != self._said or now - self._said_at > _SAID_AGAIN_SECONDS:
             self._said, self._said_at = found, now
-            _log.critical("the database is damaged: %s", found)
+            _log.critical("database damaged", extra={"damage": found})

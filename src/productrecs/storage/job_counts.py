@@ -32,7 +32,7 @@ def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> flo
 
 
 class Backlog(NamedTuple):
-    """The jobs of one kind, of all stores, and since when the first of them is due."""
+    """The jobs of one kind over all stores, and since when the first of them is due."""
 
     kind: str
     counts: dict[JobState, int]

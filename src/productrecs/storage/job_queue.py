@@ -45,7 +45,7 @@ _SECRETS: Final = (
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -55,7 +55,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """Work that somebody wants done.
+    """A job to be enqueued.
 
     `key` names what must not be done twice at once; without one it is the kind. `run_at`
     is the earliest moment; without one it is now.
@@ -70,7 +70,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A claimed job; the token proves to the queue that the claim still holds."""
+    """A claimed job; its token proves that the claim is still valid."""
 
     store_id: StoreId
     job_id: str
@@ -84,7 +84,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long a claim holds unattended, how often a job is tried, and how far apart."""
+    """Lease time, number of attempts, and the delays between them."""
 
     lease_ms: int = 10 * SECOND_MS
     attempts: int = 5
@@ -161,7 +161,7 @@ class JobQueue:
             return None
 
     def is_due(self, kinds: Collection[str]) -> bool:
-        """Return whether a job of one of `kinds` could be claimed now; only reads."""
+        """Return whether a job of one of `kinds` is due; reads only."""
         query = _due(tuple(sorted(kinds))).any
         with self._database.reading() as connection:
             return bool(connection.execute(query, self._moments()).scalar())
@@ -196,7 +196,7 @@ class JobQueue:
     def fail(
         self, job: Job, error: BaseException, *, final: bool = False
     ) -> JobState | None:
-        """Put the job back for another attempt, or bury it after the last; return which.
+        """Requeue the job, or mark it dead after its last attempt; return the new state.
 
         None means that the lease was lost and nothing was changed. `final`: no further
         attempt can help.
@@ -211,7 +211,7 @@ class JobQueue:
         raise StorageBusyError(message)
 
     def release(self, job: Job) -> bool:
-        """Give an interrupted job back unharmed; return False when the lease was lost."""
+        """Requeue an interrupted job, uncounted; return False when the lease is lost."""
         values = {"attempts": job.attempts - 1, "run_at": self._clock()}
         for _ in range(_TRIES):
             try:
@@ -243,7 +243,7 @@ class JobQueue:
         # A lease further off than this was written before the clock was set back.
         return {"now": now, "beyond": now + 10 * self.policy.lease_ms}
 
-    def _take(self, transaction: sa.Connection, due: "_Due") -> Job | None:
+    def _take(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
         while True:
             moments = self._moments()
             row = _first_free(transaction, due, moments)
@@ -312,7 +312,7 @@ class JobQueue:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what went wrong in at most 500 characters, without keys and addresses."""
+    """Describe an error in at most 500 characters, without keys and addresses."""
     text = f"{type(error).__name__}: {error}"
     for pattern, harmless in _SECRETS:
         text = pattern.sub(harmless, text)
@@ -328,7 +328,7 @@ def _literal(state: JobState) -> sa.BindParameter[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
+class _DueSql:
     """Queries that ask at `:now`; built once, since idle workers ask all the time."""
 
     any: sa.Select[Any]
@@ -337,7 +337,7 @@ class _Due:
 
 
 @functools.lru_cache(maxsize=16)
-def _due(kinds: tuple[str, ...]) -> _Due:
+def _due(kinds: tuple[str, ...]) -> _DueSql:
     now: sa.BindParameter[int] = sa.bindparam("now")
     beyond: sa.BindParameter[int] = sa.bindparam("beyond")
     other = jobs.alias("other")
@@ -354,7 +354,7 @@ def _due(kinds: tuple[str, ...]) -> _Due:
     waiting = ours.where(
         jobs.c.state == _literal(JobState.QUEUED), jobs.c.run_at <= now, ~same_key_runs
     ).order_by(jobs.c.run_at)
-    return _Due(
+    return _DueSql(
         any=sa.select(sa.or_(sa.exists(abandoned), sa.exists(waiting))),
         abandoned=abandoned.with_for_update(skip_locked=True),
         waiting=waiting.with_for_update(skip_locked=True),
@@ -362,7 +362,7 @@ def _due(kinds: tuple[str, ...]) -> _Due:
 
 
 def _first_free(
-    transaction: sa.Connection, due: _Due, moments: Mapping[str, int]
+    transaction: sa.Connection, due: _DueSql, moments: Mapping[str, int]
 ) -> sa.RowMapping | None:
     for query in (due.abandoned, due.waiting):
         row = transaction.execute(query, dict(moments)).mappings().first()

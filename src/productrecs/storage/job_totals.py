@@ -12,7 +12,7 @@ _EVERYBODY: Final = "*"  # the rows are the installation's, no store's
 
 
 class JobOutcome(StrEnum):
-    """How an attempt at a job ended."""
+    """The outcome of one attempt at a job."""
 
     DONE = "done"
     RETRIED = "retried"  # it failed, and waits for another attempt

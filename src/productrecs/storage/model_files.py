@@ -27,7 +27,7 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
 class BrokenModelError(ProductRecsError):
-    """A model's files are missing or damaged, or of another format; it must not serve."""
+    """A model's files are missing, damaged or of another format; it must not serve."""
 
 
 def publish_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> str:
@@ -78,7 +78,7 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
 
 
 def model_metadata(folder: Path) -> dict[str, Any]:
-    """Return a model's facts without opening its arrays; none of one that is not there."""
+    """Return a model's metadata without opening its arrays; empty if there is no model."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ from productrecs.storage.tables.jobs import duties
 
 
 class PeriodicTasks:
-    """The turns of all stores at all duties. The clock is the machine's."""
+    """Periodic tasks of all stores. Uses the machine's clock."""
 
     def __init__(self, database: Database, queue: JobQueue, clock: Clock) -> None:
         """Take turns in `database` and put the work into `queue`."""
@@ -27,7 +27,7 @@ class PeriodicTasks:
         self._clock = clock
 
     def enqueue_due(self, duty: str, every_ms: int, wanted: Sequence[NewJob]) -> int:
-        """Enqueue those whose store's turn at `duty` has come; return how many.
+        """Enqueue the jobs of stores for which `duty` is due; return how many.
 
         A turn is taken at most once every `every_ms` for a store, however many workers ask
         and however often they start. Turns missed while none was running are not made up.

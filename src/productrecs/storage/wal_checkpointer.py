@@ -58,7 +58,7 @@ class WalCheckpointer:
                 try:
                     _look(connection.apsw)
                 except apsw.BusyError:
-                    pass  # another process is at it
+                    pass  # another process is copying it
                 except apsw.Error as error:
                     self._say(error)
 
@@ -67,7 +67,7 @@ class WalCheckpointer:
         now = time.monotonic()
         if now - self._said_at >= _SAID_AGAIN_SECONDS:
             self._said_at = now
-            _log.warning("the write-ahead log could not be copied: %s", error)
+            _log.warning("WAL checkpoint failed", extra={"error": str(error)})
 
 
 def _look(connection: apsw.Connection) -> None:

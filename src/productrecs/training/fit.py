@@ -59,7 +59,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainingDeps:
-    """Where training reads, writes, and looks at the clock."""
+    """The database, model folder and clock that training uses."""
 
     database: Database
     models: Path
@@ -73,7 +73,7 @@ def train_store(
     progress: Progress,
     calm_seconds: float = 0.0,
 ) -> TrainedModel:
-    """Learn everything that `store`'s log says by now; return the model that serves it.
+    """Train `store` on its whole log; return the model that then serves.
 
     `inputs` is read on and kept by the caller, so that the next training reads only what
     came since; a fresh one gives the same model. `progress` is told a share of 1. For

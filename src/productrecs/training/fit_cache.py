@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class FitCache:
-    """What was learned last, by name, and what it was learned from.
+    """The last result of each fitter, with the inputs it was fitted on.
 
     Most trainings come of views alone: what was bought is then the same object as before,
     and so is what it taught.

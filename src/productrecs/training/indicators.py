@@ -69,7 +69,7 @@ class IndicatorInputs:
 def fit_indicators(
     signs: IndicatorInputs, done: Interactions, bought: Interactions, now_ms: int
 ) -> ClickBoostModel:
-    """Return what people went on to look at, put into the cart and buy after each sign.
+    """Fit the products that people viewed, put into the cart or bought after each signal.
 
     The next ten things of the same visit count; purchases for a day.
     """

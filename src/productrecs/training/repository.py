@@ -44,7 +44,7 @@ _CATALOG: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TrainingHead:
-    """How far a store's log has come, and which model serves."""
+    """The head of a store's log, and the model that serves."""
 
     seq: int
     catalog_seq: int
@@ -65,7 +65,7 @@ class TrainedModel:
 
 
 class TrainingProgress(NamedTuple):
-    """How far a store's log has come, and how far its serving model follows."""
+    """The head of a store's log, and how far its serving model follows it."""
 
     store_id: StoreId
     seq: int

@@ -25,7 +25,7 @@ Ranks = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class TrainedModels:
-    """Everything learned of one store at one moment; immutable."""
+    """All engines of one store, trained at one moment; immutable."""
 
     model_id: str
     copurchase: CopurchaseModel

@@ -18,7 +18,7 @@ _LONGEST_CALM_SECONDS: Final = 5.0
 
 
 class Trainer:
-    """Trains stores one after another; the least recently trained are forgotten first."""
+    """Trains stores one after another; keeps the inputs of recently trained ones."""
 
     def __init__(self, workshop: TrainingDeps, facts_kept: int = MAX_CACHED_FACTS) -> None:
         """Keep up to `facts_kept` events and lines in memory (about 30 bytes each)."""

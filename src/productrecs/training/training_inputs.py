@@ -67,7 +67,7 @@ class TrainingInputs:
         self._begin(0)
 
     def follow(self, erasures: int) -> None:
-        """Begin anew if shoppers were erased since: their facts have left the log."""
+        """Start over if shoppers were erased since: their facts have left the log."""
         if erasures != self.erasures:
             self._begin(erasures)
 
@@ -187,7 +187,7 @@ def select_rows(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
 
 
 def _codes(names: Sequence[str | None]) -> Ints:
-    """Return everybody's code; 0 for nobody."""
+    """Return each visitor's hash; 0 for an event without one."""
     codes = {name: visitor_hash(name) if name else 0 for name in set(names)}
     return np.array([codes[name] for name in names], dtype=np.int64)
 

@@ -19,7 +19,7 @@ class CatalogLimitError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What a push did; `total` is the size of the catalog after it."""
+    """The result of a push; `total` is the catalog's size afterwards."""
 
     created: int
     updated: int

@@ -18,14 +18,14 @@ ERASURE_GRACE_MS: Final = 7 * DAY_MS
 
 
 def name_digest(store_id: StoreId, name: str) -> str:
-    """Return by what an erased name is known again: 32 hex digits, other in each store."""
+    """Return the digest of an erased name: 32 hex digits, different in each store."""
     words = name.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(words, digest_size=16, key=store_id.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ErasedNames:
-    """Which of some names were erased, and when last (UTC ms)."""
+    """The erased ones of some names, with the last moment of erasure (UTC ms)."""
 
     moments: Mapping[str, int] = field(default_factory=dict)
 
@@ -48,5 +48,5 @@ NO_ERASED_NAMES: Final = ErasedNames()
 
 
 def distinct_names(names: Iterable[str | None]) -> list[str]:
-    """Return each of the names once, those that name nobody left out."""
+    """Return the distinct names, without empty ones."""
     return list(dict.fromkeys(name for name in names if name))

@@ -38,7 +38,7 @@ EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
 
 
 class EventSubject(Enum):
-    """What an event is about, and so which field of the body must name it."""
+    """The subject of an event, and so the field of the body that must name it."""
 
     PRODUCT = "product"  # item_id
     PRODUCTS = "products"  # item_ids, or one item_id

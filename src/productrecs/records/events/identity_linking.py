@@ -19,7 +19,7 @@ class HasShopperIds(Protocol):
 
 
 class IdentityLinker:
-    """The people behind one transaction's events and orders."""
+    """Links the sessions and customers of one transaction's events and orders."""
 
     def __init__(self, repository: EventRepository, facts: Iterable[HasShopperIds]) -> None:
         """Look up, at once, everybody that `facts` name."""

@@ -8,7 +8,7 @@ from productrecs.records.experiments.assignment import Arm
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A shopper, met by one of their names, reached a list in one arm of a test."""
+    """A shopper, known by one of their ids, was shown a list in one arm of a test."""
 
     store_id: StoreId
     identity: str

@@ -33,7 +33,7 @@ _FIRST_SESSION_SQL: Final = (
 
 
 class KnownIdentity(NamedTuple):
-    """What the database knows of whoever a call names.
+    """What the database knows about the identities in a call.
 
     `names` are the customers that its identities lead to. `unit` is the name that they
     were first met by; where none was stored, `session` is the first that led to them.

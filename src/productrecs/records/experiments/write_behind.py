@@ -9,7 +9,7 @@ REMEMBERED: Final = 100_000
 
 
 class HasKey(Protocol):
-    """Something of which the first of each key counts."""
+    """A record of which only the first of each key counts."""
 
     @property
     def key(self) -> Hashable:
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=HasKey)
 
 
 class WriteBehindBuffer(Generic[T]):
-    """What one process still has to store. Bounded; noting never waits and never fails.
+    """Records that one process still has to store. Bounded; adding never waits or fails.
 
     One of each key is noted once, as long as it is remembered; a repeat does no harm.
     """

@@ -64,7 +64,7 @@ class IdempotencyRepository:
         self._transaction.execute(query)
 
     def forget(self, now_ms: int) -> None:
-        """Forget what nobody can ask for any more."""
+        """Delete expired keys."""
         query = named_calls.delete().where(
             named_calls.c.store_id == self._store_id,
             named_calls.c.stored_at <= now_ms - RETENTION_MS,

@@ -103,7 +103,7 @@ class RuleRepository:
         self._transaction.execute(query.values(_row(rule)))
 
     def remove(self, rule_id: int) -> None:
-        """Forget a rule."""
+        """Delete a rule."""
         query = rules.delete().where(
             rules.c.store_id == self._store_id, rules.c.rule_id == rule_id
         )

@@ -23,7 +23,7 @@ class RuleAction(StrEnum):
 
 
 class ListKind(StrEnum):
-    """Where a list stands, and by which source it was asked for."""
+    """The kinds of lists that rules can name: placements and sources."""
 
     PRODUCT = "product"
     CART = "cart"
@@ -53,7 +53,7 @@ class RuleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleTarget:
-    """Which products: those that fit everything that is said, whatever it is.
+    """The products of a rule: those that match every given condition.
 
     `items` are ids; `categories` names, as they stand in an item's `categories`. One of
     each is enough, all of `title_words` must stand in the title. A product without a price
@@ -79,7 +79,7 @@ class RuleTarget:
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """In which lists. Nothing said: in all of them.
+    """The lists of a rule; without conditions, all of them.
 
     Words of `only_in` that name placements, and those that name sources, are two
     questions: `cart` with `buy` means carts asked for by `buy`.
@@ -102,7 +102,7 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class RuleContent:
-    """What a merchant says of a rule.
+    """The merchant's part of a rule.
 
     `starts` and `ends` are ISO dates or datetimes in normal form, in the store's zone;
     both belong to the time between. Of two rules that contradict each other the one with
@@ -163,12 +163,12 @@ class Rule:
 
 
 def by_priority(rules: Iterable[Rule]) -> list[Rule]:
-    """Return rules in the order in which they are obeyed: priority, then age."""
+    """Return rules in the order in which they apply: priority, then age."""
     return sorted(rules, key=lambda rule: (-rule.content.priority, rule.rule_id))
 
 
 def describe_rule(content: RuleContent) -> str:
-    """Return what a rule says of which products, in one line of plain words."""
+    """Describe a rule in one line of plain words."""
     target = content.target
     parts = [
         _few("", target.items),

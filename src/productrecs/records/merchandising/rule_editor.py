@@ -31,7 +31,7 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleEditor:
-    """The rules of one store, for whoever may change them; `actor` is who that is.
+    """Reads and changes one store's rules; `actor` is who changes them.
 
     A change is one transaction, and every process follows it within a second.
     """

@@ -98,7 +98,7 @@ class CsvFormat:
 
 
 class CsvInspector:
-    """Looks at a file as its bytes pass by, such as while an upload is being stored."""
+    """Detects a file's format while its bytes stream by, as during an upload."""
 
     def __init__(self, layout: CsvLayout = HISTORY_LAYOUT) -> None:
         """Begin before the first byte of a file that should have `layout`."""

@@ -22,7 +22,7 @@ _LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds p
 
 @dataclass(frozen=True, slots=True)
 class BrokenRow:
-    """A row that is none; `message` says why."""
+    """A row that cannot be read; `message` says why."""
 
     message: str
 
@@ -40,7 +40,7 @@ def read_rows(
     a block that was read ahead counts as its rows are given out.
     """
     file.seek(0)
-    lines = _Lines(file, csv_format, on_bytes)
+    lines = _LineBuffer(file, csv_format, on_bytes)
     number = csv_format.header_lines
     lines.skip(number)
     separator = csv_format.separator
@@ -83,7 +83,9 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
     return TimeFormat()
 
 
-def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | BrokenRow:
+def _quoted(
+    line: str, lines: "_LineBuffer", csv_format: CsvFormat
+) -> list[str] | BrokenRow:
     """Return the cells of a row with quotes, which may go on in the lines below.
 
     A quote that is never closed must not swallow the rest of the file: then this line
@@ -110,7 +112,7 @@ def _quoted(line: str, lines: "_Lines", csv_format: CsvFormat) -> list[str] | Br
 class _Continuation:
     """The lines that a quoted cell runs on over, looked at before they are taken."""
 
-    def __init__(self, lines: "_Lines", csv_format: CsvFormat) -> None:
+    def __init__(self, lines: "_LineBuffer", csv_format: CsvFormat) -> None:
         self.count = 0
         self._lines = lines
         self._format = csv_format
@@ -133,7 +135,7 @@ class _Continuation:
         return whole and '"' not in line and not self._format.prose
 
 
-class _Lines:
+class _LineBuffer:
     """The lines of a file, without their ends (LF, CR or both), and a look ahead.
 
     Of a line longer than `MAX_LINE_LENGTH` only its beginning is kept.

@@ -48,7 +48,7 @@ class HistoryLine(NamedTuple):
 
 
 class TimeFormat(NamedTuple):
-    """How the times of a file are written, where that is not ISO.
+    """The time format of a file, where it is not ISO.
 
     `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, what people write is read;
     `day_first` decides where day and month cannot be told apart.

@@ -48,5 +48,5 @@ class FileImportProgress:
         PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
 
     def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - the caller tells it
-        """Forget the file."""
+        """Delete the progress of the file."""
         PurchaseRepository(log.transaction, self.store_id).delete_import_mark(mark.digest)

@@ -29,7 +29,7 @@ from productrecs.storage.store_log import StoreLog
 
 @dataclass(frozen=True, slots=True)
 class OrderReceipt:
-    """What became of one order."""
+    """The result of receiving one order."""
 
     order_id: str
     items_ingested: int

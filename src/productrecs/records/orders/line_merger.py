@@ -16,7 +16,7 @@ _RECEIPT = 0  # a receipt after seven days is another order than the one in the 
 
 
 class LineOutcome(Enum):
-    """What a line of a file did to what was stored."""
+    """The effect of a line on the stored purchases."""
 
     ADDED = "added"
     CHANGED = "changed"

@@ -13,7 +13,7 @@ from productrecs.storage.database import Database
 
 
 class PurchaseChannel(IntEnum):
-    """Which way a purchase came; a higher one takes the place of a lower one."""
+    """The channel of a purchase; a higher one replaces a lower one."""
 
     EVENT = 0
     ORDER = 1

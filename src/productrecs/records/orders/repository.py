@@ -319,7 +319,7 @@ class PurchaseRepository:
         )
 
     def delete_import_mark(self, digest: str) -> None:
-        """Forget a file that was imported whole."""
+        """Delete the mark of a file that was imported completely."""
         self._transaction.execute(imports.delete().where(*self._history(digest)))
 
     def _history(self, digest: str) -> tuple[sa.ColumnElement[bool], ...]:

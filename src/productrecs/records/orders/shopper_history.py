@@ -47,7 +47,7 @@ def _numbers() -> "array[int]":
 
 
 class InterestSignal(NamedTuple):
-    """What a shopper looked for by name: a category, a query, a brand or a colour."""
+    """A named interest of a shopper: a category, a query, a brand or a colour."""
 
     kind: int  # EventKind
     term: str
@@ -56,7 +56,7 @@ class InterestSignal(NamedTuple):
 
 @dataclass(slots=True)
 class ShopperHistory:
-    """One person's past: item numbers, the newest last, and all they ever bought."""
+    """One person's history: recent item numbers, the newest last, and all purchases."""
 
     person: str
     seq: int = -1  # up to where the log was read
@@ -133,7 +133,7 @@ class ShopperHistory:
 
 
 class ShopperHistories:
-    """The histories of one store's shoppers, the least recently asked for leave first."""
+    """The histories of one store's shoppers; an LRU cache."""
 
     def __init__(self, store_id: StoreId, limit: int = MAX_PEOPLE) -> None:
         """Keep up to `limit` people in memory."""

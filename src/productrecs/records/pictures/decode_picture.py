@@ -196,7 +196,7 @@ def _is_deep(picture: Image.Image) -> bool:
 
 
 def _highest(picture: Image.Image) -> float:
-    """Return the highest value of a picture of sixteen bits; of others nobody asks."""
+    """Return the highest value of a picture with sixteen bits per channel."""
     if not _is_deep(picture):
         return _BYTE
     return float(np.asarray(picture).max(initial=0))

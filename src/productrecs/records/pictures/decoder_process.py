@@ -86,7 +86,7 @@ _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
 
 
 def handle_request(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-    """Return the status and the bytes that answer a question."""
+    """Return the status and the bytes that answer a request."""
     try:
         return DECODED, _OPERATIONS[operation](data)
     except NotAPictureError as error:
@@ -184,7 +184,7 @@ _OPERATIONS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = MappingProxyType(
 
 
 def main() -> None:
-    """Answer until the other side hangs up."""
+    """Answer requests until the other side closes the socket."""
     import scipy.ndimage  # noqa: F401, PLC0415 - no picture is to wait for it
 
     _load(*sys.argv[3:])

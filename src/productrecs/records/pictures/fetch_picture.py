@@ -73,7 +73,7 @@ def fetch_picture(
     lookup: Resolve = resolve_host,
     seconds: float = TOTAL_SECONDS,
 ) -> FetchResult:
-    """Return the bytes at `url`, following up to three redirects, each checked anew.
+    """Return the bytes at `url`, following up to three redirects, each checked again.
 
     Raises:
         PictureUnavailableError: when it cannot be had, in words for the merchant.

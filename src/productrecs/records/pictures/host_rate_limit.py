@@ -20,7 +20,7 @@ class _Host:
 
 
 class HostRateLimiter:
-    """The hosts that pictures are fetched from; safe to share between threads."""
+    """Rate limiter of the hosts that serve pictures; safe to share between threads."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Know no host yet."""

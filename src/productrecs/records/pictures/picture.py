@@ -15,7 +15,7 @@ MIN_NEW_FACTS: Final = 20_000
 
 
 class PictureState(StrEnum):
-    """How far a picture has come."""
+    """The state of a picture."""
 
     PENDING = "pending"  # not fetched yet, or to be tried again
     INDEXED = "indexed"
@@ -37,7 +37,7 @@ class DuePicture:
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """What fetching one picture came to; `descriptor` is None where it stays as it is."""
+    """The result of fetching a picture; `descriptor` is None when it stays unchanged."""
 
     number: int
     url: str  # that was fetched: another may be wanted by now
@@ -54,7 +54,7 @@ class FetchOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PictureCounts:
-    """How many of a store's pictures stand where; indexed: a list can show their like."""
+    """Counts of a store's pictures by state; indexed ones can be found by similarity."""
 
     indexed: int
     pending: int
@@ -74,7 +74,7 @@ class PictureFailure:
 
 @dataclass(frozen=True, slots=True)
 class PictureProgress:
-    """How far a store's pictures follow its catalog, and what serves them."""
+    """How far a store's pictures follow its catalog, and which visual model serves."""
 
     catalog_seq: int
     pictured_seq: int

@@ -141,7 +141,7 @@ class PictureRepository:
         )
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Forget the pictures of items that have none any more."""
+        """Delete the pictures of items that no longer have one."""
         kept = pictures.c
         for start in range(0, len(numbers), 500):
             mine = sa.and_(

@@ -42,7 +42,7 @@ class ForbiddenUrlError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class FetchTarget:
-    """Where to connect, decided before anything is sent: one of the checked addresses."""
+    """The address to connect to: one that was checked before anything is sent."""
 
     scheme: str
     host: str  # as asked for: for TLS and the Host header

@@ -58,7 +58,7 @@ class PhotoDescriptors(NamedTuple):
 
 
 class SandboxedDecoder:
-    """One child, started when it is first asked; for one thread at a time."""
+    """One sandboxed child process, started on first use; for one thread at a time."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class SandboxedDecoder:
         return found
 
     def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
-        """Return a picture anew, as a JPEG of at most 1,600 pixels a side, and its size.
+        """Return a picture as a new JPEG of at most 1,600 pixels a side, and its size.
 
         It is upright, on white where it was transparent, and carries nothing but pixels.
 

@@ -27,7 +27,7 @@ _PART: Final = 1 << 20
 
 
 class ProcessTimeouts(NamedTuple):
-    """How long a process may take, in seconds by the clock on the wall."""
+    """Time limits of a worker process, in elapsed seconds."""
 
     answer: float
     start: float = 30.0
@@ -35,7 +35,7 @@ class ProcessTimeouts(NamedTuple):
 
 
 class WorkerProcess:
-    """One process, started when it is first asked; for one thread at a time."""
+    """One worker process, started on first use; for one thread at a time."""
 
     def __init__(
         self, module: str, arguments: Sequence[str], patience: ProcessTimeouts
@@ -60,7 +60,7 @@ class WorkerProcess:
         self._started()
 
     def ask(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-        """Return the status and the bytes that answer a question.
+        """Return the status and the bytes that answer a request.
 
         Raises:
             OSError: when it ended, or does not answer in time; another starts next time.
@@ -119,7 +119,7 @@ def lower_priority() -> None:
 
 
 def set_idle_priority(pid: int = 0) -> None:
-    """Let a process, and all that it starts, have what nobody else wants of a processor.
+    """Run a process, and all that it starts, at idle priority.
 
     It is interrupted at once when somebody does. It cannot take that back.
     """
@@ -130,7 +130,7 @@ def set_idle_priority(pid: int = 0) -> None:
 def serve_requests(
     line: socket.socket, answer: Callable[[bytes, bytes], tuple[bytes, bytes]]
 ) -> None:
-    """Answer every question on a line, until the other side hangs up."""
+    """Answer every request on a socket until the other side closes it."""
     with line:
         while head := _received(line, HEAD.size):
             operation, length = HEAD.unpack(head)

@@ -42,7 +42,7 @@ _OF_DAYS: Final = (
 
 
 class SearchCount(NamedTuple):
-    """How often something was searched for, and how often that found nothing."""
+    """How often an intent was searched for, and how often it found nothing."""
 
     text: str  # as somebody last typed it
     searches: int
@@ -115,7 +115,7 @@ class SearchCountRepository:
         return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def forget(self, before: str) -> int:
-        """Forget the days before one; return how many rows that were."""
+        """Delete the counts before a day; return how many rows that were."""
         query = search_counts.delete().where(
             search_counts.c.store_id == self._store_id, search_counts.c.day < before
         )

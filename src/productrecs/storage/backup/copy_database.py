@@ -56,7 +56,7 @@ def copy_database(
 
 
 def make_standalone(path: Path) -> None:
-    """Make a database that nobody uses one durable file, whole without any beside it."""
+    """Make an unused database one durable file, complete without its write-ahead log."""
     try:
         connection = apsw.Connection(str(path))
         try:

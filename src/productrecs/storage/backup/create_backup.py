@@ -41,7 +41,7 @@ _TRIES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    """What is to be saved, and where to; `program` is the version that does it."""
+    """The database and files to back up, and the target; `program` is this version."""
 
     database: Database
     needed: Needed
@@ -51,7 +51,7 @@ class BackupRequest:
 
 
 def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
-    """Write a backup of one moment to the target, whole or not at all.
+    """Write a backup of one moment to the target, atomically.
 
     The service may run and write meanwhile; it is not kept waiting.
 

@@ -21,12 +21,12 @@ _THIS_PROCESS, _IDLE = 1, 3 << 13
 
 
 def pause_after_io(seconds: float) -> None:
-    """Leave the disk to the service's commits for as long as it was just used."""
+    """Pause for as long as the disk was just used, so that commits can proceed."""
     time.sleep(min(_LONGEST_REST, seconds))
 
 
 def check_free_space(folder: Path, size: int) -> None:
-    """Refuse to begin what would not fit.
+    """Raise if the disk has less free space than `size` needs.
 
     Raises:
         NoRoomError: when `folder`'s disk has not `size` bytes free, and some to spare.
@@ -50,7 +50,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def use_idle_io_priority() -> None:
-    """Let every other process of this machine have the disk first, where it can tell.
+    """Give this process idle I/O priority, where the system supports it.
 
     Only some of Linux's schedulers ask for it; that of a virtual disk often does not.
     """

@@ -33,7 +33,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
 
 
 def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
-    """Let what is staged be the data of `folder`; return where the former data are now.
+    """Move the staged data into `folder`; return where the former data are now.
 
     None when there were none. Nothing of them is changed or deleted.
 
@@ -53,7 +53,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
 
 
 class _Database:
-    """The database that stands in the place; nobody else has it while this is open."""
+    """The database to be replaced, locked while this is open."""
 
     def __init__(self, path: Path) -> None:
         self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)

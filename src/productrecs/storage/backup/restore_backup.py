@@ -37,7 +37,7 @@ _OTHERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RestoreTarget:
-    """Where a backup is to be restored: a data folder, and a server if `url` names one."""
+    """The target of a restore: a data folder, and a server if `url` names one."""
 
     folder: Path
     url: str | None
@@ -46,7 +46,7 @@ class RestoreTarget:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What was restored, and where what it replaced is now, if anything."""
+    """What was restored, and where the replaced data are now, if any."""
 
     manifest: BackupManifest
     aside: Path | None

@@ -24,7 +24,7 @@ class DatabaseSummary:
 
 
 def verify_database(path: Path) -> DatabaseSummary:
-    """Read every page and index of a database that nobody else has open.
+    """Read every page and index of a database that no other process has open.
 
     Raises:
         DamagedBackupError: when anything in it is wrong, or it is none of ours.

@@ -29,7 +29,7 @@ _GONE = "this store was deleted"
 
 
 class HasStoreId(Protocol):
-    """Whatever is told of one store."""
+    """A record that belongs to one store."""
 
     @property
     def store_id(self) -> StoreId:

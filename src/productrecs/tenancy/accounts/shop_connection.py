@@ -6,7 +6,7 @@ from typing import Self
 
 
 class ShopPlatform(StrEnum):
-    """What a store runs on."""
+    """The shop system."""
 
     WOOCOMMERCE = "woocommerce"
     PRESTASHOP = "prestashop"
@@ -17,7 +17,7 @@ class ShopPlatform(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PluginDetails:
-    """What a merchant's system says of itself; None is left unsaid."""
+    """What a plugin reports about its shop; None means not reported."""
 
     platform: ShopPlatform | None = None
     plugin_version: str | None = None
@@ -26,7 +26,7 @@ class PluginDetails:
 
 @dataclass(frozen=True, slots=True)
 class ShopConnection:
-    """What is known of a merchant's system; nothing before it first called."""
+    """A store's connected shop system; empty before its first call."""
 
     platform: ShopPlatform | None = None
     platform_chosen: bool = False  # named by the merchant's system, not the default

@@ -176,6 +176,6 @@ def change_subscription(
 
 
 def delete_store(database: Database, store: Store) -> None:
-    """Delete the store with everything it told us."""
+    """Delete the store with all its data."""
     with database.transaction() as transaction:
         AccountRepository(transaction).remove(store.store_id)

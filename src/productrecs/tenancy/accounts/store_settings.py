@@ -52,7 +52,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSetting:
-    """One knob: how a text becomes its value, and what it is for."""
+    """One setting: its name, parser and meaning."""
 
     name: str
     parse: Callable[[str], SettingValue]

@@ -35,7 +35,7 @@ OpenCounter = Callable[[str], UsageCounter]
 
 
 class MonthlyCalls:
-    """What one process knows of a store's calls in one month."""
+    """A store's calls in one month, as known to one process."""
 
     __slots__ = ("_apart", "_stored", "counted", "due_at", "line", "month")
 
@@ -83,7 +83,7 @@ class MonthlyCalls:
 
 
 class Meter:
-    """One store's tallies in one process, and what its plan makes of them."""
+    """One store's monthly counts in one process, checked against its plan."""
 
     __slots__ = (
         "_call_keeper",
@@ -144,12 +144,12 @@ class Meter:
             self._call_keeper()
 
     def tallies(self) -> list[MonthlyCalls]:
-        """Return the tallies that the keeper should look at, the present month's last."""
+        """Return the months that the flush thread should store, the present one last."""
         present = self._tally
         return [*(tally for tally in list(self._past) if tally is not present), present]
 
     def settle(self) -> None:
-        """Let go of past months that are kept whole."""
+        """Drop past months that are stored completely."""
         while self._past and not self._past[0].unsaved:
             self._past.popleft()
 

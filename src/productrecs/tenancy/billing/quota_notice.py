@@ -12,7 +12,7 @@ WARN_PERCENT: Final = 80
 
 
 class BillingStatus(StrEnum):
-    """What is to tell of a store, in the words of the interface (section 3)."""
+    """The billing states of a store, as the interface names them (section 3)."""
 
     WARN = "warn"
     OVER_QUOTA = "over_quota"

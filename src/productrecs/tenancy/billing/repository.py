@@ -69,7 +69,7 @@ def last_flush_round(transaction: sa.Connection, sheet: str) -> int:
 
 
 def delete_flush_rounds(transaction: sa.Connection, sheet: str) -> None:
-    """Forget a sheet that is no more."""
+    """Delete the rounds of a usage file that was removed."""
     raw_connection(transaction).run("DELETE FROM metering_rounds WHERE sheet = ?", [sheet])
 
 

@@ -24,7 +24,7 @@ class Subscription:
     suspended_at: int | None = None  # UTC ms
 
     def is_active(self, now_ms: int) -> bool:
-        """Return whether the plan holds and nobody suspended the store."""
+        """Return whether the plan is valid and the store is not suspended."""
         is_over = self.ends_at is not None and now_ms >= self.ends_at
         return self.suspended_at is None and not is_over
 

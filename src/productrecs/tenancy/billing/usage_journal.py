@@ -40,7 +40,7 @@ _BYTES: Final = _WORD * (_FIRST + _LINES * _LINE_WORDS)
 
 
 class UsageCounter:
-    """A store's calls in one month as one process counted them."""
+    """One process's counter of a store's calls in one month."""
 
     __slots__ = ("_at", "_words")
 
@@ -92,7 +92,7 @@ class UsageCounter:
 
 
 class UsageFile:
-    """The file of one process, with the lines that are on it."""
+    """The usage file of one process, with its counters."""
 
     def __init__(self, path: Path, file: int) -> None:
         """Map the sheet that is open as `file`."""
@@ -185,7 +185,7 @@ class UsageFile:
         return {} if is_older else {key: calls for key, calls in rest.items() if calls}
 
     def close(self) -> None:
-        """Let go of it; it stays for whoever finds it. Once is enough."""
+        """Close the file but keep it, for the process that takes it over; idempotent."""
         file, self._file = self._file, _CLOSED_FILE
         if file == _CLOSED_FILE:  # by now its number may be that of another file
             return
@@ -193,7 +193,7 @@ class UsageFile:
         os.close(file)
 
     def remove(self) -> None:
-        """Delete it, and let go of it."""
+        """Delete and close the file."""
         self.path.unlink(missing_ok=True)
         self.close()
 
@@ -219,7 +219,7 @@ class UsageFile:
 
 
 class PeerUsageFiles:
-    """The sheets of the other processes of this machine. For one thread."""
+    """Usage files of the other processes on this machine. For one thread."""
 
     def __init__(self, folder: Path, own: str) -> None:
         """Look into `folder`, where our own sheet is called `own`."""
@@ -245,11 +245,11 @@ class PeerUsageFiles:
         return tuple(line for line in found if line is not None)
 
     def abandoned(self) -> Iterator[UsageFile]:
-        """Yield the sheets that nobody counts on any more; they are ours then."""
+        """Yield abandoned usage files, which this process now owns."""
         return (sheet for sheet in list(self._sheets.values()) if sheet.is_abandoned())
 
     def close(self) -> None:
-        """Let go of all."""
+        """Close all files."""
         for sheet in self._sheets.values():
             sheet.close()
         self._sheets.clear()

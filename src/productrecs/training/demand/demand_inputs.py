@@ -60,7 +60,7 @@ class DemandInputs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Lines:
+class _SoldLines:
     items: _Ints
     times: _Ints
     quantities: _Ints  # 1 where unknown
@@ -95,19 +95,19 @@ def target_mode(known: _Bools) -> TargetMode:
     return "units" if is_counted else "order_lines"
 
 
-def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _Lines:
-    pages: list[_Lines] = []
+def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLines:
+    pages: list[_SoldLines] = []
     for page in repository.sales(since_ms, until_ms):
         items, times, quantities = zip(*page, strict=True)
         known = np.array([one is not None for one in quantities], np.bool_)
         filled = np.array([1 if one is None else one for one in quantities], np.int64)
         pages.append(
-            _Lines(np.array(items, np.int64), np.array(times, np.int64), filled, known)
+            _SoldLines(np.array(items, np.int64), np.array(times, np.int64), filled, known)
         )
     nothing = np.zeros(0, np.int64)
     if not pages:
-        return _Lines(nothing, nothing, nothing, np.zeros(0, np.bool_))
-    return _Lines(
+        return _SoldLines(nothing, nothing, nothing, np.zeros(0, np.bool_))
+    return _SoldLines(
         np.concatenate([one.items for one in pages]),
         np.concatenate([one.times for one in pages]),
         np.concatenate([one.quantities for one in pages]),
@@ -122,7 +122,9 @@ def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
     return np.union1d(np.unique(sold), np.array(new, np.int64))
 
 
-def _shortened(days: StoreDays, lines: _Lines, items: int) -> tuple[StoreDays, _Lines]:
+def _shortened(
+    days: StoreDays, lines: _SoldLines, items: int
+) -> tuple[StoreDays, _SoldLines]:
     """Leave out the days before the first sale, and what memory does not hold."""
     sold = days.numbers(lines.times)
     first = int(sold.min()) if len(sold) else days.count
@@ -131,13 +133,15 @@ def _shortened(days: StoreDays, lines: _Lines, items: int) -> tuple[StoreDays, _
     first = min(first, days.count - 1)
     kept = sold >= first
     shorter = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
-    chosen = _Lines(
+    chosen = _SoldLines(
         lines.items[kept], lines.times[kept], lines.quantities[kept], lines.known[kept]
     )
     return shorter, chosen
 
 
-def _amounts(lines: _Lines, numbers: _Ints, days: StoreDays, mode: TargetMode) -> Amounts:
+def _amounts(
+    lines: _SoldLines, numbers: _Ints, days: StoreDays, mode: TargetMode
+) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
     rows = np.searchsorted(numbers, lines.items)
     cells = rows * days.count + days.numbers(lines.times)

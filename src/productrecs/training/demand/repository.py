@@ -156,7 +156,7 @@ class DemandRepository:
             self._transaction.execute(query.values(until=now_ms))
 
     def forget_stock_outs(self, before_ms: int) -> None:
-        """Forget the times without stock that are too long ago to matter."""
+        """Delete stock-outs that are too old to matter."""
         query = stock_outs.delete().where(
             stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
         )

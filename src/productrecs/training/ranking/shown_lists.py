@@ -51,7 +51,7 @@ class _Person:
 
 
 class ShownListReader:
-    """Reads facts in log order; what was learned of the log in the end is in its fields."""
+    """Reads facts in log order and collects the shown lists."""
 
     def __init__(self) -> None:
         """Begin before the first fact."""
@@ -131,7 +131,7 @@ class ShownListReader:
 
 
 class ClickRates:
-    """How often products were shown and clicked so far."""
+    """Click rates of products up to the current fact."""
 
     def __init__(self) -> None:
         """Begin with nothing."""

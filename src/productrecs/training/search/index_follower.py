@@ -46,7 +46,7 @@ class IndexFollower:
 
     @property
     def is_published(self) -> bool:
-        """Whether readers were ever told of it."""
+        """Whether it was ever published to readers."""
         return self.seal.files is not None
 
     def step(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:

@@ -118,10 +118,12 @@ class Indexer:
         try:
             return work(reader, head, store, known)
         except (BrokenIndexError, DamagedIndexError) as error:
-            _log.warning("a search index is built anew: %s", error, extra=_facts(head))
+            _log.warning(
+                "search index rebuild needed", extra=_facts(head) | {"error": str(error)}
+            )
             self._give_up(known)
         except OSError:
-            _log.exception("a search index cannot be written", extra=_facts(head))
+            _log.exception("search index write failed", extra=_facts(head))
             known.not_before = self._seconds() + _TRY_AGAIN_SECONDS
         return True
 
@@ -227,7 +229,7 @@ class Indexer:
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info("a search index is begun", extra=_facts(head) | index_log_fields(seal))
+        _log.info("search index build started", extra=_facts(head) | index_log_fields(seal))
         follower = IndexFollower(head.store_id, known.folder, seal)
         if known.folder.current() is None:
             known.live = follower  # little is better than nothing
@@ -257,7 +259,8 @@ class Indexer:
             known.checked_at = self._seconds()
             known.folder.clean(draft.seal.generation)
             _log.info(
-                "a search index is built", extra=_facts(head) | index_log_fields(draft.seal)
+                "search index build finished",
+                extra=_facts(head) | index_log_fields(draft.seal),
             )
         return True
 

@@ -37,7 +37,7 @@ _NO_KIN: Final = RelatedWords((), np.zeros((0, 1), np.float32), 1.0)
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """What kin were worked out from."""
+    """The index and the model from which an expansion was computed."""
 
     generation: str
     model: str
@@ -63,7 +63,7 @@ class _Drafting:
 
 
 class ExpansionBuilder:
-    """Works out the kin of all stores, one after the other; call `turn` when idle."""
+    """Computes related words, one store after another; call `turn` when idle."""
 
     def __init__(self, embedder: TextEmbedder) -> None:
         """Ask `embedder`, which loads when there is something to do."""
@@ -85,7 +85,7 @@ class ExpansionBuilder:
         try:
             return not self._is_off and self._step(store_id, folder)
         except ModelFileError:
-            _log.exception("the model of texts is not used")
+            _log.exception("text model failed")
             self._is_off = True
             return False
 
@@ -132,7 +132,7 @@ class ExpansionBuilder:
             draft.index.holders,
         )
         _log.info(
-            "the model of texts was tried on a catalog",
+            "text model evaluated",
             extra={
                 "store": store_id,
                 "words": len(words),
@@ -146,7 +146,7 @@ class ExpansionBuilder:
 
 
 class ServedExpansion:
-    """One store's kin in one process."""
+    """One store's related words in one process."""
 
     def __init__(self, folder: IndexFolder, embedder: TextEmbedder) -> None:
         """Begin with none; `refresh` reads them."""
@@ -173,13 +173,13 @@ class ServedExpansion:
         return True
 
     def of(self, word: str) -> list[str]:
-        """Return the catalog's words that are kin to one that it lacks."""
+        """Return the catalog's words that are related to a word it lacks."""
         if not self._kin.words:
             return []
         try:
             return self._kin.of(self._embedder.embed([word])[0])
         except ModelFileError:
-            _log.exception("the model of texts is not used")
+            _log.exception("text model failed")
             self._kin = _NO_KIN
             return []
 

@@ -34,7 +34,7 @@ class ServedIndex:
     """One store's index in one process; one thread refreshes, any number search."""
 
     def __init__(self, folder: IndexFolder, kin: ServedExpansion | None = None) -> None:
-        """Begin with none open; `refresh` opens it, and the `kin` of its words."""
+        """Begin with no open index; `refresh` opens it. `kin` expands its words."""
         self._folder = folder
         self._kin = kin
         self._index: SearchIndex | None = None
@@ -70,7 +70,7 @@ class ServedIndex:
             self._follow(seal)
         except (BrokenIndexError, DamagedIndexError):
             self._folder.note_damage(seal.generation)
-            _log.exception("a damaged search index was refused; the last good one serves")
+            _log.exception("damaged search index refused")
         self._stamp, self._version = stamp, object()
 
     def analyse(self, text: str) -> AnalysedQuery:
@@ -127,7 +127,7 @@ class ServedIndex:
         try:
             path = self._copy.follow(seal)
         except OSError:
-            _log.exception("no copy of a search index could be made; its files are read")
+            _log.exception("search index copy failed")
             path = self._copy.in_place(seal)
         if self._index is not None and path == self._path:
             self._index.reload()

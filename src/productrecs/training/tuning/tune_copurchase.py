@@ -163,7 +163,7 @@ def _page_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) 
 
 
 def _cart_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) -> Floats:
-    """Return for each order of three and more whether its hidden product was told."""
+    """Return for each order of three or more whether its hidden product was listed."""
     scores = []
     for number, order in enumerate(asked):
         if len(order) < _LEAST_CART:

@@ -104,7 +104,7 @@ def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
 
 
 def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
-    """Return each visit's mean of whether the next product was told, and how early."""
+    """Return each visit's mean score: was the next product listed, and how early?"""
     scores = np.zeros(len(stretch.asked))
     for number, visit in enumerate(stretch.asked.tolist()):
         seen, (firsts, deeds) = walks.groups.contents(visit), walks.actions_in(visit)

@@ -51,7 +51,7 @@ def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
 def tune_store(
     database: Database, store: Store, clock: Clock, tell: Callable[[float], None]
 ) -> TunedParameters:
-    """Choose and keep the store's constants; `tell` is told a share of 1.
+    """Choose and store the store's hyperparameters; `tell` receives the share that is done.
 
     The same log gives the same choice.
 

@@ -137,7 +137,7 @@ def _before(
 def _lessons(
     database: Database, store_id: StoreId, shown: Sequence[DescribedItem]
 ) -> EmbeddingExamples:
-    """Return what to learn from: some pictures, and those that visits look at together."""
+    """Return the training examples: sampled pictures, and pairs seen in one visit."""
     with database.reading() as connection:
         numbers = {one.number for one in shown}
         pairs = read_coviewed_pairs(TrainingRepository(connection, store_id), numbers)

@@ -41,7 +41,7 @@ class PhotoMatches(NamedTuple):
 
 
 class PhotoSearch(Protocol):
-    """Whoever tells what of one store's pictures photos are like."""
+    """Finds the products of one store that look like a photo."""
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most like a photo; none without pictures.

@@ -71,7 +71,7 @@ class PhotoWorker:
             set_idle_priority()
 
     def answer(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-        """Return the status and the bytes that answer a question."""
+        """Return the status and the bytes that answer a request."""
         question = _question(data)
         pictures = self._pictures(question.folder)
         pictures.follow(question.visual_id)
@@ -119,7 +119,7 @@ def _told(sights: PhotoMatches) -> bytes:
 
 
 def main() -> None:
-    """Answer until the other side hangs up."""
+    """Answer requests until the other side closes the socket."""
     lower_priority()
     process = PhotoWorker(*sys.argv[3:])
     process.start(is_calm=sys.argv[2] == IDLE_PRIORITY)

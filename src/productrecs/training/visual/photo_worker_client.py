@@ -46,7 +46,7 @@ _TRIES, _PAUSE_SECONDS = 20, 0.25
 
 
 class PhotoWorkerError(ProductRecsError):
-    """The process apart ended, or did not answer; another is there in a moment."""
+    """The photo worker ended or did not answer; a new one starts in a moment."""
 
     def __init__(self) -> None:
         """Say what to do."""
@@ -90,7 +90,7 @@ _places: Final = msgspec.msgpack.Decoder(PhotoPlaces).decode
 
 
 class PhotoWorkerClient:
-    """The process apart, started when it is first asked; for one thread at a time.
+    """The photo worker, started on first use; for one thread at a time.
 
     It is calm, so that no reply waits for a photo. When a photo waits too long, since the
     machine has no time left over, another that is pressed looks for a while.
@@ -176,7 +176,7 @@ class PhotoWorkerClient:
 
 
 class StorePhotoSearch:
-    """What of one store's pictures photos are like, told by the process apart."""
+    """Photo search in one store's pictures, answered by the photo worker."""
 
     def __init__(self, lookout: PhotoWorkerClient, pictures: ServedPictures) -> None:
         """Ask `lookout` for what `pictures` shows."""

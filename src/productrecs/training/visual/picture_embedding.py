@@ -83,7 +83,7 @@ class ModelEmbedding:
         self.name = model.name
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
-        """Return how many numbers there are of a picture; nobody teaches it more."""
+        """Return the vector's length; nothing else is learned."""
         descriptors = lessons.descriptors
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
         return {"space_length": np.array([length], dtype=np.int64)}, "nobody"

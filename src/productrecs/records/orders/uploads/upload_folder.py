@@ -95,7 +95,7 @@ class IncomingFile:
         return written
 
     def close(self) -> None:
-        """Let go of the file, whatever becomes of it."""
+        """Close the file without deciding what happens to it."""
         self._file.close()
 
     def discard(self) -> None:

@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 
 
 class MisuseKind(StrEnum):
-    """What was seen."""
+    """The kinds of key misuse."""
 
     FOREIGN_ORIGIN = "foreign_origin"  # a page that the allowlist does not name
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no key: it stood in an address or a page
@@ -19,7 +19,7 @@ class MisuseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyMisuse:
-    """One thing that was seen, with where it was if that is known."""
+    """One observed misuse, with the origin or page where it was seen if known."""
 
     store_id: StoreId
     sign: MisuseKind

@@ -68,7 +68,7 @@ class KeyMisuseRepository:
             self._transaction.execute(query)
 
     def forget(self, sign: MisuseKind) -> None:
-        """Forget what was seen of one kind: it was dealt with."""
+        """Delete all records of one kind: the owner has solved it."""
         query = sightings.delete().where(
             sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
         )
