@@ -2,8 +2,7 @@
 
 A job is a row, written in the transaction that wants the work done. A worker claims it for
 the length of a lease and extends the lease while it works. When the worker dies, the lease
-runs out and another worker takes the job; if the first one comes back, its token no longer
-matches and its result is ignored.
+runs out and another worker takes the job; the first one's token is then invalid.
 
 One job of a key runs at a time. A second job of that key waits, and further ones are merged
 into the waiting one.
@@ -98,10 +97,7 @@ class RetryPolicy:
 
 
 class JobQueue:
-    """The jobs of all stores. Safe to share between the threads of one process.
-
-    The clock is the machine's, never the business clock of replays.
-    """
+    """The jobs of all stores, by the machine's clock. Threads can share one."""
 
     def __init__(
         self,
@@ -149,8 +145,7 @@ class JobQueue:
     def claim(self, kinds: Collection[str]) -> Job | None:
         """Return a due job of one of `kinds`, now the caller's; None when nothing is due.
 
-        Jobs whose worker died come first, then the longest due. While nothing is due this
-        only reads.
+        Jobs whose worker died come first, then the longest due. If none is due, only reads.
         """
         if not self.is_due(kinds):
             return None
@@ -226,13 +221,8 @@ class JobQueue:
     def clean(self) -> int:
         """Delete what is done for a day, or dead for a month; return how many rows."""
         now = self._clock()
-        return sum(
-            self._delete_finished(state, now - kept)
-            for state, kept in (
-                (JobState.DONE, DONE_RETENTION_MS),
-                (JobState.DEAD, DEAD_RETENTION_MS),
-            )
-        )
+        kept = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
+        return sum(self._delete_finished(state, now - ms) for state, ms in kept.items())
 
     def _note(self, transaction: sa.Connection, job: Job, ending: JobOutcome) -> None:
         now = self._clock()
