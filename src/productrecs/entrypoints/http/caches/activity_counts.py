@@ -14,23 +14,23 @@ from productrecs.records.orders.repository import PurchaseRepository
 
 WINDOW_MS: Final = 30 * DAY_MS
 _QUICK_SECONDS: Final = 0.1
-_REST_FACTOR: Final = 20.0
-_LONGEST_REST_SECONDS: Final = 60.0
+_CACHE_FACTOR: Final = 20.0
+_MAX_CACHE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityCounts:
-    """What came in within the last 30 days, by its own time."""
+    """Events and orders of the last 30 days, by the time they happened."""
 
     events: int  # rows of the log: an impression counts for each product shown
     orders: int
 
 
 class ActivityCounter:
-    """Counts activity by reading a store's log. Safe to ask from several threads.
+    """Counts activity by reading a store's log. Thread-safe.
 
-    Where counting takes long, the last result serves for a multiple of that time, up to a
-    minute; elsewhere every answer is fresh.
+    A slow count is cached for a multiple of the time it took, up to a minute; a quick one
+    is not cached.
     """
 
     def __init__(
@@ -39,22 +39,22 @@ class ActivityCounter:
         """Count with the business clock of `services`; `seconds` times the counting."""
         self._services = services
         self._seconds = seconds
-        self._kept: dict[StoreId, tuple[float, ActivityCounts]] = {}  # until when
+        self._cached: dict[StoreId, tuple[float, ActivityCounts]] = {}  # with expiry time
         self._changing = threading.Lock()
 
     def of(self, store_id: StoreId) -> ActivityCounts:
-        """Return the store's activity; reads much, so not on the event loop."""
+        """Return the store's activity. Blocks: not for the event loop."""
         began = self._seconds()
-        kept = self._kept.get(store_id)
-        if kept is not None and began < kept[0]:
-            return kept[1]
+        cached = self._cached.get(store_id)
+        if cached is not None and began < cached[0]:
+            return cached[1]
         activity = self._count(store_id)
         ended = self._seconds()
         with self._changing:
-            self._kept = {one: it for one, it in self._kept.items() if ended < it[0]}
+            self._cached = {one: it for one, it in self._cached.items() if ended < it[0]}
             if ended - began > _QUICK_SECONDS:
-                rest = min(_REST_FACTOR * (ended - began), _LONGEST_REST_SECONDS)
-                self._kept[store_id] = (ended + rest, activity)
+                lifetime = min(_CACHE_FACTOR * (ended - began), _MAX_CACHE_SECONDS)
+                self._cached[store_id] = (ended + lifetime, activity)
         return activity
 
     def _count(self, store_id: StoreId) -> ActivityCounts:

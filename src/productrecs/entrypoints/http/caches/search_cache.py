@@ -5,43 +5,43 @@ from collections.abc import Hashable
 from typing import Final
 
 SearchState = tuple[object, ...]
-"""What a search is made from; each is replaced whole when it changes."""
+"""The inputs of a search; each is replaced as a whole when it changes."""
 
 LIMIT_BYTES: Final = 40 << 20
-_BYTES_OF_AN_ENTRY: Final = 400
+_ENTRY_OVERHEAD_BYTES: Final = 400
 
 
 class SearchCache:
-    """What searches found, kept only while nothing of the store changed."""
+    """Replies of searches, valid while no input changes; LRU."""
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        """Keep up to `limit_bytes`, the least recently used leave first."""
+        """Hold up to `limit_bytes`; the least recently used is evicted first."""
         self.size = 0
         self._limit = limit_bytes
-        self._moment: SearchState = ()
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._state: SearchState = ()
+        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
 
-    def get(self, moment: SearchState, asked: Hashable) -> bytes | None:
-        """Return what was kept for `asked` in this very moment."""
-        if not are_same_inputs(moment, self._moment):
-            self._kept.clear()
-            self._moment, self.size = moment, 0
+    def get(self, state: SearchState, key: Hashable) -> bytes | None:
+        """Return the body for `key`, if it was stored in the same state."""
+        if not are_same_inputs(state, self._state):
+            self._bodies.clear()
+            self._state, self.size = state, 0
             return None
-        kept = self._kept.get(asked)
-        if kept is not None:
-            self._kept.move_to_end(asked)
-        return kept
+        body = self._bodies.get(key)
+        if body is not None:
+            self._bodies.move_to_end(key)
+        return body
 
-    def put(self, moment: SearchState, asked: Hashable, found: bytes) -> None:
-        """Keep what was found, unless that moment is over."""
-        if asked in self._kept or not are_same_inputs(moment, self._moment):
+    def put(self, state: SearchState, key: Hashable, body: bytes) -> None:
+        """Store a body, unless the state has changed."""
+        if key in self._bodies or not are_same_inputs(state, self._state):
             return
-        self._kept[asked] = found
-        self.size += len(found) + _BYTES_OF_AN_ENTRY
+        self._bodies[key] = body
+        self.size += len(body) + _ENTRY_OVERHEAD_BYTES
         while self.size > self._limit:
-            self.size -= len(self._kept.popitem(last=False)[1]) + _BYTES_OF_AN_ENTRY
+            self.size -= len(self._bodies.popitem(last=False)[1]) + _ENTRY_OVERHEAD_BYTES
 
 
 def are_same_inputs(one: SearchState, other: SearchState) -> bool:
-    """Return whether nothing was replaced between two moments."""
+    """Return whether all inputs are the same objects."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -49,32 +49,32 @@ MEMORY_BUDGET: Final = 1 << 30
 MAX_PRELOADED: Final = 20
 
 
-# Requests leave next to no cycles behind, and each look for them holds up every reply: a
-# microsecond or so for each object looked at. So looks are small, and what has lasted for
-# two of them is left alone for hours. What is kept replaces what was, so that objects which
-# came outnumber those that went by little: after 400 more there were 4,000 to look at.
-_COLLECT_AFTER: Final = (100, 1, 100_000)
+# Requests leave almost no reference cycles, and a garbage collection pauses every reply for
+# about a microsecond for each object it traverses. So young collections are small, and
+# objects that survive two of them are left alone for hours. Cached objects replace others,
+# so the number of live objects grows slowly: 400 more meant 4,000 to traverse.
+_GC_THRESHOLDS: Final = (100, 1, 100_000)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let no collection look at what is read here, neither now nor ever after.
+def _without_gc() -> Iterator[None]:
+    """Exclude what is loaded here from garbage collection for good.
 
-    A large catalog is hundreds of thousands of objects: going through them stopped every
-    request for 70 ms at a time. They leave with their last reference all the same.
+    A large catalog is hundreds of thousands of objects: traversing them paused every
+    request for 70 ms at a time. They are freed by reference counting all the same.
     """
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.set_threshold(*_COLLECT_AFTER)
+        gc.set_threshold(*_GC_THRESHOLDS)
         gc.enable()
 
 
 @dataclass(slots=True)
 class CachedStore:
-    """A store whose views are in memory."""
+    """A store in memory: its views, models and caches."""
 
     shop: StoreState
     histories: ShopperHistories
@@ -84,12 +84,12 @@ class CachedStore:
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
     searches: SearchCache = field(default_factory=SearchCache)
-    used: int = 0  # when it was last asked for, on a scale of its own
-    refused_model: str = ""  # a damaged model that is not tried again
+    used: int = 0  # a counter value at the last use
+    refused_model: str = ""  # a damaged model that is not loaded again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
 
     def memory_bytes(self) -> int:
-        """Return about how much memory leaves with this shop."""
+        """Return about how much memory an eviction frees."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
         kept = (
             self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
@@ -98,7 +98,7 @@ class CachedStore:
 
 
 class StoreCache:
-    """The open shops of one process."""
+    """The stores that one process has in memory."""
 
     def __init__(
         self,
@@ -106,12 +106,12 @@ class StoreCache:
         accounts: AccountDirectory,
         budget_bytes: int = MEMORY_BUDGET,
     ) -> None:
-        """Begin with none open; `start` begins to follow the database.
+        """Start empty; `start` polls the database for changes.
 
-        What is over `budget_bytes` leaves, the least recently used shop first.
+        Over `budget_bytes` the least recently used store is evicted.
 
         Raises:
-            ModelFileError: when the operator's model of texts cannot be used.
+            ModelFileError: when the operator's text model cannot be used.
         """
         if services.settings.search_model is not None:
             shared_embedder(services.settings.search_model)
@@ -123,45 +123,47 @@ class StoreCache:
         self._loading: dict[StoreId, asyncio.Task[CachedStore]] = {}
         self._changing = threading.Lock()
         self._stopping = threading.Event()
-        self._looked_at = 0.0
-        self._followed = 0  # the version of the accounts whose settings the shops have
-        self._thread = threading.Thread(target=self._follow, name="follow", daemon=True)
+        self._polled_at = 0.0
+        self._applied_version = 0  # version of the accounts whose settings are applied
+        self._thread = threading.Thread(
+            target=self._poll_changes, name="follow", daemon=True
+        )
 
     def start(self) -> None:
-        """Begin to follow the database."""
-        self._looked_at = time.monotonic()
+        """Start polling the database for changes."""
+        self._polled_at = time.monotonic()
         self._thread.start()
 
     def close(self) -> None:
-        """Stop following."""
+        """Stop polling."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
     @property
     def count(self) -> int:
-        """How many shops are open."""
+        """How many stores are in memory."""
         return len(self._open)
 
     @property
     def refused_models(self) -> int:
-        """How many open shops have a model that is damaged and was not taken."""
+        """How many cached stores have a newer model that is damaged and was refused."""
         return sum(bool(opened.refused_model) for opened in list(self._open.values()))
 
     @property
     def is_current(self) -> bool:
-        """Whether the database was reached within the last seconds."""
-        return time.monotonic() - self._looked_at < STALE_AFTER_SECONDS
+        """Whether the database answered within the last seconds."""
+        return time.monotonic() - self._polled_at < STALE_AFTER_SECONDS
 
     def get(self, store: Store) -> CachedStore | None:
-        """Return the store's shop if it is open."""
+        """Return the store if it is in memory."""
         found = self._open.get(store.store_id)
         if found is not None:
             found.used = next(self._uses)
         return found
 
     async def open(self, store: Store) -> CachedStore:
-        """Return the store's shop, reading it into memory first when it is not open."""
+        """Return the store, loaded into memory first if necessary."""
         found = self.get(store)
         if found is not None:
             return found
@@ -173,28 +175,28 @@ class StoreCache:
         return await asyncio.shield(task)
 
     async def preload(self) -> None:
-        """Open the stores of this installation, up to a number and the memory budget."""
+        """Load the stores of this installation, up to a number and half of the budget."""
         for store in self._accounts.all()[:MAX_PRELOADED]:
             if sum(shop.memory_bytes() for shop in self._open.values()) < self._budget // 2:
                 await self.open(store)
 
     async def refresh(self, store: Store) -> None:
-        """Read on what just changed in one store, so that its caller sees it at once."""
+        """Apply what just changed in one store, so that its caller sees it at once."""
         shop = self._open.get(store.store_id)
         if shop is not None:
-            await asyncio.to_thread(self._refresh_one, store.store_id, shop)
+            await asyncio.to_thread(self._refresh_store, store.store_id, shop)
 
     async def _load_in_thread(self, store: Store) -> CachedStore:
-        with _uncollected():
+        with _without_gc():
             shop = await asyncio.to_thread(self._load, store)
         with self._changing:
             self._open[store.store_id] = shop
-            self._followed = 0  # a setting may have changed while it was read
+            self._applied_version = 0  # a setting may have changed while it was loaded
             shop.used = next(self._uses)
-            self._make_room()
+            self._evict_over_budget()
         return shop
 
-    def _make_room(self) -> None:
+    def _evict_over_budget(self) -> None:
         total = sum(shop.memory_bytes() for shop in self._open.values())
         while total > self._budget and len(self._open) > 1:
             oldest = min(self._open, key=lambda store_id: self._open[store_id].used)
@@ -203,43 +205,41 @@ class StoreCache:
     def _load(self, store: Store) -> CachedStore:
         return load_store(self._services, store)
 
-    def _refresh_one(self, store_id: StoreId, opened: CachedStore) -> None:
+    def _refresh_store(self, store_id: StoreId, opened: CachedStore) -> None:
         reader = self._services.database.raw_reader()
         try:
-            _read_on(self._services, store_id, opened, reader)
+            _apply_changes(self._services, store_id, opened, reader)
         finally:
             reader.close()
 
-    def _follow(self) -> None:
+    def _poll_changes(self) -> None:
         reader: RawReader | None = None
         while not self._stopping.wait(POLL_SECONDS):
             try:
                 reader = reader or self._services.database.raw_reader()
-                self._look(reader)
-                self._looked_at = time.monotonic()
+                self._poll_once(reader)
+                self._polled_at = time.monotonic()
             except Exception:
-                _log.exception(
-                    "the database could not be read; what is in memory serves on"
-                )
+                _log.exception("store changes not read")
                 reader = None
         if reader is not None:
             reader.close()
 
-    def _look(self, reader: RawReader) -> None:
-        # A request may have made the accounts look again before this thread did.
+    def _poll_once(self, reader: RawReader) -> None:
+        # A request may have refreshed the accounts before this thread did.
         self._accounts.refresh(reader)
-        if self._followed != self._accounts.version:
-            self._followed = self._accounts.version
-            self._follow_settings()
+        if self._applied_version != self._accounts.version:
+            self._applied_version = self._accounts.version
+            self._apply_settings()
         for store_id, opened in list(self._open.items()):
             try:
-                _read_on(self._services, store_id, opened, reader)
+                _apply_changes(self._services, store_id, opened, reader)
             except ProductRecsError:
-                _log.exception("a store's changes could not be read")
+                _log.exception("store changes not applied")
         with self._changing:
-            self._make_room()  # what is remembered grows with what is asked
+            self._evict_over_budget()  # caches grow with requests
 
-    def _follow_settings(self) -> None:
+    def _apply_settings(self) -> None:
         for store_id, opened in list(self._open.items()):
             store = self._accounts.by_id(store_id)
             if store is None or store.settings.timezone != opened.shop.settings.timezone:
@@ -252,7 +252,7 @@ class StoreCache:
 
 
 def load_store(services: Services, store: Store) -> CachedStore:
-    """Return a store's shop, read into memory as it is now."""
+    """Return a store, loaded into memory as it is now."""
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     opened = CachedStore(
@@ -263,7 +263,7 @@ def load_store(services: Services, store: Store) -> CachedStore:
     )
     reader = services.database.raw_reader()
     try:
-        _read_on(services, store.store_id, opened, reader)
+        _apply_changes(services, store.store_id, opened, reader)
     finally:
         reader.close()
     return opened
@@ -279,7 +279,7 @@ def _served_index(services: Services, store_id: StoreId) -> ServedIndex:
     )
 
 
-def _read_on(
+def _apply_changes(
     services: Services, store_id: StoreId, opened: CachedStore, reader: RawReader
 ) -> None:
     versions = store_versions(reader, store_id)
@@ -294,25 +294,25 @@ def _read_on(
     if opened.said.seq != search_seq:
         opened.said = SearchRuleBook.load(reader, store_id, int(search_seq))
     if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
-        _swap(opened, models_folder(services.models, store_id), model_id)
+        _swap_models(opened, models_folder(services.models, store_id), model_id)
         if opened.refused_model == model_id:
-            _ask_for_training(services, store_id)
+            _enqueue_training(services, store_id)
     if opened.looks.seq != looks_seq:
         opened.looks = PublishedLooks.load(reader, store_id, int(looks_seq))
     if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
         shop.models = replace(shop.models, visual=opened.pictures.model)
 
 
-def _ask_for_training(services: Services, store_id: StoreId) -> None:
-    """Let the background learn anew; without a database that is writable it does later."""
+def _enqueue_training(services: Services, store_id: StoreId) -> None:
+    """Enqueue a training; while the database is read-only this is left for later."""
     try:
         with services.database.transaction() as transaction:
             services.queue.enqueue(transaction, NewJob(store_id, "train"))
     except StorageError:
-        _log.warning("a new model could not be asked for", extra={"store": store_id})
+        _log.warning("training not enqueued", extra={"store": store_id})
 
 
-def _swap(opened: CachedStore, folder: Path, model_id: str) -> None:
+def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
     try:
         models = TrainedModels.load(folder, model_id)
         opened.shop.models = replace(models, visual=opened.pictures.model)
@@ -320,6 +320,6 @@ def _swap(opened: CachedStore, folder: Path, model_id: str) -> None:
     except BrokenModelError:
         opened.refused_model = model_id
         _log.exception(
-            "a damaged model was refused; the last good one serves",
+            "damaged model refused",
             extra={"model": model_id},
         )

@@ -103,7 +103,7 @@ _SERVER_ERROR: Final = 500
 
 
 class Dispatcher:
-    """The ASGI application that every request meets first."""
+    """The outermost ASGI application."""
 
     def __init__(
         self,
@@ -112,97 +112,97 @@ class Dispatcher:
         draining: object,
         traffic: RequestMetrics,
     ) -> None:
-        """Stand before the `declared` routes; `draining` is true while shutting down."""
+        """Wrap the `declared` routes; `draining` is true while shutting down."""
         self._declared = declared
         self._traffic = traffic
         self._fitness = fitness
         self._draining = draining
         self._context: Context | None = None
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._prefix = secrets.token_hex(6).encode()
-        self._count = itertools.count()
+        self._id_prefix = secrets.token_hex(6).encode()
+        self._request_numbers = itertools.count()
         self.pressure = LoadShedder()
         self.express = FastPath(self.pressure, traffic, self.new_request_id)
         self.line = RequestQueue(self.pressure, self.express.store_of)
 
     def open(self, context: Context) -> None:
-        """Begin to let requests in."""
+        """Start to admit requests."""
         self._context = context
         self.express.open(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass the process's start and end on."""
+        """Answer one request, or forward the lifespan events."""
         if scope["type"] != "http":
             await self._declared(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # answered as GET; the server leaves the body out
+        if scope["method"] == "HEAD":  # answered as GET; the server omits the body
             scope = {**scope, "method": "GET"}
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        visit = HttpExchange(self, scope, headers, send)
+        exchange = HttpExchange(self, scope, headers, send)
         try:
-            await self._let_in(visit, receive)
+            await self._handle(exchange, receive)
         except BodyError as error:
-            await visit.reply(422, validation_reply(error.problems))
+            await exchange.reply(422, validation_reply(error.problems))
         except ClientGoneError:
             return
         except ProductRecsError as error:
-            await visit.refuse(error_code_of(error), str(error), retry_after_of(error))
+            await exchange.refuse(error_code_of(error), str(error), retry_after_of(error))
         except Exception:
-            _log.exception("a request failed", extra=visit.facts(_SERVER_ERROR))
-            await visit.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
+            _log.exception("request failed", extra=exchange.facts(_SERVER_ERROR))
+            await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
         finally:
-            if visit.status:
+            if exchange.status:
                 self._traffic.answered(
-                    visit.route, scope["method"], visit.status, visit.started_at
+                    exchange.route, scope["method"], exchange.status, exchange.started_at
                 )
 
-    async def _let_in(self, visit: HttpExchange, receive: Receive) -> None:
-        scope, context = visit.scope, self._context
+    async def _handle(self, exchange: HttpExchange, receive: Receive) -> None:
+        scope, context = exchange.scope, self._context
         path, method = scope["path"], scope["method"]
-        route = visit.route = _route(path)
+        route = exchange.route = _route(path)
         if context is None:
-            await visit.refuse(ErrorCode(503, "not_ready"), "still starting")
+            await exchange.refuse(ErrorCode(503, "not_ready"), "still starting")
             return
         if method == "OPTIONS" and route is not None and route.widget:
-            visit.cors = PREFLIGHT_HEADERS
-            await visit.reply(200, b"")
+            exchange.cors = PREFLIGHT_HEADERS
+            await exchange.reply(200, b"")
             return
         if route is None:
-            await visit.refuse(ROUTER_CODES[404], "there is nothing at this address")
+            await exchange.refuse(ROUTER_CODES[404], "there is nothing at this address")
             return
-        wanted = route.methods.get(method)
-        if wanted is None:
-            visit.allow = ", ".join(route.methods)
-            await visit.refuse(ROUTER_CODES[405], f"{path} answers {visit.allow}")
+        credential = route.methods.get(method)
+        if credential is None:
+            exchange.allow = ", ".join(route.methods)
+            await exchange.refuse(ROUTER_CODES[405], f"{path} answers {exchange.allow}")
             return
-        _keep_pace(visit, route, context)
-        if wanted is Credential.OPERATOR:
-            check_operator(visit.headers, context.services.settings.metrics_token)
-        elif wanted is not Credential.NONE and not await self._admit(
-            visit, route, wanted, context
+        _check_rate(exchange, route, context)
+        if credential is Credential.OPERATOR:
+            check_operator(exchange.headers, context.services.settings.metrics_token)
+        elif credential is not Credential.NONE and not await self._admit(
+            exchange, route, credential, context
         ):
-            await visit.reply(200, route.empty)
+            await exchange.reply(200, route.empty)
             return
-        # A share for each key: what pages send takes no room from a merchant's server.
-        claimant = visit.caller.rate_limit_key if visit.caller else ""
+        # A share for each key: requests of pages take no memory from a merchant's server.
+        claimant = exchange.caller.rate_limit_key if exchange.caller else ""
         with context.budget.claim(claimant) as claim:
-            if not await self._fast_lane(visit, receive, context, claim):
+            if not await self._answer_frequent(exchange, receive, context, claim):
                 scope["productrecs"] = RequestContext(
-                    context, visit.caller, visit.request_id, self._fitness, claim
+                    context, exchange.caller, exchange.request_id, self._fitness, claim
                 )
-                await self._declared(scope, receive, visit.forward)
+                await self._declared(scope, receive, exchange.forward)
 
     async def _admit(
-        self, visit: HttpExchange, route: Route, wanted: Credential, context: Context
+        self, exchange: HttpExchange, route: Route, credential: Credential, context: Context
     ) -> bool:
-        """Let a caller in by key and plan; return whether the plan has content for it."""
-        caller = visit.caller = await self._authenticate(visit, wanted, context)
-        origin = visit.headers.get(b"origin")
-        visit.cors = cors_headers(caller.store, origin)
+        """Admit a caller by key and plan; return whether the plan allows content."""
+        caller = exchange.caller = await self._authenticate(exchange, credential, context)
+        origin = exchange.headers.get(b"origin")
+        exchange.cors = cors_headers(caller.store, origin)
         if origin is not None:
-            _look_at(origin, visit, caller, context)
-        _keep_pace(visit, route, context)
-        if requires_active_plan(visit.scope["method"], wanted):
+            _record_misuse(origin, exchange, caller, context)
+        _check_rate(exchange, route, context)
+        if requires_active_plan(exchange.scope["method"], credential):
             caller.store.subscription.check_active(context.clock())
         if not route.empty:
             return True
@@ -210,46 +210,46 @@ class Dispatcher:
             caller.store.store_id
         ):
             raise OverloadedError
-        return await self._is_within_plan(visit, caller.store, context)
+        return await self._is_within_plan(exchange, caller.store, context)
 
     async def _authenticate(
-        self, visit: HttpExchange, wanted: Credential, context: Context
+        self, exchange: HttpExchange, credential: Credential, context: Context
     ) -> Caller:
-        keys = keys_of(visit.scope["query_string"], visit.query, visit.headers)
-        known = context.accounts.version
+        keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
+        version = context.accounts.version
         try:
-            return authenticate(keys, wanted, context.accounts)
+            return authenticate(keys, credential, context.accounts)
         except SecretKeyInUrlError:
-            _tell_of_leak(keys.query, visit, context)
+            _record_leaked_key(keys.query, exchange, context)
             raise
         except ProductRecsError:
-            # Perhaps the store is a moment old: look once more before refusing. Another
-            # thread may have looked just now.
+            # The store may be new: refresh the accounts once before refusing. Another
+            # thread may have refreshed them just now.
             await context.refresh_accounts()
-            if context.accounts.version == known:
+            if context.accounts.version == version:
                 raise
-            return authenticate(keys, wanted, context.accounts)
+            return authenticate(keys, credential, context.accounts)
 
     async def _is_within_plan(
-        self, visit: HttpExchange, store: Store, context: Context
+        self, exchange: HttpExchange, store: Store, context: Context
     ) -> bool:
-        """Return whether a metered call is answered with content; then it counts."""
+        """Return whether a metered call gets content; then it is counted."""
         meter = context.metering.get(store.store_id)
         if meter is None:
             meter = await context.metering.open(store, context.read)
-        told = meter.ask(store.subscription, context.clock())
-        if told is not None:
-            visit.limits = (*visit.limits, *billing_headers(told))
-            if told.is_cut_off:
+        notice = meter.ask(store.subscription, context.clock())
+        if notice is not None:
+            exchange.limits = (*exchange.limits, *billing_headers(notice))
+            if notice.is_cut_off:
                 return False
-        visit.meter = meter
+        exchange.meter = meter
         return True
 
-    async def _fast_lane(
-        self, visit: HttpExchange, receive: Receive, context: Context, claim: Claim
+    async def _answer_frequent(
+        self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
     ) -> bool:
-        """Answer a frequent, well-formed call; return whether that was done."""
-        caller, scope = visit.caller, visit.scope
+        """Answer a frequent, well-formed request; return whether it was answered."""
+        caller, scope = exchange.caller, exchange.scope
         body: bytes | None = None
         extra: Iterable[Header] = ()
         if caller is not None and (scope["method"], scope["path"]) == (
@@ -259,69 +259,75 @@ class Dispatcher:
             data = await read_event_body(receive, scope["headers"], claim)
             body = await receive_events(context, caller.store, data, claim)
         elif caller is not None and scope["path"] == "/v1/search":
-            found = await _search_fast(context, caller.store, visit)
+            found = await _search_reply(context, caller.store, exchange)
             body, extra = found or (None, ())
         elif caller is not None and scope["method"] == "GET":
-            body = await _read_fast(context, caller.store, scope["path"], visit.query)
+            body = await _read_reply(context, caller.store, scope["path"], exchange.query)
         if body is None:
             return False
         if scope["path"] == "/v1/widget-config":
-            await visit.reply_conditional(body, CACHE_SECONDS)
+            await exchange.reply_conditional(body, CACHE_SECONDS)
         else:
-            await visit.reply(200, body, extra)
+            await exchange.reply(200, body, extra)
         return True
 
     @property
     def is_draining(self) -> bool:
-        """Whether the process is shutting down: connections should not be kept."""
+        """Whether the process is shutting down: connections should close."""
         return bool(self._draining)
 
     def base_of(self, headers: Mapping[bytes, bytes]) -> str:
-        """Return the address that a request came to; nothing while still starting."""
+        """Return the base URL of a request; "" while still starting."""
         context = self._context
         return base_url_by_headers(headers, context.services.settings) if context else ""
 
     def new_request_id(self) -> bytes:
-        """Return an id that no other request of any process has."""
-        return b"%b%08x" % (self._prefix, next(self._count))
+        """Return an id that is unique across processes."""
+        return b"%b%08x" % (self._id_prefix, next(self._request_numbers))
 
     def retry_after(self) -> bytes:
-        """Return after how many seconds a refused request may come again."""
+        """Return the Retry-After of a refused request, in seconds."""
         return random_retry_after(self._rng)
 
 
-def _keep_pace(visit: HttpExchange, route: Route, context: Context) -> None:
-    """Count a call against the limits of its key, once that is known, else its address."""
+def _check_rate(exchange: HttpExchange, route: Route, context: Context) -> None:
+    """Count a request against the limit of its key, or of its address before that."""
     if context.rates is None or not route.paced:
         return
     try:
-        if visit.caller is None:
-            pace = context.rates.take_address(client_address_of(visit.scope, visit.headers))
+        if exchange.caller is None:
+            headers = context.rates.take_address(
+                client_address_of(exchange.scope, exchange.headers)
+            )
         else:
-            pace = context.rates.take_key(visit.caller.rate_limit_key)
+            headers = context.rates.take_key(exchange.caller.rate_limit_key)
     except TooManyRequestsError as error:
-        visit.limits = (*visit.limits, *error.told)
+        exchange.limits = (*exchange.limits, *error.told)
         raise
-    visit.limits = (*visit.limits, *pace)
+    exchange.limits = (*exchange.limits, *headers)
 
 
-def _look_at(origin: bytes, visit: HttpExchange, caller: Caller, context: Context) -> None:
-    """Note what a page's call tells its store's owner: a secret, or a page off the list."""
+def _record_misuse(
+    origin: bytes, exchange: HttpExchange, caller: Caller, context: Context
+) -> None:
+    """Record a secret key in a page, or a page whose origin is not on the list."""
     if caller.credential is Credential.SECRET:
         context.key_misuse_log.note(caller.store.store_id, MisuseKind.LEAKED_SECRET, origin)
-    elif visit.cors is REFUSED_ORIGIN_HEADERS:
+    elif exchange.cors is REFUSED_ORIGIN_HEADERS:
         context.key_misuse_log.note(
             caller.store.store_id, MisuseKind.FOREIGN_ORIGIN, origin
         )
 
 
-def _tell_of_leak(secret: str | None, visit: HttpExchange, context: Context) -> None:
-    """Note that a store's secret key stood in an address, if it is one's."""
+def _record_leaked_key(
+    secret: str | None, exchange: HttpExchange, context: Context
+) -> None:
+    """Record that a secret key was in a URL, if a store has it."""
     store = context.accounts.by_secret_key(secret or "")
     if store is not None:
-        origin = visit.headers.get(b"origin")
+        origin = exchange.headers.get(b"origin")
         context.key_misuse_log.note(store.store_id, MisuseKind.LEAKED_SECRET, origin)
-        _log.warning("a secret key stood in an address", extra={"store": store.store_id})
+        _log.warning("secret key in URL", extra={"store": store.store_id})
 
 
 def _route(path: str) -> Route | None:
@@ -334,27 +340,27 @@ def _route(path: str) -> Route | None:
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
     if path in {ITEM_PATH, FORECAST_PATH}:
         return None
-    return ROUTES.get(path) or _page(path.rpartition("/")[0])
+    return ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
 
 
-def _page(folder: str) -> Route | None:
+def _page_folder(folder: str) -> Route | None:
     return PAGE_FOLDERS.get(folder) or PAGE_FOLDERS.get(folder.rpartition("/")[0] + "/")
 
 
-async def _search_fast(
-    context: Context, store: Store, visit: HttpExchange
+async def _search_reply(
+    context: Context, store: Store, exchange: HttpExchange
 ) -> SearchReply | None:
     """Return the reply to a well-formed search; None leaves it to the declared route."""
-    opened, query = context.shops.get(store), visit.query
-    asked = None if query is None or opened is None else parse_search_request(query)
-    if opened is None or asked is None:
+    opened, query = context.shops.get(store), exchange.query
+    parsed = None if query is None or opened is None else parse_search_request(query)
+    if opened is None or parsed is None:
         return None
     return await answer_search(
-        context, opened, asked, searcher_of_scope(visit.scope, query)
+        context, opened, parsed, searcher_of_scope(exchange.scope, query)
     )
 
 
-async def _read_fast(
+async def _read_reply(
     context: Context, store: Store, path: str, query: Mapping[str, str] | None
 ) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
@@ -363,8 +369,8 @@ async def _read_fast(
         return None
     default = opened.shop.settings.rec_num
     if path == "/v1/recommendations":
-        asked = parse_list_request(query, default)
-        return None if asked is None else await answer_list(context, opened, asked)
+        parsed = parse_list_request(query, default)
+        return None if parsed is None else await answer_list(context, opened, parsed)
     if path == "/v1/trending":
         trending = parse_trending_request(query, default)
         if trending is None:

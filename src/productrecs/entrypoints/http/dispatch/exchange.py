@@ -45,62 +45,62 @@ Send = Callable[[Message], Awaitable[None]]
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _OK: Final = 200
-_UNCHANGED: Final = 304
-_FIRST_FAILURE: Final = 300
+_NOT_MODIFIED: Final = 304
+_MULTIPLE_CHOICES: Final = 300
 _SERVER_ERROR: Final = 500
-_ANY_PAGE: Final[Header] = (b"timing-allow-origin", b"*")
+_TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
 
 def _lines(headers: Iterable[Header]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-_ABOUT: Final = (
+_COMMON_LINES: Final = (
     b"content-length: %d\r\nx-request-id: %b\r\n" + _lines((VERSION, _NO_STORE)) + b"%b\r\n"
 )
-_HEAD: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _ABOUT
-_OPEN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
+_OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _COMMON_LINES
+_ANY_ORIGIN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
 
 
 def raw_response(body: bytes, request_id: bytes, own: Iterable[Header]) -> bytes:
-    """Return a success with a JSON body as it goes over the wire; `own` are its headers."""
-    lines = _OPEN_LINES if own is ANY_ORIGIN_HEADERS else _lines(own)
-    return _HEAD % (len(body), request_id, lines) + body
+    """Return the bytes of a 200 response with a JSON body; `own` are extra headers."""
+    lines = _ANY_ORIGIN_LINES if own is ANY_ORIGIN_HEADERS else _lines(own)
+    return _OK_LINES % (len(body), request_id, lines) + body
 
 
 def raw_error_response(
     why: ErrorCode, form: ErrorBody, request_id: bytes, own: Iterable[Header]
 ) -> bytes:
-    """Return a refusal as it goes over the wire; `own` are its headers."""
+    """Return the bytes of an error response; `own` are extra headers."""
     kind = STATUS_LINE[why.status] + b"content-type: " + form.content_type + b"\r\n"
-    about = _ABOUT % (len(form.body), request_id, _lines(own))
+    about = _COMMON_LINES % (len(form.body), request_id, _lines(own))
     return kind + about + form.body
 
 
 class ServerInfo(Protocol):
-    """What a request asks of the gate that it came through."""
+    """What an exchange needs from the dispatcher."""
 
     @property
     def is_draining(self) -> bool:
-        """Whether the process is shutting down: connections should not be kept."""
+        """Whether the process is shutting down: connections should close."""
 
     def base_of(self, headers: Mapping[bytes, bytes]) -> str:
-        """Return the address that a request came to."""
+        """Return the base URL of a request."""
 
     def new_request_id(self) -> bytes:
-        """Return an id that no other request of any process has."""
+        """Return an id that is unique across processes."""
 
     def retry_after(self) -> bytes:
-        """Return after how many seconds a refused request may come again."""
+        """Return the Retry-After of a refused request, in seconds."""
 
 
 class HttpExchange:
-    """One request on its way through the gate, and how it is answered."""
+    """One request and its response."""
 
     __slots__ = (
-        "_gate",
         "_request_id",
         "_send",
+        "_server",
         "allow",
         "caller",
         "cors",
@@ -118,8 +118,8 @@ class HttpExchange:
     def __init__(
         self, gate: ServerInfo, scope: Scope, headers: dict[bytes, bytes], send: Send
     ) -> None:
-        """Begin with what came in; nothing is answered yet."""
-        self._gate = gate
+        """Start unanswered."""
+        self._server = gate
         self._send = send
         self.scope = scope
         self.headers = headers
@@ -127,21 +127,21 @@ class HttpExchange:
         self._request_id = valid_request_id(headers) or gate.new_request_id()
         self.caller: Caller | None = None
         self.cors: Sequence[Header] = ANY_ORIGIN_HEADERS
-        self.limits: Sequence[Header] = ()  # what the reply says of plan and pace
-        self.meter: Meter | None = None  # that counts the reply, if it is a success
+        self.limits: Sequence[Header] = ()  # headers about plan and rate
+        self.meter: Meter | None = None  # counts the reply if it succeeds
         self.allow = ""
         self.route: Route | None = None
         self.started = False
-        self.status = 0  # of the answer, once it has begun
+        self.status = 0  # of the response, once it has started
         self.started_at = time.monotonic()
 
     @property
     def request_id(self) -> str:
-        """The id that the reply, the log and an error's body carry."""
+        """The id in the reply, the log and an error's body."""
         return self._request_id.decode()
 
     def facts(self, status: int) -> dict[str, object]:
-        """Return what the log says of this request: nothing of keys or shoppers."""
+        """Return the log fields of this request: no keys, no shoppers."""
         return {
             "request_id": self.request_id,
             "method": self.scope["method"],
@@ -159,20 +159,26 @@ class HttpExchange:
         content_type: bytes = JSON,
         cache: Header = _NO_STORE,
     ) -> None:
-        """Answer with a JSON body (or none), unless an answer has begun."""
+        """Answer with a JSON body (or none), unless a response has started."""
         if self.started:
             return
         self.started = True
         self.status = status
-        if self.meter is not None and status < _FIRST_FAILURE:
+        if self.meter is not None and status < _MULTIPLE_CHOICES:
             self.meter.count()
         if self.route is not None and self.route.sends_timing:
             extra = (*extra, *self._timing())
-        if status == _OK and cache is _NO_STORE and self._answered_whole(body, extra):
+        if (
+            status == _OK
+            and cache is _NO_STORE
+            and self._answered_in_single_write(body, extra)
+        ):
             return
         about = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
         headers = [
-            *(() if status == _UNCHANGED else about),  # it would tell of another body
+            *(
+                () if status == _NOT_MODIFIED else about
+            ),  # they describe a body, and 304 has none
             (b"x-request-id", self._request_id),
             VERSION,
             cache,
@@ -180,38 +186,43 @@ class HttpExchange:
             *self.limits,
             *extra,
         ]
-        if self._gate.is_draining:
+        if self._server.is_draining:
             headers.append(_CLOSE)
         await self._send(
             {"type": "http.response.start", "status": status, "headers": headers}
         )
         await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
-            _log.warning("a request was refused", extra=self.facts(status))
+            _log.warning("request refused", extra=self.facts(status))
 
     async def reply_conditional(self, body: bytes, seconds: int) -> None:
-        """Answer with a body that the caller may keep so long, and then ask about."""
+        """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
         sent = self.headers.get(b"if-none-match")
-        it = conditional_response(body, seconds, sent.decode("latin-1") if sent else None)
-        extra, cache = [(b"etag", it.tag.encode())], (b"cache-control", it.cache)
-        await self.reply(it.status, it.body, extra, cache=cache)
+        response = conditional_response(
+            body, seconds, sent.decode("latin-1") if sent else None
+        )
+        extra, cache = (
+            [(b"etag", response.tag.encode())],
+            (b"cache-control", response.cache),
+        )
+        await self.reply(response.status, response.body, extra, cache=cache)
 
     def _timing(self) -> tuple[Header, Header]:
-        """Return how long the answer took here, for the browser's own tools."""
+        """Return the time that the answer took, for the browser's developer tools."""
         took = (time.monotonic() - self.started_at) * 1000
-        return (b"server-timing", b"total;dur=%.1f" % took), _ANY_PAGE
+        return (b"server-timing", b"total;dur=%.1f" % took), _TIMING_FOR_ANY_ORIGIN
 
-    def _answered_whole(self, body: bytes, extra: Iterable[Header]) -> bool:
-        if self._gate.is_draining:
+    def _answered_in_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
+        if self._server.is_draining:
             return False
         own = (*self.cors, *self.limits, *extra) if self.limits or extra else self.cors
         return send_in_single_write(self.scope, raw_response(body, self._request_id, own))
 
     async def refuse(self, why: ErrorCode, detail: str, after: int | None = None) -> None:
-        """Answer with an error's body; `after` so many seconds it may come again."""
+        """Answer with an error body; `after` is the Retry-After in seconds."""
         extra: list[Header] = []
         if why.is_transient:
-            wait = self._gate.retry_after() if after is None else b"%d" % after
+            wait = self._server.retry_after() if after is None else b"%d" % after
             extra.append((b"retry-after", wait))
         if why.status == 401:  # noqa: PLR2004 - HTTP
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
@@ -219,7 +230,7 @@ class HttpExchange:
             extra.append((b"allow", self.allow.encode()))
         asked = FailedRequest(
             self.request_id,
-            self._gate.base_of(self.headers),
+            self._server.base_of(self.headers),
             raw_path_of(self.scope),
             self.headers.get(b"accept", b""),
         )
@@ -227,7 +238,7 @@ class HttpExchange:
         await self.reply(why.status, form.body, extra, form.content_type)
 
     async def forward(self, message: Message) -> None:
-        """Send what a declared route answers, with the headers that every reply has."""
+        """Send the reply of a declared route, with the headers that every reply has."""
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
@@ -235,13 +246,13 @@ class HttpExchange:
             added += (*self.cors, *self.limits)
             if self.route is not None and self.route.sends_timing:
                 added += self._timing()
-            if self.meter is not None and self.status < _FIRST_FAILURE:
+            if self.meter is not None and self.status < _MULTIPLE_CHOICES:
                 self.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
-                added.append(_NO_STORE)  # only pages say otherwise
-            if self._gate.is_draining:
+                added.append(_NO_STORE)  # only pages set another
+            if self._server.is_draining:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}
             if message["status"] >= _SERVER_ERROR:
-                _log.warning("a request was refused", extra=self.facts(message["status"]))
+                _log.warning("request refused", extra=self.facts(message["status"]))
         await self._send(message)

@@ -63,15 +63,15 @@ _KEY: Final = re.compile(
     rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
     re.IGNORECASE,
 )
-_KEY_WITHIN: Final = 4_096
-"""Bytes of a head; most keys stand in the first hundred."""
-_ANY_ID: Final = "of-the-request"
-_REMEMBERED: Final = 8_192
-"""How many query strings are read once for all: shops ask the same again and again."""
+_KEY_SEARCH_BYTES: Final = 4_096
+"""Bytes of a request that are searched for a key; most keys are in the first hundred."""
+_ID_PLACEHOLDER: Final = "of-the-request"
+_CACHED_QUERIES: Final = 8_192
+"""Parsed query strings to keep: shops repeat their requests."""
 
 
 class FastPath:
-    """The short way of one process."""
+    """The fast path of one process."""
 
     def __init__(
         self,
@@ -79,21 +79,21 @@ class FastPath:
         traffic: RequestMetrics,
         new_request_id: Callable[[], bytes],
     ) -> None:
-        """Begin closed: until `open` everything is left to the gate."""
+        """Start closed: until `open` everything is left to the dispatcher."""
         self._pressure = pressure
         self._traffic = traffic
         self._new_request_id = new_request_id
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._find: _Find = _found
+        self._find: _Find = _find_reply
         self._context: Context | None = None
 
     def open(self, context: Context) -> None:
-        """Begin to answer."""
-        self._find = _found if context.rates is None else _found_in_pace
+        """Start to answer."""
+        self._find = _find_reply if context.rates is None else _find_and_count
         self._context = context
 
     def answer(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
-        """Return the whole reply to a GET of `target`; None leaves it to the gate.
+        """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
 
         `address` is the client's.
         """
@@ -104,47 +104,49 @@ class FastPath:
         if context is None or path is None or b"#" in target:
             return None
         try:
-            came = self._let_in(context, query_string, head, address)
-            if came is None:
+            request = self._admit(context, query_string, head, address)
+            if request is None:
                 return None
-            if self._pressure.may_reject and self._pressure.should_reject(came.store_id):
-                return self._refusal(context, came, path, began)
-            found = self._find(context, came, path, query_string)
+            if self._pressure.may_reject and self._pressure.should_reject(request.store_id):
+                return self._rejection(context, request, path, began)
+            found = self._find(context, request, path, query_string)
         except Exception:
-            return None  # the gate meets it again, and says what it is
+            return None  # the dispatcher handles the request again, and reports the error
         if found is None:
             return None
         request_id = head.request_id or self._new_request_id()
-        own = (*came.cors, *found.headers) if found.headers else came.cors
-        came.meter.count()
+        headers = (*request.cors, *found.headers) if found.headers else request.cors
+        request.meter.count()
         self._traffic.answered(ROUTES[path], "GET", 200, began)
-        return raw_response(found.body, request_id, own)
+        return raw_response(found.body, request_id, headers)
 
     def store_of(self, data: bytes) -> str:
-        """Return which store the head of an unread call names; "" where none is found."""
-        found = _KEY.search(data, 0, _KEY_WITHIN)
+        """Return the store whose key an unparsed request has; "" where none is found."""
+        found = _KEY.search(data, 0, _KEY_SEARCH_BYTES)
         if found is None or self._context is None:
             return ""
         key = (found[1] or found[2]).decode("ascii", "replace")
         store = self._context.accounts.by_publishable_key(key)
         return "" if store is None else store.store_id
 
-    def _refusal(self, context: Context, came: "_Came", path: str, began: float) -> bytes:
-        pace = came.take_pace(context)
-        request_id = came.head.request_id or self._new_request_id()
-        base = base_url_by_headers(came.head.named, context.services.settings)
-        accept = came.head.named.get(b"accept", b"")
-        start, end, content_type = _words(base, path, accept)
+    def _rejection(
+        self, context: Context, request: "AdmittedRequest", path: str, began: float
+    ) -> bytes:
+        pace = request.count_rate(context)
+        request_id = request.head.request_id or self._new_request_id()
+        base = base_url_by_headers(request.head.named, context.services.settings)
+        accept = request.head.named.get(b"accept", b"")
+        start, end, content_type = _error_body_parts(base, path, accept)
         form = ErrorBody(start + request_id + end, content_type)
-        own = (*came.cors, *pace, (b"retry-after", random_retry_after(self._rng)))
+        headers = (*request.cors, *pace, (b"retry-after", random_retry_after(self._rng)))
         self._traffic.answered(ROUTES[path], "GET", OVERLOADED.status, began)
-        return raw_error_response(OVERLOADED, form, request_id, own)
+        return raw_error_response(OVERLOADED, form, request_id, headers)
 
     @staticmethod
-    def _let_in(
+    def _admit(
         context: Context, query_string: bytes, head: RequestHead, address: str
-    ) -> "_Came | None":
-        query = _read(query_string)
+    ) -> "AdmittedRequest | None":
+        query = _parsed_query(query_string)
         if query is None or not head.is_all:
             return None
         headers = head.named
@@ -161,15 +163,15 @@ class FastPath:
         if meter is None or opened is None:
             return None
         if meter.ask(store.subscription, context.clock()) is not None:
-            return None  # the plan has something to say
+            return None  # a quota warning or a limit: the dispatcher adds the headers
         cors = cors_headers(store, headers.get(b"origin"))
         if cors is REFUSED_ORIGIN_HEADERS and b"origin" in headers:
-            return None  # the gate notes which pages ask
-        return _Came(caller, query, head, address, cors, meter, opened)
+            return None  # the dispatcher records foreign origins
+        return AdmittedRequest(caller, query, head, address, cors, meter, opened)
 
 
-class _Came(NamedTuple):
-    """A call that was let in."""
+class AdmittedRequest(NamedTuple):
+    """A request that passed key, plan and origin."""
 
     caller: Caller
     query: Mapping[str, str]
@@ -181,14 +183,14 @@ class _Came(NamedTuple):
 
     @property
     def store_id(self) -> str:
-        """The store that is asked."""
+        """The store that the key belongs to."""
         return self.caller.store.store_id
 
-    def take_pace(self, context: Context) -> Sequence[Header]:
-        """Count the call where the installation limits its pace; return what to tell.
+    def count_rate(self, context: Context) -> Sequence[Header]:
+        """Count the request where the installation limits the rate; return the headers.
 
         Raises:
-            TooManyRequestsError: when the caller has to wait first; the gate tells them.
+            TooManyRequestsError: when the caller has to wait first; the dispatcher answers.
         """
         if context.rates is None:
             return ()
@@ -196,56 +198,64 @@ class _Came(NamedTuple):
         return context.rates.take_both(client, self.caller.rate_limit_key)
 
 
-@lru_cache(_REMEMBERED)
-def _words(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return a refusal before and after its request id, and its content type."""
+@lru_cache(_CACHED_QUERIES)
+def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return an error body before and after its request id, and its content type."""
     body, content_type = build_error_body(
-        OVERLOADED, str(OverloadedError()), FailedRequest(_ANY_ID, base, path, accept)
+        OVERLOADED,
+        str(OverloadedError()),
+        FailedRequest(_ID_PLACEHOLDER, base, path, accept),
     )
-    start, _, end = body.rpartition(_ANY_ID.encode())
+    start, _, end = body.rpartition(_ID_PLACEHOLDER.encode())
     return start, end, content_type
 
 
-@lru_cache(_REMEMBERED)
-def _read(query_string: bytes) -> Mapping[str, str] | None:
+@lru_cache(_CACHED_QUERIES)
+def _parsed_query(query_string: bytes) -> Mapping[str, str] | None:
     return parse_plain_query(query_string)
 
 
-@lru_cache(_REMEMBERED)
-def _asked(query_string: bytes, default_num: int) -> RecommendationRequest | None:
-    query = _read(query_string)
+@lru_cache(_CACHED_QUERIES)
+def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequest | None:
+    query = _parsed_query(query_string)
     return None if query is None else parse_list_request(query, default_num)
 
 
-_Find = Callable[[Context, _Came, str, bytes], SearchReply | None]
+_Find = Callable[[Context, AdmittedRequest, str, bytes], SearchReply | None]
 
 
-def _found(
-    context: Context, came: _Came, path: str, query_string: bytes
+def _find_reply(
+    context: Context, request: AdmittedRequest, path: str, query_string: bytes
 ) -> SearchReply | None:
     if path == _SEARCH:
-        return _searched(
-            context, came, searcher_of(came.address, came.head.lines, came.query)
+        return _search_reply(
+            context,
+            request,
+            searcher_of(request.address, request.head.lines, request.query),
         )
-    return _recommended(context, came, query_string)
+    return _recommendation_reply(context, request, query_string)
 
 
-def _found_in_pace(
-    context: Context, came: _Came, path: str, query_string: bytes
+def _find_and_count(
+    context: Context, request: AdmittedRequest, path: str, query_string: bytes
 ) -> SearchReply | None:
-    """Return what is found, and count the call: the installation limits its pace."""
-    found = _found(context, came, path, query_string)
+    """Return the reply, and count the request: the installation limits the rate."""
+    found = _find_reply(context, request, path, query_string)
     if found is None:
         return None
-    return SearchReply(found.body, (*came.take_pace(context), *found.headers))
+    return SearchReply(found.body, (*request.count_rate(context), *found.headers))
 
 
-def _recommended(context: Context, came: _Came, query_string: bytes) -> SearchReply | None:
-    asked = _asked(query_string, came.opened.shop.settings.rec_num)
-    body = None if asked is None else answer_immediately(context, came.opened, asked)
+def _recommendation_reply(
+    context: Context, request: AdmittedRequest, query_string: bytes
+) -> SearchReply | None:
+    asked = _parsed_request(query_string, request.opened.shop.settings.rec_num)
+    body = None if asked is None else answer_immediately(context, request.opened, asked)
     return None if body is None else SearchReply(body)
 
 
-def _searched(context: Context, came: _Came, who: Searcher) -> SearchReply | None:
-    asked = parse_search_request(came.query)
-    return None if asked is None else cached_search(context, came.opened, asked, who)
+def _search_reply(
+    context: Context, request: AdmittedRequest, who: Searcher
+) -> SearchReply | None:
+    asked = parse_search_request(request.query)
+    return None if asked is None else cached_search(context, request.opened, asked, who)

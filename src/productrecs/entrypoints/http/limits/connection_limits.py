@@ -15,63 +15,63 @@ from productrecs.entrypoints.http.limits.rate_limits import network_of
 
 SILENT_SECONDS: Final = 1.0
 MAX_LEAD: Final = 2
-"""By how many connections a process may be ahead of the others."""
+"""How many more connections a process may have than the others."""
 
 
 class LimitedConnection(Protocol):
-    """A connection, as far as its coming and going is concerned."""
+    """A connection that can be cut."""
 
     def cut(self) -> None:
-        """End it at once, whatever it was about."""
+        """Close it at once."""
 
 
 class PeerProcesses(Protocol):
-    """The other processes that answer at the same address."""
+    """The other processes that listen on the same socket."""
 
     def tell(self, connections: int) -> None:
-        """Let them know how many this process has."""
+        """Publish how many connections this process has."""
 
     def fewest(self) -> float:
-        """Return how many the one has that has the fewest; infinite when alone."""
+        """Return the smallest count of another process; infinite when alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections a process has at most, in all and from one public address."""
+    """The most connections of a process, in all and for one public address."""
 
     connections: int = 4_096
     per_address: int = 200
 
 
 class ConnectionLimiter:
-    """Who is connected to this process."""
+    """Counts the connections of this process, and refuses those over a limit."""
 
     def __init__(
         self,
         limits: ConnectionLimits | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with nobody."""
+        """Start without connections."""
         self._limits = limits or ConnectionLimits()
         self._seconds = seconds
         self._networks: Counter[str] = Counter()  # the limited ones
-        self._silent: dict[LimitedConnection, float] = {}  # since when, the longest first
+        self._silent: dict[LimitedConnection, float] = {}  # connect times, oldest first
         self._refused = 0
         self._neighbours: PeerProcesses | None = None
         self.count = 0
 
     def meet(self, neighbours: PeerProcesses) -> None:
-        """Share connections with other processes from now on."""
+        """Balance connections with other processes from now on."""
         self._neighbours = neighbours
 
     def has_more_than_others(self, coming: int) -> bool:
-        """Return whether another process has fewer, were `coming` more counted here."""
+        """Return whether another process would have fewer after `coming` more here."""
         if self._neighbours is None:
             return False
         return self.count + coming > self._neighbours.fewest() + MAX_LEAD
 
-    def enter(self, guest: LimitedConnection, address: str) -> bool:
-        """Note a new connection; return whether it may stay. It has to `leave` anyway."""
+    def enter(self, connection: LimitedConnection, address: str) -> bool:
+        """Count a new connection; return whether it may stay. Call `leave` in any case."""
         now = self._seconds()
         self._set_count(self.count + 1)
         network = network_of(address)
@@ -81,19 +81,19 @@ class ConnectionLimiter:
             self.count <= self._limits.connections or self._cut_silent_connection(now)
         )
         if is_welcome:
-            self._silent[guest] = now
+            self._silent[connection] = now
         else:
             self._refused += 1
         return is_welcome
 
-    def note_request(self, guest: LimitedConnection) -> None:
-        """Note that a connection brought a request."""
-        self._silent.pop(guest, None)
+    def note_request(self, connection: LimitedConnection) -> None:
+        """Note that a connection sent a request."""
+        self._silent.pop(connection, None)
 
-    def leave(self, guest: LimitedConnection, address: str) -> None:
+    def leave(self, connection: LimitedConnection, address: str) -> None:
         """Note that a connection has ended."""
         self._set_count(self.count - 1)
-        self._silent.pop(guest, None)
+        self._silent.pop(connection, None)
         network = network_of(address)
         if network is not None:
             self._networks[network] -= 1
@@ -101,7 +101,7 @@ class ConnectionLimiter:
                 del self._networks[network]
 
     def take_refused(self) -> int:
-        """Return how many were refused, or cut for others, since this was last asked."""
+        """Return how many were refused or cut since the last call."""
         refused, self._refused = self._refused, 0
         return refused
 
@@ -114,10 +114,10 @@ class ConnectionLimiter:
         return network is None or self._networks[network] <= self._limits.per_address
 
     def _cut_silent_connection(self, now: float) -> bool:
-        guest = next(iter(self._silent), None)
-        if guest is None or now - self._silent[guest] < SILENT_SECONDS:
+        connection = next(iter(self._silent), None)
+        if connection is None or now - self._silent[connection] < SILENT_SECONDS:
             return False
-        del self._silent[guest]
+        del self._silent[connection]
         self._refused += 1
-        guest.cut()
+        connection.cut()
         return True

@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     Cells = memoryview[float] | array[float]
 
 BURST_SECONDS: Final = 10
-"""So many seconds' worth of calls may come at once."""
-_CELLS: Final = 2  # of a bucket: whose it is, and when it will be empty
-_TRIED: Final = 4  # buckets that may be a caller's
-_LONGEST: Final = 64
-_NETWORK: Final = 64  # bits: whoever has one address of IPv6 has all of its network
+"""Seconds' worth of calls that may come at once."""
+_CELLS: Final = 2  # of a bucket: the hash of its caller, and when it will be empty
+_PROBED_BUCKETS: Final = 4  # buckets that a caller may have
+_MAX_ADDRESS_CHARS: Final = 64
+_IPV6_PREFIX_BITS: Final = 64  # one IPv6 client has a whole /64 network
 
-HeaderLine = tuple[bytes, bytes]  # of a reply's head
+HeaderLine = tuple[bytes, bytes]  # of a reply's headers
 
 
 class TooManyRequestsError(ProductRecsError):
-    """One caller asked more often than it may; `after` so many seconds it may again.
+    """A caller is over its rate limit, and may call again `after` seconds.
 
-    `told` is what the refusal says of it in its head.
+    `told` are the headers of the reply.
     """
 
     def __init__(self, message: str, after: int, told: Sequence[HeaderLine] = ()) -> None:
-        """Say so."""
+        """Keep what the reply says."""
         super().__init__(message)
         self.after = after
         self.told = told
 
 
 class BucketLevel(NamedTuple):
-    """How full a caller's bucket is with this call in it."""
+    """How full a caller's bucket is, this call included."""
 
     limit: "RateLimit"
     cell: int
@@ -53,7 +53,7 @@ class BucketLevel(NamedTuple):
     empty_at: float  # by the clock of the limit
 
     def header_lines(self, now: float) -> tuple[HeaderLine, HeaderLine]:
-        """Return what a reply says of it (draft-ietf-httpapi-ratelimit-headers)."""
+        """Return the RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
         limit, wait = self.limit, max(0.0, self.empty_at - now)
         left = max(0, math.floor(limit.at_once - wait * limit.per_second))
         name, policy = limit.name, (limit.at_once, limit.at_once / limit.per_second)
@@ -64,7 +64,7 @@ class BucketLevel(NamedTuple):
 
 
 class RateLimit:
-    """So many calls of one caller at once, and so many a second from then on."""
+    """A leaky bucket for each caller: a burst, then a steady rate."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class RateLimit:
         cells: "Cells | None" = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with every caller free to ask.
+        """Start with empty buckets.
 
         The buckets are in `cells`, 0 at first; without any, this process has its own. When
-        they do not suffice, whose bucket is empty next is forgotten.
+        all are in use, the one that is empty next is reused.
         """
         self.name = name
         self.at_once = at_once
@@ -86,7 +86,7 @@ class RateLimit:
         self._seconds = seconds
 
     def ask(self, caller: str) -> BucketLevel:
-        """Return how a caller would stand with one call more; nothing is counted yet.
+        """Return the level with one more call; nothing is counted yet.
 
         Raises:
             TooManyRequestsError: when the caller has to wait first.
@@ -109,7 +109,7 @@ class RateLimit:
         return BucketLevel(self, cell, whose, empty_at)
 
     def count(self, standing: BucketLevel) -> None:
-        """Count the call that was asked for."""
+        """Count the call."""
         self._cells[standing.cell] = standing.caller_hash
         self._cells[standing.cell + 1] = standing.empty_at
 
@@ -124,20 +124,21 @@ class RateLimit:
         return standing
 
     def _cell_of(self, whose: float, now: float) -> int:
-        """Return where a caller's bucket is; else an empty one, or the one next to be."""
+        """Return a caller's bucket, else the one that is empty first."""
         cells = self._cells
         buckets = len(cells) // _CELLS
-        tried = [
-            (int(whose) + step) % buckets * _CELLS for step in range(min(_TRIED, buckets))
+        probed = [
+            (int(whose) + step) % buckets * _CELLS
+            for step in range(min(_PROBED_BUCKETS, buckets))
         ]
-        for cell in tried:
+        for cell in probed:
             if cells[cell] == whose:
                 return cell
-        return min(tried, key=lambda cell: max(cells[cell + 1], now))
+        return min(probed, key=lambda cell: max(cells[cell + 1], now))
 
 
 class RateLimits:
-    """What one installation allows the keys of stores and the addresses of the internet."""
+    """The rate limits of an installation, for each key and each public address."""
 
     def __init__(
         self,
@@ -146,20 +147,20 @@ class RateLimits:
         cells: "Cells",
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Limit to so many calls a second; 0 is no limit."""
+        """Limit to calls a second; 0 is no limit."""
         self._seconds = seconds
         self._of_key = self._limit(b"key", of_key, cells)
         self._of_address = self._limit(b"address", of_address, cells)
 
     @classmethod
     def of(cls, settings: "Settings", cells: "Cells") -> "RateLimits | None":
-        """Return what `settings` allow; None where they limit nothing."""
+        """Return the limits of `settings`; None where there are none."""
         if not settings.rate_per_key and not settings.rate_per_address:
             return None
         return cls(settings.rate_per_key, settings.rate_per_address, cells)
 
     def take_address(self, address: str) -> Sequence[HeaderLine]:
-        """Count a call of an address; return what its reply says of that.
+        """Count a call of an address; return the headers of its reply.
 
         Raises:
             TooManyRequestsError: when the address has to wait first.
@@ -167,10 +168,10 @@ class RateLimits:
         return self._take((self._of_address, network_of(address)))
 
     def take_key(self, key: str) -> Sequence[HeaderLine]:
-        """Count a call by a key; return what its reply says of that.
+        """Count a call by a key; return the headers of its reply.
 
         Raises:
-            TooManyRequestsError: when who has the key has to wait first.
+            TooManyRequestsError: when callers with the key have to wait first.
         """
         return self._take((self._of_key, key))
 
@@ -201,10 +202,9 @@ class RateLimits:
 
 @lru_cache(maxsize=4_096)
 def network_of(address: str) -> str | None:
-    """Return what of an address one caller has; None for those that are not limited.
+    """Return the network that one client has; None where it is not limited.
 
-    An address of this machine or of a private network is a proxy's that does not say for
-    whom it asks, or a shop's own server.
+    A private address is a proxy's that does not name its client, or a shop's own server.
     """
     try:
         found = ipaddress.ip_address(address)
@@ -214,27 +214,27 @@ def network_of(address: str) -> str | None:
         if found.ipv4_mapped is not None:
             return network_of(str(found.ipv4_mapped))
         if found.is_global:
-            return str(ipaddress.ip_network((int(found), _NETWORK), strict=False))
+            return str(ipaddress.ip_network((int(found), _IPV6_PREFIX_BITS), strict=False))
     return str(found) if found.is_global else None
 
 
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
-    """Return where a request comes from: a proxy beside us says for whom it asks."""
+    """Return the client of a request; a proxy in a private network names it."""
     told = headers.get(b"x-forwarded-for")
-    if told is None or not _is_beside(peer):
+    if told is None or not _is_private_peer(peer):
         return peer
     named = told.rpartition(b",")[2].strip().decode("latin-1")
-    return named[:_LONGEST] or peer
+    return named[:_MAX_ADDRESS_CHARS] or peer
 
 
 def client_address_of(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> str:
-    """Return the same of a request's scope."""
+    """Return the client address of an ASGI scope."""
     client = scope.get("client")
     return address_of_client(client[0] if client else "", headers)
 
 
 @lru_cache(maxsize=4_096)
-def _is_beside(peer: str) -> bool:
+def _is_private_peer(peer: str) -> bool:
     try:
         return ipaddress.ip_address(peer).is_private
     except ValueError:

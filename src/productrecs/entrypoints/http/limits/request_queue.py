@@ -25,37 +25,37 @@ from productrecs.entrypoints.http.limits.load_shedding import MIN_SERVED, LoadSh
 _log = logging.getLogger(__name__)
 
 BATCH_SECONDS: Final = 0.03
-"""For so long a turn answers queued calls."""
+"""How long one iteration of the loop answers queued requests."""
 REJECT_SECONDS: Final = 0.002
-"""For so long a turn refuses calls, as long as others are answered."""
+"""How long one iteration rejects requests while others are answered."""
 MAX_WAIT_SECONDS: Final = 0.35
-"""A call that would wait for longer is refused."""
-_LISTS: Final = b"GET /v1/"
-_FADES: Final = 7 / 8  # what a spell counts of how long calls take, after each later one
+"""A request that would wait longer is rejected."""
+_LIST_REQUEST: Final = b"GET /v1/"
+_DECAY: Final = 7 / 8  # weight of a batch in the average, after each later batch
 
 
 class QueuedConnection(Protocol):
-    """A connection, as far as the queues are concerned."""
+    """A connection, as the queue sees it."""
 
     waiting: list[bytes]
-    """The pieces of what it sent that are not read yet."""
+    """The received chunks that are not parsed yet."""
 
     @property
     def is_between_requests(self) -> bool:
-        """Whether what comes next is the beginning of a request."""
+        """Whether the next byte starts a request."""
 
     def read_waiting(self) -> None:
-        """Read the first piece that waits, unless the client is gone."""
+        """Parse the first waiting chunk, unless the client is gone."""
 
     def pause_client(self) -> None:
-        """Let the client keep the rest of what it sends until its turn."""
+        """Stop reading from the client until its turn."""
 
     def cut(self) -> None:
-        """End at once."""
+        """Close at once."""
 
 
 class RequestQueue:
-    """The calls for lists that wait in one process, by store."""
+    """The list requests that wait in one process, by store."""
 
     def __init__(
         self,
@@ -63,69 +63,71 @@ class RequestQueue:
         store_of: Callable[[bytes], str],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with nobody; `pressure` knows the turns, `store_of` whom a call asks."""
+        """Start empty; `store_of` returns the store of an unparsed request."""
         self._pressure = pressure
         self._store_of = store_of
         self._seconds = seconds
         self._queues: dict[str, deque[QueuedConnection]] = {}
-        self._rotation: deque[str] = deque()  # the stores with a queue, the next one first
+        self._rotation: deque[str] = deque()  # stores with a queue
         self._count = 0  # in all queues
-        self._refused: deque[QueuedConnection] = deque()  # who wait for their refusal
-        self._is_at_work = False
-        # Of the last spells, the older the less: seconds with all else between, and calls.
+        self._rejected: deque[QueuedConnection] = (
+            deque()
+        )  # those that wait for their rejection
+        self._is_running = False
+        # Decaying sums over the last batches: seconds with the time between, and requests.
         self._seconds_taken, self._calls_taken = 0.0, 0.0
-        self._since = 0.0  # the end of the last spell
+        self._batch_ended_at = 0.0  # monotonic time
 
     def __len__(self) -> int:
-        """Return how many connections wait for an answer."""
+        """Return how many connections wait for a reply."""
         return self._count
 
-    def hold_back(self, guest: QueuedConnection, data: bytes) -> bool:
-        """Queue what came where it has to wait; return whether that was done."""
-        if not self._is_at_work and self._seconds() < self._pressure.slow_turn_at:
+    def hold_back(self, connection: QueuedConnection, data: bytes) -> bool:
+        """Queue received data if it has to wait; return whether it was queued."""
+        if not self._is_running and self._seconds() < self._pressure.slow_turn_at:
             return False
-        if guest.waiting:
-            guest.waiting.append(data)
-            guest.pause_client()
+        if connection.waiting:
+            connection.waiting.append(data)
+            connection.pause_client()
             return True
-        if not (data.startswith(_LISTS) and guest.is_between_requests):
+        if not (data.startswith(_LIST_REQUEST) and connection.is_between_requests):
             return False
-        guest.waiting.append(data)
+        connection.waiting.append(data)
         store = self._store_of(data)
         queue = self._queues.get(store)
         if queue is None:
             queue = self._queues[store] = deque()
             self._rotation.append(store)
         if self._is_over_fair_share(queue):
-            self._refused.append(guest)
+            self._rejected.append(connection)
         else:
-            queue.append(guest)
+            queue.append(connection)
             self._count += 1
-        if not self._is_at_work:
-            self._is_at_work = True
-            self._since = self._seconds()
+        if not self._is_running:
+            self._is_running = True
+            self._batch_ended_at = self._seconds()
             asyncio.get_running_loop().call_soon(self._serve_batch)
         return True
 
     def _is_over_fair_share(self, queue: deque[QueuedConnection]) -> bool:
-        """Return whether all together wait too long, and a store's calls for that."""
+        """Return whether all wait too long, and the store has more than its fair share."""
         in_time = MAX_WAIT_SECONDS * self._calls_taken / max(self._seconds_taken, 1e-9)
         most = max(in_time, MIN_SERVED)
         return self._count > most and len(queue) * len(self._queues) > most
 
     def _serve_batch(self) -> None:
-        """Take a spell's worth; the loop looks at all else before the next."""
+        """Answer one batch; the loop handles everything else before the next."""
         began = now = self._seconds()
         taken = 0
         while self._rotation and now - began < BATCH_SECONDS:
             store = self._rotation.popleft()
             queue = self._queues[store]
             if queue:
-                guest = queue.popleft()
+                connection = queue.popleft()
                 self._count -= 1
-                self._take(guest)
-                if guest.waiting:
-                    queue.append(guest)
+                self._read_waiting(connection)
+                if connection.waiting:
+                    queue.append(connection)
                     self._count += 1
                 taken += 1
             if queue:
@@ -133,36 +135,36 @@ class RequestQueue:
             else:
                 del self._queues[store]
             now = self._seconds()
-        self._refuse(now + (REJECT_SECONDS if self._rotation else BATCH_SECONDS))
+        self._reject_some(now + (REJECT_SECONDS if self._rotation else BATCH_SECONDS))
         now = self._seconds()
-        # A process that had no processor meanwhile is not slow: that counts for so much.
-        lasted = min(now - self._since, MAX_WAIT_SECONDS)
-        self._seconds_taken = self._seconds_taken * _FADES + lasted
-        self._calls_taken = self._calls_taken * _FADES + taken
-        self._since = now
-        self._is_at_work = bool(self._rotation or self._refused)
-        if self._is_at_work:
+        # Without a CPU meanwhile the process is not slow: cap what that counts for.
+        lasted = min(now - self._batch_ended_at, MAX_WAIT_SECONDS)
+        self._seconds_taken = self._seconds_taken * _DECAY + lasted
+        self._calls_taken = self._calls_taken * _DECAY + taken
+        self._batch_ended_at = now
+        self._is_running = bool(self._rotation or self._rejected)
+        if self._is_running:
             asyncio.get_running_loop().call_soon(self._serve_batch)
 
-    def _refuse(self, until: float) -> None:
-        """Refuse one call at least, and no more after `until`."""
+    def _reject_some(self, until: float) -> None:
+        """Reject at least one request, and none after `until`."""
         self._pressure.is_full = True
         try:
-            while self._refused:
-                guest = self._refused.popleft()
-                self._take(guest)
-                if guest.waiting:
-                    self._refused.append(guest)
+            while self._rejected:
+                connection = self._rejected.popleft()
+                self._read_waiting(connection)
+                if connection.waiting:
+                    self._rejected.append(connection)
                 if self._seconds() >= until:
                     return
         finally:
             self._pressure.is_full = False
 
     @staticmethod
-    def _take(guest: QueuedConnection) -> None:
+    def _read_waiting(connection: QueuedConnection) -> None:
         try:
-            guest.read_waiting()
+            connection.read_waiting()
         except Exception:
-            _log.exception("a connection failed")
-            guest.waiting.clear()
-            guest.cut()
+            _log.exception("connection failed")
+            connection.waiting.clear()
+            connection.cut()

@@ -26,38 +26,38 @@ class InvalidKeyError(ProductRecsError):
 
 
 class SecretKeyRequiredError(ProductRecsError):
-    """The call changes the store, which a publishable key may not."""
+    """The call needs the secret key, and a publishable one came."""
 
 
 class SecretKeyInUrlError(ProductRecsError):
-    """A secret key stood in an address, where logs and histories keep it."""
+    """A secret key was in a URL, where logs and browser histories store it."""
 
 
 class MetricsTokenError(ProductRecsError):
-    """Only who runs the installation may see its figures, and proves it by a token."""
+    """The metrics token is missing or wrong; only the operator may read metrics."""
 
 
 class Credential(StrEnum):
-    """What a route asks for."""
+    """The key that a route needs."""
 
     NONE = "none"
     PUBLISHABLE = "publishable"
     EITHER = "either"
     SECRET = "secret"  # noqa: S105 - a kind of key, no key
-    OPERATOR = "operator"  # no store's key: the installation's own token
+    OPERATOR = "operator"  # the installation's own token
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path of the service: what it asks for by method, and who calls it."""
+    """One path of the service: the credential of each method, and its properties."""
 
     methods: Mapping[str, Credential]
-    widget: bool = False  # browsers of shops call it: it answers OPTIONS
-    empty: bytes = b""  # metered: what it answers when the plan is used up or over
-    sends_timing: bool = (
-        False  # its replies say how long they took; it takes long enough for that
+    widget: bool = False  # called by shops' pages: it answers OPTIONS
+    empty: bytes = (
+        b""  # metered: its reply without content when the plan is used up or over
     )
-    paced: bool = True  # an installation may limit how often it is called
+    sends_timing: bool = False  # replies have a Server-Timing header
+    paced: bool = True  # subject to rate limits
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
@@ -73,7 +73,7 @@ SEARCH_SCRIPT_PATH: Final = "/widget/v1/search-{store_domain}.js"
 LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
 BUILD_PATH: Final = "/widget/v1/_/{build}.js"
 
-# Every route of the service. A route that is not here does not exist.
+# Every route of the service. A route that is not listed here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         "/v1/recommendations": Route(
@@ -161,7 +161,7 @@ PAGE_FOLDERS: Final[Mapping[str, Route]] = MappingProxyType(
 
 
 class RequestKeys(NamedTuple):
-    """The keys that came with a request, wherever they stood."""
+    """The keys of a request, by where they were."""
 
     query: str | None
     header: str | None  # X-Pub-Key
@@ -169,22 +169,22 @@ class RequestKeys(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A store whose key was right, and which kind of key it was."""
+    """An authenticated store, and the kind of key."""
 
     store: Store
     credential: Credential
 
     @property
     def rate_limit_key(self) -> str:
-        """What tells its key from all others, without being it."""
+        """An identifier of the key that is not the key."""
         return f"{self.credential} of {self.store.store_id}"
 
 
 def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
-    """Refuse who does not know the installation's token.
+    """Check the metrics token of the installation.
 
     Raises:
-        MetricsTokenError: when another one came, or none, or the installation has none.
+        MetricsTokenError: when it is missing or wrong, or the installation has none.
     """
     if token is None:
         message = (
@@ -200,7 +200,7 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
 
 
 def requires_active_plan(method: str, wanted: Credential) -> bool:
-    """Return whether a call is refused while the store's plan does not hold.
+    """Return whether a call needs an active plan.
 
     These are the writes of a merchant's own system, but for deletions: pushes, uploads and
     integration writes. Events and orders never are.
@@ -213,7 +213,7 @@ def keys_of(
 ) -> RequestKeys:
     """Return the keys of a request; header names are in lower case.
 
-    `plain` is the query read already; None where it is out of the ordinary.
+    `plain` is the parsed query; None where it is unusual.
     """
     if plain is not None:
         in_query = plain.get("key")
@@ -234,7 +234,7 @@ def keys_of(
 def authenticate(
     keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
 ) -> Caller:
-    """Return who calls.
+    """Return the caller of a request.
 
     Raises:
         MissingKeyError: no key where the route asks for one.

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 
 
 def content_digest(body: bytes) -> str:
-    """Return what tells one content from another."""
+    """Return a digest of the content."""
     return hashlib.sha256(body).hexdigest()[:20]
 
 
@@ -17,7 +17,7 @@ def etag_of(body: bytes) -> str:
 
 
 def matches_etag(sent: str | None, tag: str) -> bool:
-    """Return whether an If-None-Match names `tag`, weakly compared, or anything."""
+    """Return whether an If-None-Match header matches `tag` (weak comparison)."""
     if sent is None:
         return False
     return sent.strip() == "*" or tag in [
@@ -25,13 +25,13 @@ def matches_etag(sent: str | None, tag: str) -> bool:
     ]
 
 
-def _kept_for(seconds: int) -> bytes:
-    """Return the Cache-Control of what one browser may keep so long; 0: ask each time."""
+def _cache_control(seconds: int) -> bytes:
+    """Return a private Cache-Control; with 0 seconds the browser always revalidates."""
     return b"private, max-age=%d" % seconds if seconds else b"private, no-cache"
 
 
 class ConditionalResponse(NamedTuple):
-    """A reply that one browser may keep: without a body for one that has it already."""
+    """A privately cacheable reply: 200 with a body, or 304 without."""
 
     status: int
     body: bytes
@@ -42,15 +42,15 @@ class ConditionalResponse(NamedTuple):
 def conditional_response(
     body: bytes, seconds: int, sent: str | None
 ) -> ConditionalResponse:
-    """Return what to answer to who may keep a body so long, and `sent` an If-None-Match."""
-    tag, cache = etag_of(body), _kept_for(seconds)
+    """Return the reply for a body that may be cached; `sent` is the If-None-Match."""
+    tag, cache = etag_of(body), _cache_control(seconds)
     if matches_etag(sent, tag):
         return ConditionalResponse(304, b"", tag, cache)
     return ConditionalResponse(200, body, tag, cache)
 
 
 def conditional_reply(request: Request, body: bytes, seconds: int) -> Response:
-    """Return the same as a route's reply."""
+    """Return the same as a FastAPI response."""
     it = conditional_response(body, seconds, request.headers.get("if-none-match"))
     headers = {"etag": it.tag, "cache-control": it.cache.decode()}
     return Response(it.body, it.status, headers, "application/json" if it.body else None)

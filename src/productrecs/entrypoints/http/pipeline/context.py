@@ -1,4 +1,4 @@
-"""Context of a route: its process (`Context`) and its request (`RequestContext`)."""
+"""Context: what a route gets of its process and of its request."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,33 +34,33 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One process's ways to answer."""
+    """The services, caches and pools of one process."""
 
     services: Services
     accounts: AccountDirectory
     shops: StoreCache
     metering: UsageMetering
-    write_client: WriteClient  # for events and orders
-    writer: GroupCommit  # for all else
+    write_client: WriteClient  # of events and orders
+    writer: GroupCommit  # of everything else
     write_catalog: BatchHandler
     write_uploads: BatchHandler
     activity: ActivityCounter
     holdout_assigner: HoldoutAssigner
     exploration_log: ExplorationLog
     request_metrics: RequestMetrics
-    reader: RawReader  # for the event loop, or for the one thread of `reading`
+    reader: RawReader  # of the event loop, or of the one thread of `reading`
     reading: ThreadPoolExecutor | None
     parser_pool: ThreadPoolExecutor  # large bodies, one at a time
-    budget: ByteBudget  # of bodies and of what waits to be written
+    budget: ByteBudget  # of bodies and of pending writes
     search_pool: SearchPool
     searches: SearchLog
     photo_pool: PhotoPool
     dependencies: Dependencies
     key_misuse_log: KeyMisuseLog
-    rates: RateLimits | None  # none where the installation limits no rate
+    rates: RateLimits | None  # None where the installation limits no rate
 
     async def refresh_accounts(self) -> None:
-        """Look whether the stores changed since this process last looked.
+        """Refresh the accounts from the database.
 
         Raises:
             StorageError: when the database could not answer, or not in time.
@@ -68,7 +68,7 @@ class Context:
         await self.read(self.accounts.refresh)
 
     async def read(self, what: Callable[[RawReader], Result]) -> Result:
-        """Return what a short read finds; no request waits long for a database that hangs.
+        """Return the result of a short read; a database that hangs times out.
 
         Raises:
             StorageError: when the database could not answer, or not in time.
@@ -91,13 +91,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request that was let in."""
+    """One admitted request."""
 
     context: Context
     caller: Caller | None
     request_id: str
     fitness: Callable[[], Readiness]
-    claim: Claim  # what its body takes of the process's budget
+    claim: Claim  # the memory of its body
 
     @property
     def known_caller(self) -> Caller:

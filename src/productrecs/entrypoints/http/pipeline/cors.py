@@ -30,7 +30,7 @@ REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 
 class ForeignOriginError(ProductRecsError):
-    """A page of another origin asked; only programs and our own pages may."""
+    """A page of another origin called; only programs and our own pages may."""
 
 
 def cors_headers(
@@ -38,9 +38,9 @@ def cors_headers(
 ) -> tuple[tuple[bytes, bytes], ...]:
     """Return the CORS headers of a reply.
 
-    An empty allowlist, and an unknown store, let any page read. With a list, only a listed
-    origin is echoed; the reply depends on the origin even when none was sent. A page of no
-    origin (`null`) is never on a list.
+    Without an allowlist, or without a known store, any page may read. With a list, only a
+    listed origin is echoed; the reply varies by origin even when none was sent. The origin
+    `null` is never on a list.
     """
     if store is None or not store.origins:
         return ANY_ORIGIN_HEADERS
@@ -50,7 +50,7 @@ def cors_headers(
 
 
 def check_origin(origin: str | None, base: str) -> None:
-    """Let programs pass, which name no origin, and pages of the service's own address.
+    """Accept programs, which send no Origin, and pages of the service itself.
 
     The scheme may differ: a proxy may speak TLS in our place.
 

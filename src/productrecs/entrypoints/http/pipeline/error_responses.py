@@ -121,7 +121,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
     }
 )
 
-# Statuses that the router itself gives.
+# Errors of the router itself.
 ROUTER_CODES: Final[Mapping[int, ErrorCode]] = MappingProxyType(
     {
         404: ErrorCode(404, "not_found"),
@@ -131,7 +131,7 @@ ROUTER_CODES: Final[Mapping[int, ErrorCode]] = MappingProxyType(
 
 
 def error_code_of(error: ProductRecsError) -> ErrorCode:
-    """Return the status and code of an expected error; 500 for one the table has not."""
+    """Return the status and code of an error; 500 for one that is not in the table."""
     for kind in type(error).__mro__:
         if kind in ERROR_CODES:
             return ERROR_CODES[kind]
@@ -139,23 +139,23 @@ def error_code_of(error: ProductRecsError) -> ErrorCode:
 
 
 def retry_after_of(error: ProductRecsError) -> int | None:
-    """Return after how many seconds a refused call may come again, where that is known."""
+    """Return the Retry-After in seconds, where the error knows it."""
     return error.after if isinstance(error, TooManyRequestsError) else None
 
 
 def error_response(
-    request: Request, why: ErrorCode, detail: str, more: Mapping[str, object] | None = None
+    request: Request, code: ErrorCode, detail: str, more: Mapping[str, object] | None = None
 ) -> Response:
-    """Return the refusal in the form that the caller asks for; `more` is told with it."""
+    """Return an error response in the form that the caller accepts; `more` are members."""
     exchange: RequestContext = request.scope["productrecs"]
-    asked = FailedRequest(
+    failed = FailedRequest(
         exchange.request_id,
         base_url_of(request),
         raw_path_of(request.scope),
         request.headers.get("accept", "").encode("latin-1"),
     )
-    form = build_error_body(why, detail, asked, more)
+    form = build_error_body(code, detail, failed, more)
     headers = {"content-type": form.content_type.decode()}
-    if why.is_transient:
+    if code.is_transient:
         headers["retry-after"] = str(random.randint(1, 5))  # noqa: S311 - spreads retries
-    return Response(form.body, why.status, headers=headers)
+    return Response(form.body, code.status, headers=headers)

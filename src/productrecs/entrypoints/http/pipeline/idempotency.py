@@ -13,7 +13,7 @@ from productrecs.storage.store_log import StoreLog
 
 MAX_KEY_LENGTH: Final = 255
 REPLAYED_HEADERS: Final = {"idempotent-replayed": "true"}
-"""What a reply says that only repeats an earlier one."""
+"""The header of a replayed reply."""
 
 IdempotencyKeyHeader = Annotated[
     str | None,
@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 
 
 def identify_call(what: str, key: str | None, body: bytes) -> IdempotentCall | None:
-    """Return what a call is known by; None when its caller gave it no name."""
+    """Return the identity of a call; None without an idempotency key."""
     if key is None:
         return None
     return IdempotentCall(what, key, hashlib.sha256(body).hexdigest())
@@ -43,14 +43,14 @@ def run_once(
     carry_out: Callable[[], _Result],
     kind: type[_Result],
 ) -> tuple[_Result, bool]:
-    """Return what a call comes to, and whether it was carried out before and not now.
+    """Return the result of a call, and whether it is a replay.
 
     Raises:
-        NameTakenError: when its name came with another body.
+        NameTakenError: when the key was used with another body.
     """
     if call is None:
         return carry_out(), False
-    log.take(0)  # locks the store's head: of two retries at once one waits for the other
+    log.take(0)  # locks the store's head: concurrent retries wait for each other
     repository = IdempotencyRepository(log.transaction, log.store_id)
     told = repository.answer(call, now_ms)
     if told is not None:

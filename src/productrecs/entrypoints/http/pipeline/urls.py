@@ -23,7 +23,7 @@ _HOST: Final = re.compile(
 
 
 class BadPathError(ProductRecsError):
-    """The path holds something that is no text; percent-encode it as UTF-8."""
+    """The path is not percent-encoded UTF-8."""
 
 
 class UnknownBuildError(ProductRecsError):
@@ -49,10 +49,10 @@ def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None
 
 
 def parse_plain_query(query: bytes) -> dict[str, str] | None:
-    """Return the parameters of a query string; None for anything out of the ordinary.
+    """Return the parameters of a query string; None if it is unusual.
 
-    Out of the ordinary: a name given twice, text that is not UTF-8, or what no address may
-    hold. The declared route then decides, so that this need not.
+    Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
+    The declared route handles those.
     """
     found: dict[str, str] = {}
     if not query:
@@ -73,13 +73,13 @@ def parse_plain_query(query: bytes) -> dict[str, str] | None:
 
 
 def raw_path_of(scope: MutableMapping[str, Any]) -> str:
-    """Return a request's path as it came, without its query, which may hold a key."""
+    """Return the raw path of a request, without its query, which may contain a key."""
     path: bytes = scope["raw_path"]
     return path.partition(b"?")[0].decode("latin-1")
 
 
 def base_url_of(request: Request) -> str:
-    """Return the address under which the caller reached us, without a slash at its end.
+    """Return the base URL that the caller used, without a trailing slash.
 
     The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
     behind a proxy with TLS, X-Forwarded-Proto.

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 YIELD_SECONDS: Final = 0.001
 ACCEPTED_AFTER_YIELD: Final = 4
-"""So many are accepted after each look away, whatever others have."""
+"""Connections that are accepted after each pause in any case."""
 MAX_ACCEPTED_AT_ONCE: Final = 64
 OUT_OF_FILES_PAUSE_SECONDS: Final = 0.5
 _OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -34,29 +34,29 @@ class AcceptBalancer:
         admission: ConnectionLimiter,
         begin: Callable[[socket.socket], Awaitable[object]],
     ) -> None:
-        """Start; `begin` is given each accepted socket."""
+        """Start; `begin` gets each accepted socket."""
         self._listener = listener
         self._admission = admission
         self._begin = begin
         self._loop = asyncio.get_running_loop()
-        self._away: asyncio.TimerHandle | None = None
-        self._beginning: set[asyncio.Future[object]] = set()
+        self._resuming: asyncio.TimerHandle | None = None
+        self._starting: set[asyncio.Future[object]] = set()
         self._loop.add_reader(listener.fileno(), self._accept)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting."""
         self._loop.remove_reader(self._listener.fileno())
-        if self._away is not None:
-            self._away.cancel()
+        if self._resuming is not None:
+            self._resuming.cancel()
 
     async def settled(self) -> None:
-        """Return once all that were accepted have begun."""
-        await asyncio.gather(*self._beginning, return_exceptions=True)
+        """Return once all accepted connections have started."""
+        await asyncio.gather(*self._starting, return_exceptions=True)
 
-    def _accept(self, owed: int = 0) -> None:
+    def _accept(self, guaranteed: int = 0) -> None:
         for taken in range(MAX_ACCEPTED_AT_ONCE):
-            if taken >= owed and self._admission.has_more_than_others(taken):
-                self._look_away(YIELD_SECONDS)
+            if taken >= guaranteed and self._admission.has_more_than_others(taken):
+                self._pause(YIELD_SECONDS)
                 return
             try:
                 accepted, _ = self._listener.accept()
@@ -64,22 +64,22 @@ class AcceptBalancer:
                 return
             except OSError as error:
                 if error.errno in _OUT_OF_FILES:
-                    _log.error("a connection could not be accepted: %s", error)
-                    self._look_away(OUT_OF_FILES_PAUSE_SECONDS)
-                return  # else its client went away again
+                    _log.error("accept failed", extra={"error": str(error)})
+                    self._pause(OUT_OF_FILES_PAUSE_SECONDS)
+                return  # else the client has gone
             self._start(accepted)
 
     def _start(self, accepted: socket.socket) -> None:
         accepted.settimeout(0)
         began = asyncio.ensure_future(self._begin(accepted))
-        self._beginning.add(began)
-        began.add_done_callback(self._beginning.discard)
+        self._starting.add(began)
+        began.add_done_callback(self._starting.discard)
 
-    def _look_away(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener.fileno())
-        self._away = self._loop.call_later(seconds, self._look_again)
+        self._resuming = self._loop.call_later(seconds, self._resume)
 
-    def _look_again(self) -> None:
-        self._away = None
+    def _resume(self) -> None:
+        self._resuming = None
         self._loop.add_reader(self._listener.fileno(), self._accept)
         self._accept(ACCEPTED_AFTER_YIELD)

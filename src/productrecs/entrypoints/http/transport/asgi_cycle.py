@@ -13,10 +13,10 @@ SINGLE_WRITE_KEY: Final = "productrecs.whole"
 
 
 class AsgiCycle(RequestResponseCycle):
-    """A request and its reply."""
+    """One request and its response."""
 
     async def send(self, message: Any) -> None:
-        """Part with a client that was not told to go on: its body may come or not."""
+        """Close after the reply if 100 Continue was not sent: a body may follow or not."""
         if self.waiting_for_100_continue and not self.response_started:
             self.keep_alive = False
         await super().send(message)
@@ -41,8 +41,8 @@ def scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str,
 def allow_single_write(cycle: AsgiCycle, scope: MutableMapping[str, Any]) -> None:
     """Let `send_in_single_write` find the cycle of a scope.
 
-    A plain reference would make a circle, for the cycle holds the scope: what every request
-    left behind then stopped all others for 20 ms whenever it was collected.
+    A strong reference would be a reference cycle, because the cycle holds the scope:
+    collecting those of many requests paused all others for 20 ms.
     """
     scope[SINGLE_WRITE_KEY] = ref(cycle)
 
@@ -50,9 +50,9 @@ def allow_single_write(cycle: AsgiCycle, scope: MutableMapping[str, Any]) -> Non
 def send_in_single_write(scope: MutableMapping[str, Any], reply: bytes) -> bool:
     """Send a complete reply in one write; return whether that was possible.
 
-    uvicorn's own way checks each header again and writes twice: a third of the time that a
-    kept reply takes. Where anything is out of the ordinary (HEAD, the last reply of a
-    connection, a client that does not read, another server) nothing is sent.
+    uvicorn checks each header again and writes twice: a third of the time that a cached
+    reply takes. In an unusual case (HEAD, the last reply of a connection, a client that
+    does not read, another server) nothing is sent.
     """
     found: ref[AsgiCycle] | None = scope.get(SINGLE_WRITE_KEY)
     cycle = None if found is None else found()

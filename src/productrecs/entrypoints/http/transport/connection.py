@@ -53,14 +53,14 @@ FastPathHandler = Callable[[bytes, RequestHead, str], bytes | None]
 
 
 class DrainFlag:
-    """True once this process is about to stop; whoever answers for it may ask."""
+    """True once this process is about to stop."""
 
     def __init__(self) -> None:
-        """Begin in service."""
+        """Start as false."""
         self._begun = False
 
     def begin(self) -> None:
-        """Be true from now on."""
+        """Become true."""
         self._begun = True
 
     def __bool__(self) -> bool:
@@ -73,15 +73,15 @@ def _never(*_: object) -> bytes | None:
 
 
 class TransportState(ServerState):
-    """What the connections of one process share.
+    """What all connections of one process share.
 
-    `at_once` may return the whole reply to a GET of a target with a head, from an address;
-    None leaves the request to the application. Calls may have to wait in the `line`.
-    `heads` are those that were answered so before.
+    `at_once` may return the whole reply to a GET, from its target, its headers and the
+    client's address; None leaves the request to the application. List requests may have to
+    wait in `line`. `heads` caches the headers of requests that were answered so.
     """
 
     def __init__(self, draining: DrainFlag, limits: ConnectionLimits | None = None) -> None:
-        """Begin without connections."""
+        """Start without connections."""
         super().__init__()
         self.draining = draining
         self.admission = ConnectionLimiter(limits)
@@ -92,17 +92,17 @@ class TransportState(ServerState):
 
 @dataclass(frozen=True, slots=True)
 class ClientTimeouts:
-    """For how many seconds we wait on a client."""
+    """How many seconds each state of a connection may last."""
 
     idle: float = 15  # between a reply and the next request
     head: float = 10
-    body: float = 30  # for the end of the body, or `body_bytes` more of it
-    reading: float = 30  # without taking any of the reply
+    body: float = 30  # for the end of the body, or for `body_bytes` more of it
+    reading: float = 30  # while the client reads nothing of the reply
     body_bytes: int = 64 * 1024
 
 
-class _Wait(NamedTuple):
-    """What a connection waits for; the same wait goes on while all of it is equal."""
+class _PendingWait(NamedTuple):
+    """What a connection waits for; an equal value continues the same wait."""
 
     seconds: float
     what: str
@@ -110,7 +110,7 @@ class _Wait(NamedTuple):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """One client's connection."""
+    """The asyncio protocol of one client connection."""
 
     def __init__(
         self,
@@ -119,48 +119,48 @@ class HttpConnection(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Be ready for the transport."""
+        """Prepare for the transport."""
         super().__init__(config, server_state, app_state, _loop)
         self._state = server_state
         self._draining = server_state.draining
         self._admission = server_state.admission
-        self.waiting: list[bytes] = []  # of what came, the pieces that are not read yet
-        self.parser = None  # type: ignore[assignment]  # uvicorn's; ours reads instead
+        self.waiting: list[bytes] = []  # received chunks that are not parsed yet
+        self.parser = None  # type: ignore[assignment]  # uvicorn's; ours is `_parser`
         self._parser = RequestParser()
         self._requests = 0
-        self._may_answer_at_once = False
-        self._piece = b""  # where the present head began, if nothing came before it there
+        self._may_use_fast_path = False
+        self._chunk = b""  # the chunk that starts with the present headers
         self._body_bytes = 0
-        self._wait: _Wait | None = None
+        self._wait: _PendingWait | None = None
         self._wait_began = 0.0
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request has come whose answer is not complete."""
+        """Whether a request has arrived whose reply is not complete."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         return cycle is not None and not cycle.response_complete
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no request has come yet."""
+        """Whether no request has arrived yet."""
         return self._requests == 0
 
     def connection_made(  # type: ignore[override]  # uvicorn's own narrows it so
         self, transport: asyncio.Transport
     ) -> None:
-        """Begin, or refuse at once where there are too many."""
+        """Start, or refuse the connection when there are too many."""
         super().connection_made(transport)
         if not self._admission.enter(self, self._address):
             words = "too many connections are open; close some, or come again in a moment"
-            self._refuse(OVERLOADED, words)
+            self._reject(OVERLOADED, words)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Clean up."""
         super().connection_lost(exc)
         self._admission.leave(self, self._address)
 
     def cut(self) -> None:
-        """End at once, for others."""
+        """Close at once, to make room for others."""
         self.transport.abort()
 
     @property
@@ -169,17 +169,17 @@ class HttpConnection(HttpToolsProtocol):
 
     @property
     def is_between_requests(self) -> bool:
-        """Whether what comes next is the beginning of a request."""
+        """Whether the next byte starts a request."""
         return self._parser.is_between_messages and not self.is_answering
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, unless it has to wait."""
+        """Parse received data, unless it has to wait in the request queue."""
         line = self._state.line
         if line is None or not line.hold_back(self, data):
             self.take(data)
 
     def read_waiting(self) -> None:
-        """Parse the first piece that waits, unless the client is gone."""
+        """Parse the first waiting chunk, unless the client is gone."""
         if self.transport.is_closing():
             self.waiting.clear()
             return
@@ -189,38 +189,38 @@ class HttpConnection(HttpToolsProtocol):
         self.take(data)
 
     def pause_client(self) -> None:
-        """Read no more until what waits is read."""
+        """Stop reading until the waiting chunks are parsed."""
         self.flow.pause_reading()
 
     def take(self, data: bytes) -> None:
-        """Read what came, and answer what can be answered."""
-        self._may_answer_at_once = True
+        """Parse received data, and answer what can be answered."""
+        self._may_use_fast_path = True
         if self._parser.is_between_messages:
             if self._answer_by_known_header(data):
                 return
-            self._piece = data
+            self._chunk = data
         self._read(data)
-        self._piece = b""
+        self._chunk = b""
 
     def _read(self, data: bytes | None = None) -> None:
-        """Read what came, or what is left of it; refuse what is no request."""
+        """Parse received data, or the rest of it; reject what is no request."""
         try:
             if data is None:
                 self._parser.go_on(self)
             else:
                 self._parser.feed(data, self)
         except MalformedRequestError as error:
-            self._refuse(BAD_REQUEST, str(error))
+            self._reject(BAD_REQUEST, str(error))
         except HeadersTooLargeError:
-            self._refuse(HEADERS_TOO_LARGE, "send fewer or shorter headers")
+            self._reject(HEADERS_TOO_LARGE, "send fewer or shorter headers")
         if self._parser.is_in_head and self.is_answering:
             self.flow.pause_reading()
 
     def on_request(self, request: ParsedRequest) -> None:
-        """Start to answer; the last request of a connection when the process stops."""
+        """Start to answer; while draining this is the last request of the connection."""
         if not self._answer_fast(request):
             self._start(request)
-        self._came()
+        self._count_request()
         if self._draining:
             self.part()
 
@@ -252,38 +252,38 @@ class HttpConnection(HttpToolsProtocol):
         allow_single_write(self.cycle, scope)
         self._start_asgi_task(self.cycle, self.app)
 
-    def _came(self) -> None:
+    def _count_request(self) -> None:
         if self._requests == 0:
             self._admission.note_request(self)
         self._requests += 1
         self._body_bytes = 0
 
     def _answer_by_known_header(self, data: bytes) -> bool:
-        """Answer a call whose head came before, unparsed; return whether that was done."""
+        """Answer a request with cached headers; return whether it was answered."""
         found = self._state.heads.find(data)
-        if found is None or not self._is_free() or not self._answers(*found):
+        if found is None or not self._can_reply_now() or not self._try_fast_path(*found):
             return False
-        self._came()
+        self._count_request()
         return True
 
     def _answer_fast(self, request: ParsedRequest) -> bool:
-        """Answer where nothing has to be waited for; return whether it was done.
+        """Answer on the fast path; return whether the request was answered.
 
-        One request of those that came together at most: the event loop has others.
+        At most one of several requests in a chunk: other connections wait for the loop.
         """
         if (
-            not self._may_answer_at_once
+            not self._may_use_fast_path
             or request.method != b"GET"
             or not request.keeps_alive
-            or not self._is_free()
-            or not self._answers(request.target, request.head)
+            or not self._can_reply_now()
+            or not self._try_fast_path(request.target, request.head)
         ):
             return False
-        self._state.heads.learn(self._piece, request.target, request.head)
+        self._state.heads.learn(self._chunk, request.target, request.head)
         return True
 
-    def _is_free(self) -> bool:
-        """Whether a reply may be sent right now."""
+    def _can_reply_now(self) -> bool:
+        """Whether a reply may be sent now."""
         return not (
             self.is_answering
             or self._draining
@@ -291,10 +291,10 @@ class HttpConnection(HttpToolsProtocol):
             or self.transport.is_closing()
         )
 
-    def _answers(self, target: bytes, head: RequestHead) -> bool:
-        """Answer a GET if that is possible at once; return whether it was."""
+    def _try_fast_path(self, target: bytes, head: RequestHead) -> bool:
+        """Answer a GET on the fast path; return whether it was answered."""
         reply = self._state.at_once(target, head, self._address)
-        self._may_answer_at_once = False  # whatever came of it
+        self._may_use_fast_path = False  # answered or not
         if reply is None:
             return False
         self.transport.write(reply)
@@ -302,7 +302,7 @@ class HttpConnection(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body, unless the request is answered without it."""
+        """Pass on a part of the body, unless the request is answered without it."""
         self._body_bytes += len(body)
         cycle = self.cycle
         if cycle.response_complete:
@@ -314,59 +314,59 @@ class HttpConnection(HttpToolsProtocol):
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """Note that the body is whole, where the application waits for it."""
+        """Tell the application that the body is complete."""
         if self.is_answering:
             self.cycle.more_body = False
             self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, if one waits already."""
+        """Continue with the next request, if one has arrived."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
         if not self._parser.is_between_messages:
-            self._may_answer_at_once = False
+            self._may_use_fast_path = False
             self._read()
 
     def part(self) -> None:
-        """Let the connection end with the last reply to what has come, which says so."""
+        """Close the connection after the reply to the present request, which says so."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         if cycle is not None and not self._parser.is_in_head:
             cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        """Close at once when idle, else with the answer to the request that is coming."""
+        """Close now when idle, else after the reply to the arriving request."""
         if not self._parser.is_in_head and not self.waiting:
             super().shutdown()
 
     def is_overdue(self, now: float, patience: ClientTimeouts) -> bool:
-        """Return whether the client has kept us waiting for longer than it may.
+        """Return whether the client is over a timeout.
 
-        Ask every few seconds, with the same clock; what did not change in between counts.
+        Call it every second or so, with the same clock.
         """
-        wait = self._waits_for(patience)
+        wait = self._pending_wait(patience)
         if wait != self._wait:
             self._wait, self._wait_began = wait, now
         return wait is not None and now - self._wait_began > wait.seconds
 
-    def _waits_for(self, patience: ClientTimeouts) -> _Wait | None:
+    def _pending_wait(self, patience: ClientTimeouts) -> _PendingWait | None:
         if self.transport.is_closing() or self.flow.write_paused:
             unread = self.transport.get_write_buffer_size()
-            return _Wait(patience.reading, "reading", unread)
+            return _PendingWait(patience.reading, "reading", unread)
         if self.waiting:
-            return None  # it waits for us
+            return None  # the client waits for us
         if not self.is_answering:
             if self.is_fresh or self._parser.is_in_head:
-                return _Wait(patience.head, "head", self._requests)
-            return _Wait(patience.idle, "idle", self._requests)
+                return _PendingWait(patience.head, "head", self._requests)
+            return _PendingWait(patience.idle, "idle", self._requests)
         if self.cycle.more_body and not self.flow.read_paused:
-            came = self._body_bytes // patience.body_bytes
-            return _Wait(patience.body, "body", (self._requests, came))
+            received = self._body_bytes // patience.body_bytes
+            return _PendingWait(patience.body, "body", (self._requests, received))
         return None
 
-    def _refuse(self, why: ErrorCode, detail: str) -> None:
-        """Say why nothing more is read, and close; a request has one reply at most."""
+    def _reject(self, why: ErrorCode, detail: str) -> None:
+        """Send an error and close; a request has at most one reply."""
         if self._parser.is_in_body:
             if self.cycle.response_started:
                 self.transport.close()
@@ -379,7 +379,7 @@ class HttpConnection(HttpToolsProtocol):
             b"content-type: application/json",
             b"content-length: %d" % len(body),
             b"x-request-id: " + request_id.encode(),
-            b"access-control-allow-origin: *",  # of whichever store it would have been
+            b"access-control-allow-origin: *",  # the store is unknown
             b"cache-control: no-store",
             b"connection: close",
             *((b"retry-after: 1",) if why.is_transient else ()),

@@ -22,7 +22,7 @@ class ErrorCode(NamedTuple):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed a little later: Retry-After says when."""
+        """Whether a retry may succeed: the reply has Retry-After."""
         return self.status in {429, 503}
 
 
@@ -31,7 +31,7 @@ JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
 _NEVER: Final = re.compile(rb"\bq\s*=\s*0(\.0*)?\s*(;|$)")
 OVERLOADED: Final = ErrorCode(503, "overloaded")
-# What the server itself refuses, before there is a request.
+# Errors of the server itself, before there is a request.
 BAD_REQUEST: Final = ErrorCode(400, "bad_request")
 HEADERS_TOO_LARGE: Final = ErrorCode(431, "headers_too_large")
 INTERNAL_ERROR: Final = ErrorCode(500, "internal")
@@ -41,7 +41,7 @@ INTERNAL_ERROR_DETAIL: Final = (
 
 
 class FailedRequest(NamedTuple):
-    """What a refusal should know of its request: its id, and where and how it came."""
+    """What an error body says of its request."""
 
     request_id: str
     base: str = ""
@@ -50,38 +50,38 @@ class FailedRequest(NamedTuple):
 
 
 class ErrorBody(NamedTuple):
-    """A refusal as it is sent."""
+    """An encoded error body."""
 
     body: bytes
     content_type: bytes
 
 
 def build_error_body(
-    why: ErrorCode,
+    code: ErrorCode,
     detail: str,
-    asked: FailedRequest,
+    request: FailedRequest,
     more: Mapping[str, object] | None = None,
 ) -> ErrorBody:
-    """Return the form of every error but 422; `more` are further members of it.
+    """Return the body of any error but 422; `more` are further members.
 
-    Who accepts `application/problem+json` gets that of RFC 9457, with the same members.
+    A client that accepts `application/problem+json` gets RFC 9457 with the same members.
     """
-    told: dict[str, object] = {
+    members: dict[str, object] = {
         "detail": detail,
-        "code": why.code,
-        "doc_url": f"{asked.base}{ERROR_GUIDE}#{why.code}",
-        "request_id": asked.request_id,
+        "code": code.code,
+        "doc_url": f"{request.base}{ERROR_GUIDE}#{code.code}",
+        "request_id": request.request_id,
         **(more or {}),
     }
-    if not _accepts_problems(asked.accept):
-        return ErrorBody(_encode(told), JSON)
+    if not _accepts_problems(request.accept):
+        return ErrorBody(_encode(members), JSON)
     problem = {
-        "type": told["doc_url"],
-        "title": HTTPStatus(why.status).phrase,
-        "status": why.status,
-        "instance": asked.path,
+        "type": members["doc_url"],
+        "title": HTTPStatus(code.status).phrase,
+        "status": code.status,
+        "instance": request.path,
     }
-    return ErrorBody(_encode(problem | told), PROBLEM_JSON)
+    return ErrorBody(_encode(problem | members), PROBLEM_JSON)
 
 
 def _accepts_problems(accept: bytes) -> bool:
@@ -92,5 +92,5 @@ def _accepts_problems(accept: bytes) -> bool:
 
 
 def random_retry_after(rng: random.Random) -> bytes:
-    """Return how many seconds to wait after a refusal, spread over some of them."""
+    """Return a random Retry-After in seconds, which spreads retries."""
     return str(rng.randint(1, 5)).encode()

@@ -11,21 +11,21 @@ from typing import Final, NamedTuple, Self
 
 Header = tuple[bytes, bytes]
 
-_LIMIT: Final = 2_048
-_LONGEST: Final = 2_048
-"""So many heads are remembered, of so many bytes at most: some megabytes in all."""
-_CALL: Final = b"GET /v1/"
+_MAX_ENTRIES: Final = 2_048
+_MAX_BYTES: Final = 2_048
+"""Cached headers, and the bytes of each at most: some megabytes in all."""
+_API_GET: Final = b"GET /v1/"
 _TARGET_AT: Final = len(b"GET ")
-_WHOLE: Final = re.compile(rb" HTTP/1\.1\r\n(?:[^\r\n]+\r\n)*\r\n")
+_COMPLETE_HEADERS: Final = re.compile(rb" HTTP/1\.1\r\n(?:[^\r\n]+\r\n)*\r\n")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_UNUSUAL: Final = frozenset(
+_BODY_HEADERS: Final = frozenset(
     (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
 )
-"""Headers by which more may belong to a request than its head."""
+"""Headers that announce a body or more."""
 
 
 def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the id that a request came with, if it is one."""
+    """Return the request id that the client sent, if it is valid."""
     given = headers.get(b"x-request-id")
     return given if given and _REQUEST_ID.fullmatch(given) else None
 
@@ -35,48 +35,48 @@ class RequestHead(NamedTuple):
 
     lines: Sequence[Header]
     named: Mapping[bytes, bytes]
-    request_id: bytes | None  # that it came with, if it is one
-    is_all: bool  # nothing in it says that more belongs to the request
+    request_id: bytes | None  # sent by the client, if valid
+    is_all: bool  # nothing announces a body or more
 
     @classmethod
     def of(cls, lines: Sequence[Header]) -> Self:
-        """Return the head with these lines."""
+        """Return the headers with these lines."""
         named = dict(lines)
-        is_all = _UNUSUAL.isdisjoint(named)
+        is_all = _BODY_HEADERS.isdisjoint(named)
         return cls(lines, named, valid_request_id(named), is_all)
 
 
 class HeaderCache:
-    """The heads that one process remembers, the latest to come."""
+    """The cached headers of one process; the oldest entry is evicted first."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._known: dict[bytes, RequestHead] = {}
 
     def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
-        """Return target and head of a request; None where it has to be parsed.
+        """Return target and headers of a request; None if it has to be parsed.
 
-        A target may hold anything but a blank: whoever takes it apart has to refuse what a
-        parser would.
+        The target is not validated: it may hold anything but a space, and its reader has to
+        reject what a parser would.
         """
-        if not data.startswith(_CALL):
+        if not data.startswith(_API_GET):
             return None
-        end = data.find(b" ", len(_CALL))
+        end = data.find(b" ", len(_API_GET))
         head = self._known.get(data[end:])
         return None if head is None else (data[_TARGET_AT:end], head)
 
     def learn(self, data: bytes, target: bytes, head: RequestHead) -> None:
-        """Remember the head of a GET, parsed from `data`, if that is just this request."""
+        """Cache the headers of a GET, parsed from `data`, if that is just this request."""
         end = _TARGET_AT + len(target)
         rest = data[end:]
         if (
-            len(rest) > _LONGEST
+            len(rest) > _MAX_BYTES
             or data[_TARGET_AT:end] != target
-            or head.request_id is not None  # which no other request has
+            or head.request_id is not None  # no other request has it
             or not head.is_all
-            or not _WHOLE.fullmatch(rest)
+            or not _COMPLETE_HEADERS.fullmatch(rest)
         ):
             return
-        if len(self._known) == _LIMIT:
+        if len(self._known) == _MAX_ENTRIES:
             del self._known[next(iter(self._known))]
         self._known[rest] = head

@@ -45,12 +45,12 @@ BACKLOG: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How long a stop may take, how patient we are, and who started us.
+    """Stop times, client timeouts, connection limits and the supervisor's socket.
 
-    `parent` is a socket's number whose other end the supervisor holds. A byte from there
-    says that the whole service stops; when it closes, the process is an orphan, and stops
-    too. A supervised process leaves the terminal's interrupt and a second signal to the
-    supervisor.
+    `parent` is the file descriptor of a socket whose other end the supervisor holds. A byte
+    from it means that the whole service stops. When it closes, the process is an orphan and
+    stops too. A supervised process leaves the terminal's interrupt and a second signal to
+    the supervisor.
     """
 
     drain_seconds: float = 1.0
@@ -108,39 +108,39 @@ class _Server(uvicorn.Server):
         self._draining = state.draining
         self._options = options
         self._on_ready = on_ready
-        self._told = asyncio.Event()
-        self._hurry = asyncio.Event()
-        # Without a parent the socket is ours; with one, others may go on listening to it.
-        self._is_last = options.parent is None
+        self._stop_requested = asyncio.Event()
+        self._skip_drain = asyncio.Event()
+        # Without a parent the socket is ours; with one, other processes may use it too.
+        self._owns_listener = options.parent is None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Stop in order at SIGTERM, and leave no trace of it in the exit status."""
+        """Stop gracefully at SIGTERM, with exit status 0."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, number)
         if self._options.parent is not None:
-            loop.add_reader(self._options.parent, self._on_parent)
+            loop.add_reader(self._options.parent, self._on_parent_message)
         yield
 
     def _on_signal(self, number: int) -> None:
         supervised = self._options.parent is not None
         if supervised and number == signal.SIGINT:
-            return  # the terminal sends it to all; the supervisor decides
-        if self._told.is_set() and not supervised:
+            return  # the terminal signals all; the supervisor decides
+        if self._stop_requested.is_set() and not supervised:
             self.force_exit = True
-            self._hurry.set()
-        self._told.set()
+            self._skip_drain.set()
+        self._stop_requested.set()
 
-    def _on_parent(self) -> None:
+    def _on_parent_message(self) -> None:
         parent = self._options.parent
         if parent is None:
             return
         if os.read(parent, 1) == b"":
             asyncio.get_running_loop().remove_reader(parent)
-            self._hurry.set()  # nobody sends to us any more, and the port is wanted
-        self._is_last = True
-        self._told.set()
+            self._skip_drain.set()  # an orphan, and the port is needed
+        self._owns_listener = True
+        self._stop_requested.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then listen."""
@@ -160,31 +160,31 @@ class _Server(uvicorn.Server):
         self.started = True
 
     async def main_loop(self) -> None:
-        """Serve until told to stop, then go on for the time of the drain."""
+        """Serve until told to stop, then for the drain period."""
         self._on_ready()
-        self._looking = asyncio.create_task(self._cut_the_slow())
-        await self._told.wait()
+        self._timeout_checks = asyncio.create_task(self._close_overdue())
+        await self._stop_requested.wait()
         _log.info("draining", extra={"connections": len(self._connections())})
         self._draining.begin()
         for connection in self._connections():
             connection.part()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), self._options.drain_seconds)
+            await asyncio.wait_for(self._skip_drain.wait(), self._options.drain_seconds)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, answer what has come, end the application."""
+        """Stop listening, answer requests that have arrived, stop the application."""
         await self._stop_listening(sockets or [])
         await self._finish()
-        self._looking.cancel()
+        self._timeout_checks.cancel()
         if not self.force_exit:
             await self.lifespan.shutdown()
 
     async def _stop_listening(self, sockets: list[socket.socket]) -> None:
-        if self._is_last:
+        if self._owns_listener:
             for one in sockets:
-                _begin_no_more(one)
+                _drop_new_connections(one)
             await asyncio.sleep(SETTLE_SECONDS)
-        late = [connection for one in sockets for connection in _queued(one)]
+        late = [connection for one in sockets for connection in _accept_queue(one)]
         for accepting in self._accepting:
             accepting.close()
         for one in sockets:
@@ -213,7 +213,7 @@ class _Server(uvicorn.Server):
         for task in list(state.tasks):
             task.cancel()
 
-    async def _cut_the_slow(self) -> None:
+    async def _close_overdue(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(TIMEOUT_CHECK_SECONDS)
@@ -231,8 +231,8 @@ class _Server(uvicorn.Server):
         return HttpConnection(self.config, self.server_state, self.lifespan.state)
 
 
-# Socket filter: load byte 13 of the TCP header (the flags), keep SYN and ACK of it; drop
-# the packet where SYN stands alone, which is how a connection begins, else let it pass.
+# Socket filter: load byte 13 of the TCP header (the flags) and mask SYN and ACK; drop the
+# packet if only SYN is set, which starts a connection, else accept it.
 _DROP_SYN: Final = b"".join(
     struct.pack("=HBBI", *step)
     for step in ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0))
@@ -240,21 +240,21 @@ _DROP_SYN: Final = b"".join(
 _SO_ATTACH_FILTER: Final = 26
 
 
-def _begin_no_more(listener: socket.socket) -> None:
-    """Let the kernel ignore new connections: whoever begins one tries again by itself.
+def _drop_new_connections(listener: socket.socket) -> None:
+    """Let the kernel drop new SYN packets; clients retry by themselves.
 
     A connection that completes between our last accept and the close would be reset.
     """
     program = ctypes.create_string_buffer(_DROP_SYN, len(_DROP_SYN))
     filtering = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
-    with contextlib.suppress(OSError):  # not Linux: then a close may reset one or two
+    with contextlib.suppress(OSError):  # not Linux: a close may reset one or two
         listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtering)
 
 
-def _queued(listener: socket.socket) -> list[socket.socket]:
-    """Return every connection that waits in the kernel's queue right now."""
+def _accept_queue(listener: socket.socket) -> list[socket.socket]:
+    """Return every connection in the kernel's accept queue."""
     queued = []
-    with contextlib.suppress(OSError):  # none left, or no more files
+    with contextlib.suppress(OSError):  # none left, or no more file descriptors
         while True:
             queued.append(listener.accept()[0])
     return queued

@@ -7,14 +7,14 @@ from typing import Final
 
 _log = logging.getLogger(__name__)
 
-_LAST_WORDS_SECONDS: Final = 0.3
+_EXIT_DELAY_SECONDS: Final = 0.3
 _EX_SOFTWARE: Final = 70
 
 
 def exit_after_disk_failure() -> None:
-    """End this process, from any thread: nothing more may be acknowledged.
+    """Exit this process, from any thread: nothing more may be acknowledged.
 
-    The supervisor starts afresh. The moment is for those who wait: they are told 503.
+    The supervisor restarts it. The delay lets pending requests get their 503.
     """
-    _log.critical("stopping: the disk failed to make a write durable")
-    threading.Timer(_LAST_WORDS_SECONDS, os._exit, (_EX_SOFTWARE,)).start()
+    _log.critical("process exits: write not durable")
+    threading.Timer(_EXIT_DELAY_SECONDS, os._exit, (_EX_SOFTWARE,)).start()

@@ -15,17 +15,17 @@ FLUSH_SECONDS: Final = 1.0
 
 
 class ExplorationLog:
-    """What this process's lists tried, on its way to the database."""
+    """Records explored items of lists, with write-behind."""
 
     def __init__(self, database: Database) -> None:
-        """Begin with nothing tried."""
+        """Start empty."""
         self._database = database
         self.write_behind = WriteBehind(
             self._store, what="tries of lists", seconds=FLUSH_SECONDS
         )
 
     def note(self, store_id: StoreId, decision: Decision, now_ms: int) -> None:
-        """Note what a list tries, if it does."""
+        """Record the explored item of a list, if it has one."""
         tried, situation = decision.tried, decision.situation
         if tried is None:
             return

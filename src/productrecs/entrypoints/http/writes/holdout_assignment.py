@@ -27,14 +27,14 @@ from productrecs.storage.dialects import RawReader
 _log = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 0.5
-BACKOFF_SECONDS: Final = 2.0  # how long the database is left alone that did not answer
-_REMEMBERED: Final = 100_000
+BACKOFF_SECONDS: Final = 2.0  # pause after the database did not answer
+_MAX_REMEMBERED: Final = 100_000
 
 Read = Callable[[Callable[[RawReader], KnownIdentity]], Awaitable[KnownIdentity]]
 
 
 class HoldoutAssigner:
-    """Which shoppers of this process's stores are held out, and who met which arm."""
+    """Assigns shoppers to the arms of holdout tests, and records exposures."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class HoldoutAssigner:
         clock: Clock,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with nobody met; `seconds` times how long the database is left alone."""
+        """Start empty; `seconds` is the clock of the pause."""
         self._clock = clock
         self._seconds = seconds
         self._units: OrderedDict[tuple[StoreId, str], str] = OrderedDict()
-        self._away_until = 0.0
+        self._retry_at = 0.0
         self._database = database
         self.write_behind = WriteBehind(
             self._store, what="exposures of a holdout test", seconds=FLUSH_SECONDS
@@ -55,7 +55,7 @@ class HoldoutAssigner:
     async def is_held_out(
         self, store_id: StoreId, test: HoldoutTest, identities: Sequence[str], read: Read
     ) -> bool:
-        """Return whether a call of a shopper gets an empty list, and note that they came.
+        """Return whether a shopper is held out, and record the exposure.
 
         `read` runs a short read of the database.
         """
@@ -72,16 +72,16 @@ class HoldoutAssigner:
     async def _met(
         self, store_id: StoreId, identities: Sequence[str], read: Read
     ) -> KnownIdentity:
-        if self._seconds() >= self._away_until:
+        if self._seconds() >= self._retry_at:
             try:
                 return await read(
                     lambda reader: read_known_identity(reader, store_id, identities)
                 )
             except StorageError:
-                self._away_until = self._seconds() + BACKOFF_SECONDS
+                self._retry_at = self._seconds() + BACKOFF_SECONDS
             except Exception:
-                _log.exception("a shopper's arm was decided without the database")
-                self._away_until = self._seconds() + BACKOFF_SECONDS
+                _log.exception("holdout arm decided without database")
+                self._retry_at = self._seconds() + BACKOFF_SECONDS
         return KnownIdentity((), None, None)
 
     def _unit(
@@ -97,7 +97,7 @@ class HoldoutAssigner:
     def _remember(self, who: tuple[StoreId, str], unit: str) -> None:
         self._units[who] = unit
         self._units.move_to_end(who)
-        if len(self._units) > _REMEMBERED:
+        if len(self._units) > _MAX_REMEMBERED:
             self._units.popitem(last=False)
 
     def _store(self, batch: Sequence[Exposure]) -> None:

@@ -13,14 +13,14 @@ from productrecs.tenancy.accounts.key_misuse.repository import store_key_misuse
 
 FLUSH_SECONDS: Final = 2.0
 _ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)
-_STRANGE: Final = ""
+_INVALID_ORIGIN: Final = ""
 
 
 class KeyMisuseLog:
-    """What this process saw, on its way to the database; nobody waits for it."""
+    """Records misuse of keys, with write-behind."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        """Begin with nothing seen."""
+        """Start empty."""
         self._database = database
         self._clock = clock
         self.write_behind = WriteBehind(
@@ -28,9 +28,9 @@ class KeyMisuseLog:
         )
 
     def note(self, store_id: StoreId, sign: MisuseKind, origin: bytes | None) -> None:
-        """Note what was seen, and on a page of which origin, if it names one."""
-        told = "" if origin is None else origin.decode("latin-1")
-        value = told if _ORIGIN.fullmatch(told) else _STRANGE
+        """Record a misuse, and the origin of the page if it is valid."""
+        text = "" if origin is None else origin.decode("latin-1")
+        value = text if _ORIGIN.fullmatch(text) else _INVALID_ORIGIN
         self.write_behind.noted.note(KeyMisuse(store_id, sign, value, self._clock()))
 
     def _store(self, batch: Sequence[KeyMisuse]) -> None:

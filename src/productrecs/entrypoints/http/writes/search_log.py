@@ -23,36 +23,40 @@ from productrecs.tenancy.accounts.store import Store
 _log = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 2.0
-LAST_FLUSH_SECONDS: Final = 3.0  # what a stop waits for the rest to be kept
-_NAMED_BY: Final = ("customer_id", "user_id", "session_id")  # the first that is given
-_LONGEST_NAME: Final = 255
-_TOLD_BY: Final = frozenset({b"x-forwarded-for", b"user-agent"})
+LAST_FLUSH_SECONDS: Final = 3.0  # how long a stop waits for the last flush
+_ID_PARAMETERS: Final = (
+    "customer_id",
+    "user_id",
+    "session_id",
+)  # the first that is present
+_MAX_ID_CHARS: Final = 255
+_BROWSER_HEADERS: Final = frozenset({b"x-forwarded-for", b"user-agent"})
 
 Searcher = str | tuple[object, ...]
-"""Who searches: a shopper's id, or the address and agent of somebody unnamed."""
+"""A searcher: a shopper's id, or the address and user agent of an anonymous one."""
 
 
 class SearchLog:
-    """The searches of one process, on their way to the database."""
+    """Counts the searches of one process, and stores the counts."""
 
     def __init__(
         self, database: Database, accounts: AccountDirectory, clock: Clock
     ) -> None:
-        """Begin with none; days are those of `clock`, in each store's zone."""
+        """Start empty; days are those of `clock`, in each store's time zone."""
         self._database = database
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchCounter()
 
     def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
-        """Note a search: one letter of what somebody types, or all of it at once."""
+        """Record a search, of a prefix that is being typed or of a whole query."""
         shopper = visitor_hash(who) if isinstance(who, str) else None
         self.tally.note(ObservedSearch(store_id, text, is_empty, shopper), who)
 
     @contextlib.asynccontextmanager
     async def flush_periodically(self) -> AsyncIterator[None]:
-        """Keep what was counted every other second, and the rest at the end."""
-        keeping = asyncio.create_task(self._keep_on())
+        """Store the counts every two seconds, and the rest when the block ends."""
+        keeping = asyncio.create_task(self._flush_forever())
         try:
             yield
         finally:
@@ -77,11 +81,11 @@ class SearchLog:
             try:
                 self._store(store, counts)
             except StorageError as error:
-                _log.warning("searches could not be counted; they wait: %s", error)
+                _log.warning("search counts not stored", extra={"error": str(error)})
                 left.update(counts)
         return left
 
-    async def _keep_on(self) -> None:
+    async def _flush_forever(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             self.tally.settle()
@@ -90,7 +94,7 @@ class SearchLog:
                 try:
                     self.tally.put_back(await asyncio.to_thread(self.keep, taken))
                 except Exception:
-                    _log.exception("searches were not counted")
+                    _log.exception("search counts failed")
 
     def _store(self, store: Store, counts: Mapping[ObservedSearch, int]) -> None:
         language = LanguageAnalyzer(store.settings.language)
@@ -106,20 +110,23 @@ def searcher_of(
     headers: Iterable[tuple[bytes, bytes]],
     query: Mapping[str, str] | None,
 ) -> Searcher:
-    """Return who searches: whom the call names, else the browser that it comes from.
+    """Return the searcher: the shopper that the call names, else the browser.
 
-    An address and an agent tell who types from others for a few seconds and are kept
-    nowhere: many shoppers may share them, and a shop that searches from its server does.
+    Address and user agent tell searchers apart for a few seconds and are stored nowhere.
+    Many shoppers may share them, as all shoppers of a shop that searches from its server.
     """
-    for name in _NAMED_BY:
-        if query and 0 < len(named := query.get(name, "")) <= _LONGEST_NAME:
+    for name in _ID_PARAMETERS:
+        if query and 0 < len(named := query.get(name, "")) <= _MAX_ID_CHARS:
             return named
-    return (address or None, *(value for name, value in headers if name in _TOLD_BY))
+    return (
+        address or None,
+        *(value for name, value in headers if name in _BROWSER_HEADERS),
+    )
 
 
 def searcher_of_scope(
     scope: MutableMapping[str, Any], query: Mapping[str, str] | None
 ) -> Searcher:
-    """Return the same of a request's scope."""
+    """Return the searcher of an ASGI scope."""
     client = scope.get("client")
     return searcher_of(client[0] if client else None, scope["headers"], query)

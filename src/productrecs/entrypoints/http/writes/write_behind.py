@@ -15,27 +15,27 @@ from productrecs.records.experiments.write_behind import T, WriteBehindBuffer
 
 _log = logging.getLogger(__name__)
 
-LAST_FLUSH_SECONDS: Final = 3.0  # what a stop waits for the rest to be stored
+LAST_FLUSH_SECONDS: Final = 3.0  # how long a stop waits for the last flush
 _BATCH: Final = 1_000
 
 
 class WriteBehind(Generic[T]):
-    """What was noted, on its way to the database."""
+    """A write-behind buffer: records are stored periodically, in batches."""
 
     def __init__(
         self, store: Callable[[Sequence[T]], None], *, what: str, seconds: float
     ) -> None:
-        """Begin with nothing; `store` writes a batch, every so many `seconds`."""
+        """Start empty; `store` writes a batch, every `seconds`."""
         self._store = store
         self._what = what
         self._seconds = seconds
-        self._told_lost = 0
+        self._logged_lost = 0
         self.noted = WriteBehindBuffer[T]()
 
     @contextlib.asynccontextmanager
     async def flush_periodically(self) -> AsyncIterator[None]:
-        """Store what was noted now and then, and the rest at the end."""
-        flushing = asyncio.create_task(self._store_on())
+        """Store periodically while the block runs, and the rest at its end."""
+        flushing = asyncio.create_task(self._flush_forever())
         try:
             yield
         finally:
@@ -44,7 +44,7 @@ class WriteBehind(Generic[T]):
                 await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_FLUSH_SECONDS)
 
     def flush(self) -> None:
-        """Store what waits; what cannot be stored now waits on, or is counted as lost."""
+        """Store everything buffered; what fails stays buffered, or is counted as lost."""
         while batch := self.noted.take(_BATCH):
             try:
                 self._store(batch)
@@ -57,11 +57,11 @@ class WriteBehind(Generic[T]):
                     exc_info=not expected,
                 )
                 break
-        if self.noted.lost > self._told_lost:
-            self._told_lost = self.noted.lost
-            _log.error(f"{self._what} were lost", extra={"lost": self._told_lost})
+        if self.noted.lost > self._logged_lost:
+            self._logged_lost = self.noted.lost
+            _log.error(f"{self._what} were lost", extra={"lost": self._logged_lost})
 
-    async def _store_on(self) -> None:
+    async def _flush_forever(self) -> None:
         while True:
             await asyncio.sleep(self._seconds)
             if self.noted.depth:

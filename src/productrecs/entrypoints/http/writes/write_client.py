@@ -1,8 +1,8 @@
 """Write client: hands events and orders to the writer, and awaits the commit.
 
 The writer is a thread of this process (`LocalWriter`), or the writer process of the service
-(`RemoteWriter`). With a writer process, this interpreter serves readers only, and the
-writes of all processes share one transaction instead of waiting for each other.
+(`RemoteWriter`). With a writer process, this interpreter serves readers only, and all
+processes share one transaction instead of waiting for each other.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS: Final = 5.0
-"""How long what was not sent yet waits for the writing process to come back."""
+"""How long unsent writes wait for the writer process to come back."""
 
 CONFIRM_SECONDS: Final = 8.0
-"""How long a request waits for its write: longer than for a database that is busy."""
+"""How long a request waits for its write: longer than a busy database may take."""
 
-_AGAIN: Final = (
+_RETRY_ADVICE: Final = (
     "it may be stored, now or in a moment. Send it again: an event with its event_id, an "
     "order with its order_id and a push with its Idempotency-Key count once; a deletion or "
     "a setting may be sent any number of times"
 )
 _RETRY_SECONDS: Final = 0.05
 _Result = TypeVar("_Result")
-_KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
+_ERRORS: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
     kind.__name__: kind
     for kind in (
         StorageBusyError,
@@ -70,7 +70,7 @@ _KNOWN: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
 
 
 async def await_durable(write: asyncio.Future[_Result]) -> _Result:
-    """Return what a write comes to, once it is durable.
+    """Return the result of a write, once it is durable.
 
     Raises:
         UnconfirmedWriteError: when that takes too long; it may be stored all the same.
@@ -79,61 +79,62 @@ async def await_durable(write: asyncio.Future[_Result]) -> _Result:
         async with asyncio.timeout(CONFIRM_SECONDS):
             return await write
     except TimeoutError:
-        message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s: {_AGAIN}"
+        late = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
+        message = f"{late}: {_RETRY_ADVICE}"
         raise UnconfirmedWriteError(message) from None
 
 
 class WriterProcessError(Exception):
-    """The process that writes failed in a way that nobody expected; its log says how."""
+    """The writer process failed unexpectedly; its log has the details."""
 
 
 class WriteClient(Protocol):
-    """Takes facts to be written."""
+    """Submits writes to the writer."""
 
     @property
     def depth(self) -> int:
-        """How many writes wait right now."""
+        """How many writes are pending."""
 
     @property
     def is_writer_available(self) -> bool:
-        """Whether somebody is there who writes what is handed over."""
+        """Whether the writer is up."""
 
     def submit(
         self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable.
 
-        What `claim` holds for the payload is held until then, whoever waits for it.
+        The memory of `claim` is held until then, even if nobody awaits the future.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
         """
 
     async def start(self) -> None:
-        """Begin."""
+        """Start."""
 
     async def close(self) -> None:
-        """Let go, once all that was taken is answered."""
+        """Close, once every submitted write is answered."""
 
 
 class LocalWriter:
-    """Facts are written by this process."""
+    """Writes in a thread of this process."""
 
     def __init__(
         self, writer: GroupCommit, writings: Mapping[WriteKind, BatchHandler]
     ) -> None:
-        """Hand over to `writer`, which somebody else closes."""
+        """Submit to `writer`, which the caller closes."""
         self._writer = writer
         self._writings = writings
 
     @property
     def depth(self) -> int:
-        """How many writes wait right now."""
+        """How many writes are pending."""
         return self._writer.depth
 
     @property
     def is_writer_available(self) -> bool:
-        """It is this process itself."""
+        """Always true: it is this process."""
         return True
 
     def submit(
@@ -143,84 +144,84 @@ class LocalWriter:
         return self._writer.submit(self._writings[fact], store_id, payload, claim=claim)
 
     async def start(self) -> None:
-        """There is nothing to begin."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
 
-class _Waiting(NamedTuple):
-    """A write that was handed over: who waits for it, and what it holds."""
+class _PendingWrite(NamedTuple):
+    """A submitted write: its future and its memory claim."""
 
     future: asyncio.Future[Any]
     claim: Claim | None
 
 
 class RemoteWriter(asyncio.Protocol):
-    """Facts are written by another process, which may die and come back.
+    """Writes in the writer process, which may die and be restarted.
 
-    What it had been told and had not answered fails then, with words that say so: perhaps
-    it is stored. What it had not been told waits for its successor.
+    Then writes that were sent and not answered fail as unconfirmed: they may be stored.
+    Writes that were not sent yet wait for its successor.
     """
 
     def __init__(
         self, path: Path, outcomes: StorageHealth, limit: int = QUEUE_LIMIT
     ) -> None:
-        """Speak to whoever listens at `path`; what it could not store is noted."""
+        """Connect to the writer at `path`; failed writes are recorded in `outcomes`."""
         self._path = path
         self._outcomes = outcomes
         self._limit = limit
         self._frames = write_protocol.FrameDecoder()
         self._transport: asyncio.WriteTransport | None = None
-        self._waiting: dict[int, _Waiting] = {}
+        self._pending: dict[int, _PendingWrite] = {}
         self._unsent: list[tuple[int, bytes]] = []
         self._next = 0
-        self._present = False
-        self._left_at = -math.inf
+        self._is_connected = False
+        self._disconnected_at = -math.inf
         self._closing = False
         self._lost_at = 0.0
         self._connecting: asyncio.Task[None] | None = None
 
     @property
     def depth(self) -> int:
-        """How many writes wait right now."""
-        return len(self._waiting)
+        """How many writes are pending."""
+        return len(self._pending)
 
     @property
     def is_writer_available(self) -> bool:
-        """Whether the other process said that it is there, or may be back in a moment."""
-        if self._present:
+        """Whether the writer process is up, or was until a few seconds ago."""
+        if self._is_connected:
             return True
-        gone = asyncio.get_running_loop().time() - self._left_at
+        gone = asyncio.get_running_loop().time() - self._disconnected_at
         return gone < RECONNECT_SECONDS
 
     def submit(
         self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
-        if len(self._waiting) >= self._limit or self._closing:
+        if len(self._pending) >= self._limit or self._closing:
             message = "too many writes are waiting; send this one again in a moment"
             raise QueueFullError(message)
         loop = asyncio.get_running_loop()
         number = self._next = self._next + 1
         if not self._unsent and self._transport is not None:
-            loop.call_soon(self._send)  # with all else that comes in this turn
+            loop.call_soon(self._send)  # batched with the other writes of this turn
         self._unsent.append(
             (number, write_protocol.encode_request(number, fact, store_id, payload))
         )
         held = claim.handed_over() if claim is not None else None
-        self._waiting[number] = _Waiting(loop.create_future(), held)
-        return self._waiting[number].future
+        self._pending[number] = _PendingWrite(loop.create_future(), held)
+        return self._pending[number].future
 
     async def start(self) -> None:
-        """Connect; until that succeeds what is submitted waits."""
+        """Start to connect; writes wait until that succeeds."""
         self._lost_at = asyncio.get_running_loop().time()
         self._connecting = asyncio.create_task(self._connect())
 
     async def close(self) -> None:
-        """Let go, once nobody waits for an answer any more."""
+        """Close, once every submitted write is answered."""
         self._closing = True
-        while any(not one.future.done() for one in self._waiting.values()):
+        while any(not one.future.done() for one in self._pending.values()):
             await asyncio.sleep(0.01)
         if self._connecting is not None:
             self._connecting.cancel()
@@ -228,55 +229,55 @@ class RemoteWriter(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what waited."""
+        """Send waiting writes."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._frames = write_protocol.FrameDecoder()
         self._send()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Fail what the other had been told, and look for its successor."""
+        """Fail writes that were sent, and reconnect."""
         self._transport = None
-        if self._present:
-            self._present = False
-            self._left_at = asyncio.get_running_loop().time()
+        if self._is_connected:
+            self._is_connected = False
+            self._disconnected_at = asyncio.get_running_loop().time()
         unsent = {number for number, _ in self._unsent}
-        message = f"the process that writes ended before it answered: {_AGAIN}"
-        for number in [one for one in self._waiting if one not in unsent]:
-            self._refuse(number, UnconfirmedWriteError(message))
+        message = f"the process that writes ended before it answered: {_RETRY_ADVICE}"
+        for number in [one for one in self._pending if one not in unsent]:
+            self._fail(number, UnconfirmedWriteError(message))
         if not self._closing:
             loop = asyncio.get_running_loop()
             self._lost_at = loop.time()
             self._connecting = loop.create_task(self._connect())
 
     def data_received(self, data: bytes) -> None:
-        """Answer those who wait."""
-        self._present = True
+        """Resolve the futures of answered writes."""
+        self._is_connected = True
         for frame in self._frames.feed(data):
             if frame[0] == write_protocol.DONE:
                 for number in write_protocol.decode_done(frame):
-                    self._settle(number, None)
+                    self._resolve(number, None)
             elif frame[0] == write_protocol.RESULT:
-                self._settle(*write_protocol.decode_result(frame))
+                self._resolve(*write_protocol.decode_result(frame))
             else:
                 number, name, words = write_protocol.decode_error(frame)
-                error = _KNOWN.get(name, WriterProcessError)(words)
+                error = _ERRORS.get(name, WriterProcessError)(words)
                 if isinstance(error, StorageError):
                     self._outcomes.write_failed(error)
-                self._refuse(number, error)
+                self._fail(number, error)
 
-    def _settle(self, number: int, result: object) -> None:
-        future = self._taken(number)
+    def _resolve(self, number: int, result: object) -> None:
+        future = self._release(number)
         if future is not None and not future.done():
             future.set_result(result)
 
-    def _refuse(self, number: int, error: Exception) -> None:
-        future = self._taken(number)
+    def _fail(self, number: int, error: Exception) -> None:
+        future = self._release(number)
         if future is not None and not future.done():
             future.set_exception(error)
 
-    def _taken(self, number: int) -> asyncio.Future[Any] | None:
-        """Return who waits for an answer, and hold nothing for it any more."""
-        waiting = self._waiting.pop(number, None)
+    def _release(self, number: int) -> asyncio.Future[Any] | None:
+        """Remove a pending write and release its memory; return its future."""
+        waiting = self._pending.pop(number, None)
         if waiting is None:
             return None
         if waiting.claim is not None:
@@ -295,10 +296,10 @@ class RemoteWriter(asyncio.Protocol):
                 await loop.create_unix_connection(lambda: self, str(self._path))
             except OSError:
                 if loop.time() - self._lost_at > RECONNECT_SECONDS and self._unsent:
-                    _log.warning("the process that writes is not there")
-                    late = [number for number, _ in self._unsent]
+                    _log.warning("writer process unreachable")
+                    unsent = [number for number, _ in self._unsent]
                     self._unsent.clear()
                     message = "the process that writes is not there; send this again"
-                    for number in late:
-                        self._refuse(number, StorageBusyError(message))
+                    for number in unsent:
+                        self._fail(number, StorageBusyError(message))
                 await asyncio.sleep(_RETRY_SECONDS)

@@ -24,14 +24,14 @@ _EVENT_BYTES = 250
 
 
 def memory_weight(groups: Groups) -> int:
-    """Return about how many bytes events take while they wait to be written.
+    """Return about how many bytes events take in memory until they are written.
 
-    The events of a group repeat what its object said of the shopper and the place.
+    All events of a group repeat the text fields of its object.
     """
-    return sum(len(group) * (_EVENT_BYTES + _said_by(group[0])) for group in groups)
+    return sum(len(group) * (_EVENT_BYTES + _text_length(group[0])) for group in groups)
 
 
-def _said_by(event: NewEvent) -> int:
+def _text_length(event: NewEvent) -> int:
     said = (
         event.item_id,
         event.user_id,
@@ -46,17 +46,17 @@ def _said_by(event: NewEvent) -> int:
 
 
 class WriteKind(IntEnum):
-    """What a payload tells of: `Groups`, or a `NewOrder`."""
+    """The kind of a payload: `Groups`, or a `NewOrder`."""
 
     EVENTS = 1
     ORDER = 2
 
 
 class EventWriteHandler:
-    """Writes the events that several requests of one store brought, together."""
+    """Writes the events of several requests of one store together."""
 
     def __init__(self, services: Services) -> None:
-        """Write with this process's clock and what it knows of product numbers."""
+        """Write with this process's clock and its cache of product numbers."""
         self._services = services
 
     def __call__(
@@ -73,16 +73,16 @@ class EventWriteHandler:
 
 
 class OrderWriteHandler:
-    """Writes the orders that several requests of one store brought, each whole."""
+    """Writes the orders of several requests of one store, each as a whole."""
 
     def __init__(self, services: Services) -> None:
-        """Write with this process's clock and what it knows of product numbers."""
+        """Write with this process's clock and its cache of product numbers."""
         self._services = services
 
     def __call__(
         self, work: WriteTransaction, key: Hashable, payloads: Sequence[NewOrder]
     ) -> Sequence[OrderReceipt]:
-        """Write the orders of the store whose id is `key`; return what became of each."""
+        """Write the orders of the store whose id is `key`; return their receipts."""
         log = StoreLog(
             work.database, work.connection, StoreId(str(key)), self._services.numbers
         )
@@ -92,7 +92,7 @@ class OrderWriteHandler:
 
 
 def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
-    """Return what writes each kind of fact."""
+    """Return the handler of each kind of write."""
     return {
         WriteKind.EVENTS: EventWriteHandler(services),
         WriteKind.ORDER: OrderWriteHandler(services),

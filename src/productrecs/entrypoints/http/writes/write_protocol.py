@@ -30,9 +30,9 @@ RESULT: Final = ord("=")
 FAILED: Final = ord("!")
 
 _LENGTH: Final = struct.Struct("=I")
-_QUESTION: Final = struct.Struct("=IQBB")
+_REQUEST: Final = struct.Struct("=IQBB")
 _NUMBERED: Final = struct.Struct("=IBQ")
-_AHEAD: Final = struct.Struct("=QBB")
+_REQUEST_HEADER: Final = struct.Struct("=QBB")
 _NUMBER: Final = struct.Struct("=Q")
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -46,29 +46,34 @@ _error: Final = msgspec.msgpack.Decoder(tuple[str, str])
 
 
 def encode_request(number: int, fact: WriteKind, store_id: str, payload: object) -> bytes:
-    """Return the frame that asks for a fact to be written."""
+    """Return the frame of a write request."""
     name, body = store_id.encode(), _encode(payload)
-    length = _AHEAD.size + len(name) + len(body)
-    return _QUESTION.pack(length, number, fact, len(name)) + name + body
+    length = _REQUEST_HEADER.size + len(name) + len(body)
+    return _REQUEST.pack(length, number, fact, len(name)) + name + body
 
 
 def decode_request(frame: memoryview) -> tuple[int, WriteKind, str, memoryview]:
-    """Return (number, kind, store's id, payload) of a question without its length.
+    """Return (number, kind, store's id, payload) of a request without its length.
 
     The payload is packed: see `decode_payload`.
     """
-    number, kind, size = _AHEAD.unpack_from(frame)
-    begin = _AHEAD.size + size
-    return number, _FACTS[kind], str(frame[_AHEAD.size : begin], "utf-8"), frame[begin:]
+    number, kind, size = _REQUEST_HEADER.unpack_from(frame)
+    begin = _REQUEST_HEADER.size + size
+    return (
+        number,
+        _FACTS[kind],
+        str(frame[_REQUEST_HEADER.size : begin], "utf-8"),
+        frame[begin:],
+    )
 
 
 def decode_payload(fact: WriteKind, packed: memoryview) -> Any:
-    """Return what a question of this kind hands over."""
+    """Return the decoded payload of a request."""
     return _payloads[fact].decode(packed)
 
 
 def encode_done(numbers: Sequence[int]) -> bytes:
-    """Return the frame that says which questions are done."""
+    """Return the frame with the numbers of finished requests."""
     size = _NUMBER.size * len(numbers)
     return struct.pack(f"=IB{len(numbers)}Q", 1 + size, DONE, *numbers)
 
@@ -96,27 +101,27 @@ def decode_result(frame: memoryview) -> tuple[int, OrderReceipt]:
 
 
 def decode_error(frame: memoryview) -> tuple[int, str, str]:
-    """Return the number, the error's class and its words of a `!` frame."""
+    """Return the number, the error's class and its message of a `!` frame."""
     name, words = _error.decode(frame[1 + _NUMBER.size :])
     return _NUMBER.unpack_from(frame, 1)[0], name, words
 
 
 class FrameDecoder:
-    """Cuts what comes from a socket into frames."""
+    """Splits received bytes into frames."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[memoryview]:
-        """Yield every frame that is whole by now, without its length."""
-        came = self._rest + data if self._rest else data
-        view, at = memoryview(came), 0
-        while at + _LENGTH.size <= len(came):
+        """Yield every complete frame, without its length."""
+        received = self._rest + data if self._rest else data
+        view, at = memoryview(received), 0
+        while at + _LENGTH.size <= len(received):
             begin = at + _LENGTH.size
-            end = begin + _LENGTH.unpack_from(came, at)[0]
-            if end > len(came):
+            end = begin + _LENGTH.unpack_from(received, at)[0]
+            if end > len(received):
                 break
             yield view[begin:end]
             at = end
-        self._rest = came[at:]
+        self._rest = received[at:]

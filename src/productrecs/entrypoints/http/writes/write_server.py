@@ -28,21 +28,21 @@ _log = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 40.0
 MEMORY_FACTOR: Final = 3
-"""Times the packed payload: what it takes once it is read."""
+"""Memory of a decoded payload, as a multiple of its packed size."""
 _SWITCH_SECONDS: Final = 0.0005
 
 
-class _Reply:
-    """Where a write's result goes: back to the process that asked."""
+class _RemoteFuture:
+    """Future of a write that replies to the API process."""
 
     __slots__ = ("_connection", "_number")
 
-    def __init__(self, connection: _Connection, number: int) -> None:
+    def __init__(self, connection: _ApiConnection, number: int) -> None:
         self._connection = connection
         self._number = number
 
     def done(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether the API process is gone."""
         return self._connection.is_lost
 
     def set_result(self, result: Any) -> None:
@@ -54,8 +54,8 @@ class _Reply:
         self._connection.refuse(self._number, error)
 
 
-class _Connection(asyncio.Protocol):
-    """One process that answers."""
+class _ApiConnection(asyncio.Protocol):
+    """The connection of one API process."""
 
     def __init__(
         self,
@@ -76,21 +76,21 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the other process is gone."""
+        """Whether the API process is gone."""
         return self._transport is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet: whoever connected while this process was starting learns that it is up."""
+        """Greet: the API process learns that the writer is up."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._transport.write(write_protocol.encode_done([]))
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """End: what was taken is written all the same."""
+        """Close; writes that were received are still committed."""
         self._transport = None
         self._gone(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take facts to be written."""
+        """Receive writes."""
         for frame in self._frames.feed(data):
             number, fact, store_id, packed = write_protocol.decode_request(frame)
             try:
@@ -98,7 +98,7 @@ class _Connection(asyncio.Protocol):
                     MEMORY_FACTOR * len(packed)
                 ) as claim:
                     payload = write_protocol.decode_payload(fact, packed)
-                    reply = _Reply(self, number)
+                    reply = _RemoteFuture(self, number)
                     self._writer.put(
                         self._writings[fact], store_id, payload, reply, claim=claim
                     )
@@ -106,21 +106,21 @@ class _Connection(asyncio.Protocol):
                 self.refuse(number, error)
 
     def answer(self, number: int, result: Any) -> None:
-        """Send a result, with all others of this turn."""
-        self._soon()
+        """Queue a result, to be sent at the end of this turn."""
+        self._schedule_send()
         if result is None:
             self._done.append(number)
         else:
             self._told.append(write_protocol.encode_result(number, result))
 
     def refuse(self, number: int, error: BaseException) -> None:
-        """Send an error, with all else of this turn."""
+        """Queue an error, to be sent at the end of this turn."""
         if not isinstance(error, ProductRecsError):
-            _log.error("a write failed", exc_info=error)
-        self._soon()
+            _log.error("write failed", exc_info=error)
+        self._schedule_send()
         self._told.append(write_protocol.encode_error(number, error))
 
-    def _soon(self) -> None:
+    def _schedule_send(self) -> None:
         if not self._done and not self._told:
             self._loop.call_soon(self._send)
 
@@ -134,26 +134,26 @@ class _Connection(asyncio.Protocol):
 
 
 class WriteServer:
-    """Serves until it is told to stop and nobody is connected any more."""
+    """Serves until it is told to stop and every API process has disconnected."""
 
     def __init__(self, services: Services, listener: socket.socket) -> None:
-        """Take connections from `listener`."""
+        """Accept connections from `listener`."""
         self._services = services
         self._listener = listener
-        self._connections: set[_Connection] = set()
+        self._connections: set[_ApiConnection] = set()
         self._told = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
 
     def run(self) -> None:
-        """Serve until `stop`, and until all who are connected have gone."""
+        """Serve until `stop`, then until every API process has disconnected."""
         sys.setswitchinterval(_SWITCH_SECONDS)
         self._services.database.checkpoint_in_background()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(self._serve())
 
     def stop(self) -> None:
-        """End once nobody is connected; safe from threads."""
+        """Stop once every API process has disconnected; thread-safe."""
         self._told = True
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it has ended already
@@ -165,12 +165,12 @@ class WriteServer:
         writings = write_handlers(self._services)
         budget = ByteBudget(self._services.settings.request_memory * MIB)
 
-        def gone(connection: _Connection) -> None:
+        def gone(connection: _ApiConnection) -> None:
             self._connections.discard(connection)
             self._changed.set()
 
-        def come() -> _Connection:
-            connection = _Connection(writer, writings, budget, gone)
+        def come() -> _ApiConnection:
+            connection = _ApiConnection(writer, writings, budget, gone)
             self._connections.add(connection)
             return connection
 
