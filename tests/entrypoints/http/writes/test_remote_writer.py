@@ -240,7 +240,7 @@ def test_frames_come_whole_however_they_are_cut() -> None:
         assert list(write_protocol.decode_done(memoryview(found[0]))) == [1, 2, 3]
         assert write_protocol.decode_error(memoryview(found[1])) == (
             4,
-            "StoreGoneError",
+            "StoreDeletedError",
             "gone",
         )
         assert write_protocol.decode_result(memoryview(found[2]))[1].duplicate
