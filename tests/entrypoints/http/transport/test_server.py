@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.transport.request_parser import HEAD_LIMIT_BYT
 from tests.entrypoints.http.crowd import Crowd
 from tests.entrypoints.http.toy_server import PATIENCE
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n"
 
 

@@ -26,11 +26,11 @@ _MAX_DEPTH = 32
 _MAX_INTEGER_BITS = 1024
 
 
-class _Nothing:
+class _NoInput:
     """The type of `NOTHING`: no input to echo, which is not the same as null."""
 
 
-NOTHING = _Nothing()
+NOTHING = _NoInput()
 
 
 @dataclass(frozen=True, slots=True)

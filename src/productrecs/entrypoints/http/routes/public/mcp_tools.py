@@ -42,7 +42,7 @@ _SETTLED: Final = ToolAnnotations(
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
-class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
+class _NoArguments(msgspec.Struct, forbid_unknown_fields=True):
     """No arguments."""
 
 
@@ -60,7 +60,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
     limit: int = 8
 
 
-def list_docs(base: str, _: _Nothing) -> dict[str, object]:
+def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
     """Return all guides in their order."""
     return {
         "docs": [
@@ -179,7 +179,7 @@ TOOLS: Final = (
 _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, object]]]]] = (
     MappingProxyType(
         {
-            "list_docs": (_Nothing, list_docs),
+            "list_docs": (_NoArguments, list_docs),
             "read_doc": (_Which, read_doc),
             "search_docs": (_Asked, search_docs),
         }
