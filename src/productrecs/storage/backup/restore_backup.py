@@ -18,7 +18,7 @@ from productrecs.storage.backup.manifest import (
     TargetExistsError,
     damaged_backup,
 )
-from productrecs.storage.backup.replace_data_folder import (
+from productrecs.storage.backup.replace_database import (
     check_replaceable,
     replace_data_folder,
 )
