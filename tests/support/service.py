@@ -387,7 +387,7 @@ class Service:
     def _notable_log(self) -> str:
         """The end of what it wrote, without the refusals of who asks again and again."""
         lines = self.log_path.read_text("utf-8", "replace").splitlines()
-        return "\n".join([one for one in lines if "was refused" not in one][-40:])
+        return "\n".join([one for one in lines if "request rejected" not in one][-40:])
 
     def client(self, seconds: float = 30.0) -> Client:
         """Return a new connection to it."""

@@ -25,7 +25,7 @@ BOUNDARY: Final = "----a-boundary-of-ours"
 _BLOCK: Final = 1 << 20
 _STEP: Final = 2_000
 _PATIENCE: Final = 10
-_STARTS: Final = re.compile(r'"a process starts".*"role": "([^"]+)", "pid": (\d+)')
+_STARTS: Final = re.compile(r'"process started".*"role": "([^"]+)", "pid": (\d+)')
 
 
 def form(content: bytes, name: str = "file", filename: str | None = "orders.csv") -> bytes:

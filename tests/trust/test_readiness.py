@@ -88,8 +88,8 @@ def test_a_full_disk_is_said_and_so_is_its_end(disk: Path, *, asks: bool) -> Non
 
         eventually(lambda: checks(service, strict=True)[0] == 200, RESUMES_WITHIN)
         log = service.log_path.read_text("utf-8")
-        assert '"writes fail: ' in log
-        eventually(lambda: '"writes go on"' in service.log_path.read_text("utf-8"))
+        assert '"writes failing"' in log
+        eventually(lambda: '"writes recovered"' in service.log_path.read_text("utf-8"))
 
 
 @pytest.mark.postgres

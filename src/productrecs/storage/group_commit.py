@@ -290,7 +290,7 @@ class GroupCommit:
         return [answer for part in parts for answer in self._attempt(part)]
 
     def _broke(self, error: StorageBrokenError) -> None:
-        _log.critical("write not durable", extra={"error": str(error)})
+        _log.critical("disk sync failed", extra={"error": str(error)})
         self._on_broken()
 
     def _commit(self, batch: list[_Pending]) -> list[_Answer]:

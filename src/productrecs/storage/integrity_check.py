@@ -87,7 +87,7 @@ class IntegrityChecker:
             if found != self._note.read():
                 self._note.write(found)
         except OSError as error:
-            _log.warning("damage file write failed", extra={"error": str(error)})
+            _log.warning("damage marker write failed", extra={"error": str(error)})
         if found is not None:
             self._say(found)
 

@@ -57,7 +57,7 @@ class StorageHealth:
             self._write = error
             self._failures += 1
         if is_new:
-            _log.error("writes fail: %s", error)
+            _log.error("writes failing", extra={"error": str(error)})
         self._note_damage(error)
 
     def wrote(self, failures_before: int) -> None:
@@ -67,7 +67,7 @@ class StorageHealth:
             if is_over:
                 self._write = None
         if is_over:
-            _log.info("writes go on")
+            _log.info("writes recovered")
 
     def read_failed(self, error: StorageError) -> None:
         """Note that something could not be read.
@@ -83,4 +83,4 @@ class StorageHealth:
         with self._lock:
             self._read, self._read_at = error, self._seconds()
         if is_new:
-            _log.critical("stored data could not be read: %s", error)
+            _log.critical("stored data unreadable", extra={"error": str(error)})

@@ -67,7 +67,7 @@ class WalCheckpointer:
         now = time.monotonic()
         if now - self._said_at >= _SAID_AGAIN_SECONDS:
             self._said_at = now
-            _log.warning("WAL checkpoint failed", extra={"error": str(error)})
+            _log.warning("checkpoint failed", extra={"error": str(error)})
 
 
 def _look(connection: apsw.Connection) -> None:

@@ -272,9 +272,7 @@ class _Process:
         try:
             await context.shops.preload()
         except Exception:
-            _log.exception(
-                "a store could not be read ahead; it will be on its first request"
-            )
+            _log.exception("store preload failed")
         self._preloaded = True
 
     async def _look_at_itself(self, context: Context) -> None:
@@ -294,7 +292,7 @@ class _Process:
             self._traffic.set(GaugeMetric.READY, not reasons)
             unfit = unfit + 1 if reasons else 0
             if unfit == _LONG_UNFIT:
-                _log.warning("not ready for seconds", extra={"reasons": reasons})
+                _log.warning("readiness failing", extra={"reasons": reasons})
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _fitness(self) -> Readiness:

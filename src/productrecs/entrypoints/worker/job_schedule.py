@@ -64,4 +64,6 @@ class JobSchedule:
             every_ms = duty.every // timedelta(milliseconds=1)
             count = self._turns.enqueue_due(duty.kind, every_ms, wanted)
             if count:
-                _log.debug("a duty is due", extra={"kind": duty.kind, "jobs": count})
+                _log.debug(
+                    "periodic job enqueued", extra={"kind": duty.kind, "jobs": count}
+                )

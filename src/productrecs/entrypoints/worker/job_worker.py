@@ -87,11 +87,11 @@ class JobWorker:
 
     def run(self) -> None:
         """Work until `stop` is called; the job in hand is finished or given back."""
-        _log.info("the worker looks for jobs", extra={"kinds": sorted(self._handlers)})
+        _log.info("worker started", extra={"kinds": sorted(self._handlers)})
         while not self._stopping.is_set():
             self._stopping.wait(self._turn().total_seconds())
         self._on_end()
-        _log.info("the worker stops")
+        _log.info("worker stopped")
 
     def stop(self) -> None:
         """Let `run` return after the job in hand; safe from threads only."""
@@ -115,7 +115,7 @@ class JobWorker:
             outcome = self._put_back(job, error)
         else:
             outcome = "done" if self._queue.done(job) else "lost"
-        _log.info("a job ended", extra=_facts(job, outcome, time.monotonic() - began))
+        _log.info("job finished", extra=_facts(job, outcome, time.monotonic() - began))
         return True
 
     def _turn(self) -> timedelta:
@@ -124,7 +124,7 @@ class JobWorker:
             self._schedule.tick()
             return timedelta() if self.run_one() else IDLE_PAUSE
         except StorageError as error:
-            _log.warning("the job queue cannot be reached: %s", error)
+            _log.warning("job queue unavailable", extra={"error": str(error)})
             return ERROR_PAUSE
 
     def _put_back(self, job: Job, error: Exception) -> str:
@@ -134,9 +134,9 @@ class JobWorker:
         state = self._queue.fail(job, error, final=final)
         facts = _facts(job, state or "lost", None)
         if state == JobState.DEAD and not isinstance(error, StoreDeletedError):
-            _log.error("a job failed for good", extra=facts, exc_info=error)
+            _log.error("job abandoned", extra=facts, exc_info=error)
         elif not final:
-            _log.warning("a job failed", extra=facts, exc_info=error)
+            _log.warning("job failed", extra=facts, exc_info=error)
         return state or "lost"
 
     @contextlib.contextmanager
@@ -161,7 +161,7 @@ class JobWorker:
                     progress.lose()
                     return
             except StorageError as error:  # the next beat may still come in time
-                _log.warning("a lease could not be prolonged: %s", error)
+                _log.warning("job lease renewal failed", extra={"error": str(error)})
 
 
 def _facts(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:

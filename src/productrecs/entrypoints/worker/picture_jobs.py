@@ -126,7 +126,7 @@ class PictureJobs:
         if time.monotonic() >= self._rest_until.get(store_id, 0.0):
             self._build(store_id)
         if seen:
-            _log.info("pictures were seen", extra={"store": store_id, "pictures": seen})
+            _log.info("pictures indexed", extra={"store": store_id, "pictures": seen})
 
     def close(self) -> None:
         """Let threads and the child go."""
@@ -145,7 +145,7 @@ class PictureJobs:
             rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
             self._rest_until[store_id] = time.monotonic() + rest
             facts = {"store": store_id, "model": built, "s": round(took, 2)}
-            _log.info("a visual model was built", extra=facts)
+            _log.info("visual model built", extra=facts)
 
     def _fetch_some(self, store_id: StoreId) -> int:
         """Fetch and look at some of what is due; return how many, 0 when none is."""

@@ -49,7 +49,7 @@ class SearchIndexer:
                     if is_ours:
                         self._work()
             except OSError as error:
-                _log.warning("the search indexes cannot be written: %s", error)
+                _log.warning("search index write failed", extra={"error": str(error)})
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def stop(self) -> None:
@@ -68,7 +68,7 @@ class SearchIndexer:
                 if not indexer.turn(reader):
                     self._stopping.wait(_PAUSE_SECONDS)
         except StorageError as error:
-            _log.warning("the catalogs cannot be read: %s", error)
+            _log.warning("catalog read failed", extra={"error": str(error)})
         finally:
             if indexer is not None:
                 indexer.close()

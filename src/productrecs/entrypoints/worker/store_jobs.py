@@ -69,7 +69,7 @@ class StoreJobs:
     def train(self, job: Job, progress: JobProgress) -> None:
         """Learn what the store's log says by now."""
         model = self._learner.train(self._store(job), progress.report)
-        _log.info("trained", extra={"store": job.store_id, "seq": model.applied_seq})
+        _log.info("model trained", extra={"store": job.store_id, "seq": model.applied_seq})
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log goes further than attribution has read it."""
@@ -134,9 +134,9 @@ class StoreJobs:
             "remedy": f"productrecs store set-plan {store.domain} PLAN",
         }
         if said.ends_at is not None and said.ends_at <= self._services.clock():
-            _log.error("a plan has ended: the store's pages get nothing", extra=facts)
+            _log.error("plan ended", extra=facts)
         else:
-            _log.warning("a plan ends soon", extra=facts)
+            _log.warning("plan ending", extra=facts)
 
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
         """Push the whole catalog to the engines once more, then let them learn anew."""

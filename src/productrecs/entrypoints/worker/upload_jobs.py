@@ -74,7 +74,7 @@ class UploadJobs:
         )
         while importing.run_next(turn.on_share):
             turn.end_of_file()
-            _log.info("an upload was imported", extra={"store": job.store_id})
+            _log.info("upload imported", extra={"store": job.store_id})
 
     def sweep(self, _job: Job, _progress: JobProgress) -> None:
         """Delete files that nobody needs: of clients and processes that died."""
@@ -82,7 +82,7 @@ class UploadJobs:
             needed = files_needed(connection)
         count = self._folder.sweep(needed)
         if count:
-            _log.info("uploads swept away", extra={"files": count})
+            _log.info("stale uploads deleted", extra={"files": count})
 
 
 def build_importer(services: Services) -> JobWorker:

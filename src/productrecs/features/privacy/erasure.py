@@ -81,7 +81,7 @@ class Eraser:
                 if not self._clear(store_id, erasure, is_over):
                     break
                 _log.info(
-                    "a shopper's records were erased",
+                    "shopper erased",
                     extra={"store": store_id, "erasure": erasure.erasure_id},
                 )
         waiting = [one for one in self._under_way(store_id) if one.cleared_seq is not None]

@@ -118,9 +118,7 @@ class Indexer:
         try:
             return work(reader, head, store, known)
         except (BrokenIndexError, DamagedIndexError) as error:
-            _log.warning(
-                "search index rebuild needed", extra=_facts(head) | {"error": str(error)}
-            )
+            _log.warning("search index rebuilt", extra=_facts(head) | {"error": str(error)})
             self._give_up(known)
         except OSError:
             _log.exception("search index write failed", extra=_facts(head))
@@ -229,7 +227,7 @@ class Indexer:
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info("search index build started", extra=_facts(head) | index_log_fields(seal))
+        _log.info("search index started", extra=_facts(head) | index_log_fields(seal))
         follower = IndexFollower(head.store_id, known.folder, seal)
         if known.folder.current() is None:
             known.live = follower  # little is better than nothing
@@ -259,7 +257,7 @@ class Indexer:
             known.checked_at = self._seconds()
             known.folder.clean(draft.seal.generation)
             _log.info(
-                "search index build finished",
+                "search index built",
                 extra=_facts(head) | index_log_fields(draft.seal),
             )
         return True

@@ -85,7 +85,7 @@ class ExpansionBuilder:
         try:
             return not self._is_off and self._step(store_id, folder)
         except ModelFileError:
-            _log.exception("text model failed")
+            _log.exception("text model unavailable")
             self._is_off = True
             return False
 
@@ -179,7 +179,7 @@ class ServedExpansion:
         try:
             return self._kin.of(self._embedder.embed([word])[0])
         except ModelFileError:
-            _log.exception("text model failed")
+            _log.exception("text model unavailable")
             self._kin = _NO_KIN
             return []
 

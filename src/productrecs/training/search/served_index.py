@@ -70,7 +70,7 @@ class ServedIndex:
             self._follow(seal)
         except (BrokenIndexError, DamagedIndexError):
             self._folder.note_damage(seal.generation)
-            _log.exception("damaged search index refused")
+            _log.exception("search index rejected")
         self._stamp, self._version = stamp, object()
 
     def analyse(self, text: str) -> AnalysedQuery:

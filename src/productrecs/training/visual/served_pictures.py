@@ -51,7 +51,7 @@ class ServedPictures:
             self.embedder = str(facts["embedder"])
         except (BrokenModelError, KeyError, ValueError, IndexError):
             self._refused = visual_id
-            _log.exception("damaged visual model refused")
+            _log.exception("visual model rejected")
             return False
         self.visual_id = visual_id
         return True

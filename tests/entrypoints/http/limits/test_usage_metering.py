@@ -236,9 +236,7 @@ def test_while_the_database_is_away_counts_gather_and_one_line_says_so(
     away.is_away = False
     eventually(lambda: kept(services, store.store_id) == 1_000)
 
-    assert [one.message for one in caplog.records] == [
-        "metered calls cannot be stored; they are counted in memory"
-    ]
+    assert [one.message for one in caplog.records] == ["usage write failed"]
 
 
 def test_a_count_that_cannot_be_read_begins_at_nothing_and_is_learnt(

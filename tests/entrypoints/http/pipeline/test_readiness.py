@@ -185,7 +185,7 @@ def test_a_process_that_is_not_ready_for_long_says_why_once(
     gate = create_application(services, draining=False, office=tmp_path / "nobody")
 
     def said() -> list[str]:
-        told = [one for one in caplog.records if one.message == "not ready for seconds"]
+        told = [one for one in caplog.records if one.message == "readiness failing"]
         return [str(vars(one)["reasons"]) for one in told]
 
     with Inside(gate, ready="/health/live"):

@@ -112,7 +112,7 @@ def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
         status = work()
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing does
     except BaseException:
-        _log.exception("a process failed")
+        _log.exception("process crashed")
     finally:
         _flush()
         # The parent's frames below own its files, folders and hooks for its own end.

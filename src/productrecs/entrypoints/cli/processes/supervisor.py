@@ -129,7 +129,7 @@ class Supervisor:
         child = _Child(role, process, ours, time.monotonic())
         self._children.append(child)
         self._selector.register(ours, selectors.EVENT_READ, child)
-        _log.info("a process starts", extra={"role": role.name, "pid": process.pid})
+        _log.info("process started", extra={"role": role.name, "pid": process.pid})
 
     def _next(self) -> float | None:
         """Return when something is due by itself, or None."""
@@ -161,7 +161,7 @@ class Supervisor:
             return
         child.is_ready = True
         seconds = round(time.monotonic() - child.began, 2)
-        _log.info("a process is ready", extra={"role": child.role.name, "s": seconds})
+        _log.info("process ready", extra={"role": child.role.name, "s": seconds})
         if not self._is_up:
             self._is_up = True
             self._due = [(time.monotonic(), role) for role in self._roles[1:]]
@@ -188,7 +188,7 @@ class Supervisor:
         self._deaths[name] = deaths = self._deaths.get(name, 0) + 1 if quick else 1
         pause = min(MAX_RESTART_DELAY, limits.first_pause * 2.0 ** min(deaths - 1, 20))
         facts = {"role": name, "status": child.process.returncode, "restart_s": pause}
-        _log.warning("a process died", extra=facts)
+        _log.warning("process died", extra=facts)
         return pause
 
     def _start_due(self) -> None:
@@ -199,7 +199,7 @@ class Supervisor:
             self._start(role)
 
     def _stop(self) -> int:
-        _log.info("the service stops", extra={"processes": len(self._children)})
+        _log.info("service stopping", extra={"processes": len(self._children)})
         self._on_stop()
         for child in self._children:
             with contextlib.suppress(OSError):
@@ -211,7 +211,7 @@ class Supervisor:
             self._reap()
         for child in self._children:
             facts = {"role": child.role.name, "pid": child.process.pid}
-            _log.warning("a process did not end in time and is killed", extra=facts)
+            _log.warning("process killed", extra=facts)
             child.process.kill()
             child.process.wait()
         return 1 if self._children else 0

@@ -220,7 +220,7 @@ class StoreCache:
                 self._poll_once(reader)
                 self._polled_at = time.monotonic()
             except Exception:
-                _log.exception("store changes not read")
+                _log.exception("database read failed")
                 reader = None
         if reader is not None:
             reader.close()
@@ -235,7 +235,7 @@ class StoreCache:
             try:
                 _apply_changes(self._services, store_id, opened, reader)
             except ProductRecsError:
-                _log.exception("store changes not applied")
+                _log.exception("store refresh failed")
         with self._changing:
             self._evict_over_budget()  # caches grow with requests
 
@@ -309,7 +309,7 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
         with services.database.transaction() as transaction:
             services.queue.enqueue(transaction, NewJob(store_id, "train"))
     except StorageError:
-        _log.warning("training not enqueued", extra={"store": store_id})
+        _log.warning("training request failed", extra={"store": store_id})
 
 
 def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
@@ -320,6 +320,6 @@ def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
     except BrokenModelError:
         opened.refused_model = model_id
         _log.exception(
-            "damaged model refused",
+            "model rejected",
             extra={"model": model_id},
         )

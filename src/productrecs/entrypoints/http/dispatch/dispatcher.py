@@ -327,7 +327,7 @@ def _record_leaked_key(
     if store is not None:
         origin = exchange.headers.get(b"origin")
         context.key_misuse_log.note(store.store_id, MisuseKind.LEAKED_SECRET, origin)
-        _log.warning("secret key in URL", extra={"store": store.store_id})
+        _log.warning("secret key leaked", extra={"store": store.store_id})
 
 
 def _route(path: str) -> Route | None:

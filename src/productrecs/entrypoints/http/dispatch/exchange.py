@@ -193,7 +193,7 @@ class HttpExchange:
         )
         await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
-            _log.warning("request refused", extra=self.facts(status))
+            _log.warning("request rejected", extra=self.facts(status))
 
     async def reply_conditional(self, body: bytes, seconds: int) -> None:
         """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
@@ -254,5 +254,5 @@ class HttpExchange:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}
             if message["status"] >= _SERVER_ERROR:
-                _log.warning("request refused", extra=self.facts(message["status"]))
+                _log.warning("request rejected", extra=self.facts(message["status"]))
         await self._send(message)

@@ -156,13 +156,13 @@ class UsageMetering:
                 self._take_over(self._sheet)
                 self._sheet = None
         except Exception:
-            _log.exception("the last metered calls could not be stored; a start will")
+            _log.exception("usage write failed")
         self._neighbours.close()
 
     def _tell(self) -> None:
         if not self._is_failing:
             self._is_failing = True
-            _log.exception("metered calls cannot be stored; they are counted in memory")
+            _log.exception("usage write failed")
 
     def _bring(self) -> None:
         """Bring to the database what it does not have."""
@@ -256,10 +256,7 @@ def _sheet_in(services: Services) -> UsageFile | None:
     try:
         return UsageFile.begin(services.metering)
     except OSError as error:
-        _log.warning(
-            "calls are counted in memory alone (%s): a kill would lose the last of them",
-            error.strerror,
-        )
+        _log.warning("usage file unavailable", extra={"error": error.strerror})
         return None
 
 

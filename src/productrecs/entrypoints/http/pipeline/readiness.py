@@ -82,7 +82,7 @@ class Dependencies:
         except StorageError:
             return
         except Exception:
-            _log.exception("the schema and the queue could not be looked at")
+            _log.exception("readiness check failed")
 
     def seen(self) -> Readiness:
         """Return what is amiss by now: failed reads and writes count at once."""
@@ -105,7 +105,7 @@ class Dependencies:
         self._disk = disk_trouble(self._folder)
         before, self._damage = self._damage, self._note.read()
         if self._damage is not None and before is None:
-            _log.critical("a check found the database damaged: %s", self._damage)
+            _log.critical("database damaged", extra={"damage": self._damage})
 
     def _of_schema(self) -> Readiness:
         try:

@@ -64,7 +64,7 @@ class AcceptBalancer:
                 return
             except OSError as error:
                 if error.errno in _OUT_OF_FILES:
-                    _log.error("accept failed", extra={"error": str(error)})
+                    _log.error("connection accept failed", extra={"error": str(error)})
                     self._pause(OUT_OF_FILES_PAUSE_SECONDS)
                 return  # else the client has gone
             self._start(accepted)

@@ -164,7 +164,7 @@ class _Server(uvicorn.Server):
         self._on_ready()
         self._timeout_checks = asyncio.create_task(self._close_overdue())
         await self._stop_requested.wait()
-        _log.info("draining", extra={"connections": len(self._connections())})
+        _log.info("server draining", extra={"connections": len(self._connections())})
         self._draining.begin()
         for connection in self._connections():
             connection.part()
@@ -203,7 +203,7 @@ class _Server(uvicorn.Server):
         while (state.connections or state.tasks) and not self.force_exit:
             waited = loop.time() - began
             if waited > self._options.finish_seconds:
-                _log.error("requests cut off", extra={"requests": len(state.tasks)})
+                _log.error("requests cancelled", extra={"requests": len(state.tasks)})
                 break
             for connection in self._connections():
                 # One that came at the last moment gets the time to send its request.

@@ -16,5 +16,5 @@ def exit_after_disk_failure() -> None:
 
     The supervisor restarts it. The delay lets pending requests get their 503.
     """
-    _log.critical("process exits: write not durable")
+    _log.critical("disk sync failed")
     threading.Timer(_EXIT_DELAY_SECONDS, os._exit, (_EX_SOFTWARE,)).start()

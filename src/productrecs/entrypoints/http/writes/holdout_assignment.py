@@ -80,7 +80,7 @@ class HoldoutAssigner:
             except StorageError:
                 self._retry_at = self._seconds() + BACKOFF_SECONDS
             except Exception:
-                _log.exception("holdout arm decided without database")
+                _log.exception("holdout lookup failed")
                 self._retry_at = self._seconds() + BACKOFF_SECONDS
         return KnownIdentity((), None, None)
 

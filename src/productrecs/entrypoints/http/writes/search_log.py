@@ -81,7 +81,7 @@ class SearchLog:
             try:
                 self._store(store, counts)
             except StorageError as error:
-                _log.warning("search counts not stored", extra={"error": str(error)})
+                _log.warning("search count failed", extra={"error": str(error)})
                 left.update(counts)
         return left
 
@@ -94,7 +94,7 @@ class SearchLog:
                 try:
                     self.tally.put_back(await asyncio.to_thread(self.keep, taken))
                 except Exception:
-                    _log.exception("search counts failed")
+                    _log.exception("search count failed")
 
     def _store(self, store: Store, counts: Mapping[ObservedSearch, int]) -> None:
         language = LanguageAnalyzer(store.settings.language)

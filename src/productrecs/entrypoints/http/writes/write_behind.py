@@ -53,13 +53,15 @@ class WriteBehind(Generic[T]):
                 expected = isinstance(error, StorageError)
                 _log.log(
                     logging.WARNING if expected else logging.ERROR,
-                    f"{self._what} could not be stored and wait",
+                    "write-behind flush failed",
+                    extra={"what": self._what},
                     exc_info=not expected,
                 )
                 break
         if self.noted.lost > self._logged_lost:
             self._logged_lost = self.noted.lost
-            _log.error(f"{self._what} were lost", extra={"lost": self._logged_lost})
+            facts = {"what": self._what, "lost": self._logged_lost}
+            _log.error("write-behind records lost", extra=facts)
 
     async def _flush_forever(self) -> None:
         while True:

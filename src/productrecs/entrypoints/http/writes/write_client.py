@@ -296,7 +296,7 @@ class RemoteWriter(asyncio.Protocol):
                 await loop.create_unix_connection(lambda: self, str(self._path))
             except OSError:
                 if loop.time() - self._lost_at > RECONNECT_SECONDS and self._unsent:
-                    _log.warning("writer process unreachable")
+                    _log.warning("writer unavailable")
                     unsent = [number for number, _ in self._unsent]
                     self._unsent.clear()
                     message = "the process that writes is not there; send this again"

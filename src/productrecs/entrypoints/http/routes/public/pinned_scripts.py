@@ -105,7 +105,7 @@ def archive_builds(folder: Path) -> None:
                 draft.write_bytes(build.body)
                 draft.replace(file)
     except OSError:
-        _log.exception("the widgets' builds could not be kept")
+        _log.exception("widget build write failed")
 
 
 def archived_build(folder: Path, name: str) -> bytes | None:

@@ -93,7 +93,7 @@ class MetricsCollector:
                 ended = all_totals(connection)
                 fresh = freshness(connection, services.clock())
         except StorageError as error:
-            _log.warning("/metrics went without the database: %s", error)
+            _log.warning("metrics incomplete", extra={"error": str(error)})
             yield _gauge("database_up", is_up, _one(0))
             return
         yield _gauge("database_up", is_up, _one(1))

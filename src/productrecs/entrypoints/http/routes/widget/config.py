@@ -117,7 +117,7 @@ async def _read(
             config = await loop.run_in_executor(context.reading, read)
     except Exception:
         # A shop's page is better served by the last look that was seen than by an error.
-        _log.exception("a widget's settings could not be read; answering with the last")
+        _log.exception("widget settings read failed")
         return opened.widgets.get(widget_type, WidgetConfig())
     if config == WidgetConfig():
         opened.widgets.pop(widget_type, None)

@@ -389,7 +389,7 @@ async def _histories(
     except StorageError:
         return []  # a list that knows less beats none
     except Exception:
-        _log.exception("a shopper's history could not be read; answering without it")
+        _log.exception("shopper history read failed")
         return []
 
 

@@ -1,0 +1,69 @@
+"""A log line has an event of the table, its fields, and no secret."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.core.log_events import LOG_EVENTS
+from productrecs.entrypoints.logs import configure_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def written(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(capsys.readouterr().err)
+    return line
+
+
+def test_an_event_of_the_table_is_the_event_of_its_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logging("json")
+    logging.getLogger("productrecs.worker").info("job finished", extra={"kind": "train"})
+
+    line = written(capsys)
+    assert (line["event"], line["kind"]) == ("job finished", "train")
+    assert "message" not in line
+
+
+@pytest.mark.parametrize("logger", ["uvicorn.error", "productrecs.x"])
+def test_every_other_text_is_a_library_message(
+    capsys: pytest.CaptureFixture[str], logger: str
+) -> None:
+    configure_logging("json")
+    logging.getLogger(logger).warning("%d bytes were left over", 7)
+
+    line = written(capsys)
+    assert line["event"] == "library message"
+    assert line["message"] == "7 bytes were left over"
+
+
+def test_a_terminal_gets_the_event_and_its_fields_without_secrets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logging("text")
+    extra = {"error": "postgresql://me:hush@host/db of anna@shop.example, sk_abc123"}
+    logging.getLogger("productrecs.x").warning("job queue unavailable", extra=extra)
+
+    line = capsys.readouterr().err
+    assert "warning  job queue unavailable error=postgresql://...@host/db" in line
+    assert not any(secret in line for secret in ("hush", "anna", "abc123"))
+
+
+def test_every_event_is_a_short_phrase_with_a_meaning() -> None:
+    assert [name for name in LOG_EVENTS if name != name.lower() or len(name) > 30] == []
+    assert [name for name, meaning in LOG_EVENTS.items() if not meaning.endswith(".")] == []
