@@ -178,7 +178,7 @@ def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot
     boxes = propose_regions(photo).tolist()
     windows = [box_window(photo, box) for box in boxes]
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
-    alike = shop.model.like_each(vectors, MOST_PRODUCTS)
+    alike = shop.model.similar_to_vectors(vectors, MOST_PRODUCTS)
     seen = [
         RegionMatch(tuple(box), "", None, found)
         for box, found in zip(boxes, alike, strict=True)

@@ -393,6 +393,6 @@ def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
 def test_an_older_models_constants_weigh_all_deeds_alike() -> None:
     constants = SessionOptions(carted=6.0).to_array()
 
-    assert not fitted(walks([0, 1]), 2).weighs_deeds
+    assert not fitted(walks([0, 1]), 2).weights_interactions
     assert SessionOptions.from_array(constants).carted == 6.0
     assert SessionOptions.from_array(constants[:-3]) == SessionOptions()

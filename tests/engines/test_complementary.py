@@ -112,12 +112,12 @@ def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None
     ranked = model.among(NO_RANKED, [2])
 
     assert ranked.items.tolist() == [3]  # the stove that sold best
-    lift = model.kind_lift(2, 3)
+    lift = model.category_lift(2, 3)
     assert lift is not None
     assert lift.lift > 1.0
     assert lift.baskets >= 22  # 12 + 6 + 4 from each side that keeps the pair
-    assert model.kind_lift(2, 4) is None
-    assert model.kind_lift(UNKNOWN, 3) is None
+    assert model.category_lift(2, 4) is None
+    assert model.category_lift(UNKNOWN, 3) is None
 
 
 def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:

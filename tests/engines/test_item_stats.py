@@ -44,7 +44,7 @@ def test_what_was_shown_often_is_no_longer_new() -> None:
 
 def test_it_is_tried_about_as_often_as_thompson_sampling_would() -> None:
     items = numbers(GOOD, BAD, *range(10, 30))  # twenty that nobody saw
-    promise = TRIALS.promise(items, numbers(GOOD, BAD, 3))
+    promise = TRIALS.exploration_weights(items, numbers(GOOD, BAD, 3))
     rng = np.random.default_rng(3)
     looks = np.array([80, 80, *[0] * 20])
     clicks = np.array([6, 0, *[0] * 20])
@@ -64,13 +64,13 @@ def test_it_is_tried_about_as_often_as_thompson_sampling_would() -> None:
 def test_a_place_further_down_tells_less() -> None:
     far = ItemStats().plus([(False, 1, 20, 50), (False, 2, 1, 50)])
 
-    promise = far.promise(numbers(1, 2), numbers(1, 2))
+    promise = far.exploration_weights(numbers(1, 2), numbers(1, 2))
 
     assert promise[0] > promise[1]
 
 
 def test_a_store_that_showed_nothing_finds_all_alike() -> None:
-    promise = ItemStats().promise(numbers(1, 2, 3), numbers(1, 2, 3))
+    promise = ItemStats().exploration_weights(numbers(1, 2, 3), numbers(1, 2, 3))
 
     assert len(set(promise.tolist())) == 1
     assert promise[0] > 0

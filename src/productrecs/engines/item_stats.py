@@ -86,7 +86,7 @@ class ItemStats:
         """Return which items were shown fewer than a hundred times."""
         return self._of(self.shown, items) < PLENTY
 
-    def promise(self, items: Ints, among: Ints) -> Floats:
+    def exploration_weights(self, items: Ints, among: Ints) -> Floats:
         """Return how much a try of each item promises, above 0; they compare by shares.
 
         What is believed of an item begins with how often those `among` are clicked, and
@@ -124,7 +124,7 @@ class ItemStats:
         return (clicks / usual + _STRENGTH) / (looks + _STRENGTH)
 
     @staticmethod
-    def likely_looked_at(place: int | None) -> float:
+    def examination_probability(place: int | None) -> float:
         """Return how likely the product at a place (from 1) is looked at."""
         return _examination(place) / EXAMINED_UNIT
 

@@ -52,7 +52,7 @@ def test_large_moves_are_believed_and_small_ones_hardly() -> None:
 def test_a_season_that_always_told_is_believed_to_the_end() -> None:
     sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
 
-    assert YearlySeasonality(sold, MONDAY).doubt(700) == 0.0
+    assert YearlySeasonality(sold, MONDAY).best_doubt(700) == 0.0
     with_season, without = missed(sold, 680)
     assert with_season < 0.4 * without
 
@@ -69,7 +69,7 @@ def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)
 
     seasons = YearlySeasonality(sold, MONDAY)
-    assert seasons.doubt(700) == USUAL_DOUBT
+    assert seasons.best_doubt(700) == USUAL_DOUBT
     missed_by = {"told": 0.0, "all of it": 0.0, "none": 0.0}
     for origin in range(460, 701, 12):
         outlook, came = seasons.outlook(origin), sold[origin : origin + HORIZON]
@@ -88,9 +88,9 @@ def test_the_past_alone_decides() -> None:
     other = sold.copy()
     other[600:] *= 7
 
-    assert YearlySeasonality(sold, MONDAY).doubt(600) == YearlySeasonality(
+    assert YearlySeasonality(sold, MONDAY).best_doubt(600) == YearlySeasonality(
         other, MONDAY
-    ).doubt(600)
+    ).best_doubt(600)
     assert YearlySeasonality(sold, MONDAY).mean(600).tolist() == (
         YearlySeasonality(other, MONDAY).mean(600).tolist()
     )
@@ -99,4 +99,4 @@ def test_the_past_alone_decides() -> None:
 def test_a_first_year_is_believed_as_usual() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0)[:400]
 
-    assert YearlySeasonality(sold, MONDAY).doubt(400) == USUAL_DOUBT
+    assert YearlySeasonality(sold, MONDAY).best_doubt(400) == USUAL_DOUBT

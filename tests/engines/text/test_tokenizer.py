@@ -95,8 +95,8 @@ def test_forms_of_a_word_have_one_stem_in_its_language() -> None:
 def test_fillers_are_left_out_unless_there_is_nothing_else() -> None:
     english = LanguageAnalyzer("en")
 
-    assert english.without_fillers(["bag", "for", "the", "beach"]) == ["bag", "beach"]
-    assert english.without_fillers(["the", "for"]) == ["the", "for"]
+    assert english.without_stop_words(["bag", "for", "the", "beach"]) == ["bag", "beach"]
+    assert english.without_stop_words(["the", "for"]) == ["the", "for"]
 
 
 def test_the_language_told_stands_unless_the_texts_clearly_say_otherwise() -> None:

@@ -122,14 +122,17 @@ def test_a_kept_model_answers_about_items_and_vectors() -> None:
     model = VisualModel.from_arrays(VisualModel(known, neighbours, floor).to_arrays())
     visible = np.ones(500, dtype=np.bool_)
 
-    ready, exact = model.like_item(8), model.all_like_item(8, 300, visible)
+    ready, exact = (
+        model.similar_to_item(8),
+        model.similar_to_item_exhaustive(8, 300, visible),
+    )
 
     assert len(model) == 96
     assert 0 < floor < 0.9
     assert 8 not in ready.items
     assert 8 not in exact.items
     assert set(ready.items[:20].tolist()) <= set(exact.items.tolist())
-    assert model.like_each(known.vectors[4:5], 1)[0].items.tolist() == [8]
-    assert not len(model.like_item(7).items)  # no picture
-    assert not len(VisualModel.empty().like_item(0).items)
-    assert not len(model.all_like_item(7, 5, visible).items)
+    assert model.similar_to_vectors(known.vectors[4:5], 1)[0].items.tolist() == [8]
+    assert not len(model.similar_to_item(7).items)  # no picture
+    assert not len(VisualModel.empty().similar_to_item(0).items)
+    assert not len(model.similar_to_item_exhaustive(7, 5, visible).items)

@@ -57,7 +57,7 @@ def spots(
         NeighbourTable(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32)),
         0.0,
     )
-    alike = model.like_each(np.array([[1.0, 0.0]]), MOST_PRODUCTS)[0]
+    alike = model.similar_to_vectors(np.array([[1.0, 0.0]]), MOST_PRODUCTS)[0]
     seen = RegionMatch((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
     return find_spots(sureness, catalog, [seen])
 

@@ -68,7 +68,7 @@ def test_pictures_serve_grow_and_go(
     )
     model = served(tmp_path, store_id, first).model
     assert len(model) == 20
-    near = model.like_item(0).items.tolist()
+    near = model.similar_to_item(0).items.tolist()
     assert near
     assert {names[number].split("-")[1] for number in near[:2]} == {"ball"}
 
@@ -86,7 +86,7 @@ def test_pictures_serve_grow_and_go(
     assert len(pictures.model) == len(names) - 1
     for row in range(len(pictures.model)):
         item = int(pictures.model.pictured.items[row])
-        found = pictures.model.like_item(item)
+        found = pictures.model.similar_to_item(item)
         assert 5 not in found.items
         assert item not in found.items
         assert (np.diff(found.scores) <= 0).all()
@@ -105,7 +105,7 @@ def test_a_photo_is_placed_where_its_like_is(
 
     assert vector is not None
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
-    best = pictures.model.like_each(vector[None], 1)[0].items.tolist()[0]
+    best = pictures.model.similar_to_vectors(vector[None], 1)[0].items.tolist()[0]
     assert list(KINDS)[best] == "green-cross"
     other = BuiltInEmbedding()
     other.name = "another"  # what is being embedded anew

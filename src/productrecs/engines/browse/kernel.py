@@ -29,7 +29,7 @@ _STEPS: Final = 256
 _memory = threading.local()
 
 
-class ScratchMemory(NamedTuple):
+class SessionScratch(NamedTuple):
     """Scratch memory of one thread, used again by every question."""
 
     slots: Ints  # [recent_sessions]
@@ -42,11 +42,11 @@ class ScratchMemory(NamedTuple):
     scored: Floats  # [n_items]
 
 
-def scratch(n_items: int, recent_sessions: int) -> ScratchMemory:
+def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
     """Return this thread's scratch memory, made larger when needed: 20 bytes an item."""
-    work: ScratchMemory | None = getattr(_memory, "work", None)
+    work: SessionScratch | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
-        work = ScratchMemory(
+        work = SessionScratch(
             slots=np.zeros(recent_sessions, dtype=np.int64),
             similar=np.zeros(recent_sessions),
             matched=np.zeros(recent_sessions, dtype=np.int64),
@@ -75,7 +75,7 @@ _LAYOUT = _named(
 _WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS)
 _QUESTION = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
 _WORK = _named(
-    ScratchMemory, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
+    SessionScratch, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
 )
 
 
@@ -92,7 +92,7 @@ def recent_sessions(
     layout: SessionArrays,
     weights: WeightTables,
     question: SessionQuery,
-    work: ScratchMemory,
+    work: SessionScratch,
 ) -> int:
     """Merge the items' postings, newest session first; return how many were kept.
 
@@ -186,7 +186,7 @@ def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
 
 
 @jit_compiled(_I8(_WORK, _I8, _I8))
-def nearest(work: ScratchMemory, count: int, wanted: int) -> int:
+def nearest(work: SessionScratch, count: int, wanted: int) -> int:
     """Keep the `wanted` most similar, the newer of equals; return how many were kept."""
     if count <= wanted:
         return count
@@ -212,7 +212,7 @@ def vote(
     layout: SessionArrays,
     weights: WeightTables,
     question: SessionQuery,
-    work: ScratchMemory,
+    work: SessionScratch,
     count: int,
 ) -> int:
     """Let the kept sessions vote for their items; return how many items got a vote.
@@ -250,7 +250,7 @@ def vote(
 def take_best(
     layout: SessionArrays,
     question: SessionQuery,
-    work: ScratchMemory,
+    work: SessionScratch,
     found: int,
     items: Items,
     scores: Floats,
@@ -289,7 +289,7 @@ def fill(
     layout: SessionArrays,
     weights: WeightTables,
     question: SessionQuery,
-    work: ScratchMemory,
+    work: SessionScratch,
     items: Items,
     scores: Floats,
 ) -> int:

@@ -49,7 +49,7 @@ class SessionOptions:
     bought: float = 1.0  # or bought, beside one that was looked at
 
     @property
-    def by_deed(self) -> tuple[float, ...]:
+    def weight_by_interaction(self) -> tuple[float, ...]:
         """What an item counts by what was done with it: see `InteractionType`."""
         return (1.0, self.clicked, self.carted, self.bought)
 

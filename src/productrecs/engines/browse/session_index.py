@@ -177,15 +177,15 @@ class SessionIndex:
         return np.concatenate((items, more)), np.concatenate((scores, below))
 
     @property
-    def weighs_deeds(self) -> bool:
+    def weights_interactions(self) -> bool:
         """Whether what was done with an item changes what it counts."""
-        return self._options.by_deed != _ALL_ALIKE
+        return self._options.weight_by_interaction != _ALL_ALIKE
 
     def _weighed(self, question: SessionQuery, deeds: Mapping[int, int]) -> WeightTables:
         """Return the weights for a question whose items were not all just looked at."""
-        if not deeds or not self.weighs_deeds:
+        if not deeds or not self.weights_interactions:
             return self._weights
-        by_deed, match, vote = self._options.by_deed, *self._weights[:2]
+        by_deed, match, vote = self._options.weight_by_interaction, *self._weights[:2]
         asked = [by_deed[deeds.get(item, 0)] for item in question.items.tolist()]
         counts = np.array(asked, dtype=np.float64)
         known = len(asked)
@@ -193,7 +193,7 @@ class SessionIndex:
             match=match[:known] * counts, vote=vote[:known] * counts
         )
 
-    def witnesses(
+    def voting_sessions(
         self,
         recent: Sequence[int] | Items,
         exclude_session: int | None = None,

@@ -107,7 +107,7 @@ class ComplementModel:
             return kept
         return self._with_kinds(kept, basket, (kinds, single, families))
 
-    def kind_lift(self, anchor: int, item: int) -> CategoryLift | None:
+    def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
         """Return what speaks for an item beside the anchor's kind; None for nothing."""
         if not 0 <= anchor < self.n_items or self.kinds[anchor] < 0:
             return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _memory = threading.local()
 
 
-class ScratchMemory(NamedTuple):
+class CompanionScratch(NamedTuple):
     """Scratch memory of one thread, all zero between questions but `touched`."""
 
     places: Items  # [n_items] 1 + where a companion stands; or -1 for an anchor
@@ -34,11 +34,11 @@ class ScratchMemory(NamedTuple):
     touched: Items  # [n_items]
 
 
-def scratch(n_items: int) -> ScratchMemory:
+def scratch(n_items: int) -> CompanionScratch:
     """Return this thread's scratch memory, made larger when needed: 16 bytes an item."""
-    work: ScratchMemory | None = getattr(_memory, "work", None)
+    work: CompanionScratch | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items:
-        work = ScratchMemory(
+        work = CompanionScratch(
             places=np.zeros(n_items, dtype=np.int32),
             votes=np.zeros(n_items),
             touched=np.zeros(n_items, dtype=np.int32),
@@ -52,11 +52,11 @@ _LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
     [readonly_array(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], CompanionArrays
 )
 _FIXED_ITEMS = readonly_array(_I4)
-_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], ScratchMemory)  # type: ignore[no-untyped-call]  # numba
+_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionScratch)  # type: ignore[no-untyped-call]  # numba
 
 
 @jit_compiled(_F4[:, ::1](_LAYOUT, _WORK, _FIXED_ITEMS))
-def similarities(layout: CompanionArrays, work: ScratchMemory, items: Items) -> Any:
+def similarities(layout: CompanionArrays, work: CompanionScratch, items: Items) -> Any:
     """Return how alike each two of distinct `items` are, where either's list tells it."""
     count = len(items)
     alike = np.zeros((count, count), dtype=np.float32)
@@ -76,7 +76,11 @@ def similarities(layout: CompanionArrays, work: ScratchMemory, items: Items) -> 
 
 @jit_compiled(_I8(_LAYOUT, _WORK, _I8, _I4[::1], _F4[::1]))
 def choose(
-    layout: CompanionArrays, work: ScratchMemory, anchor: int, items: Items, scores: Scores
+    layout: CompanionArrays,
+    work: CompanionScratch,
+    anchor: int,
+    items: Items,
+    scores: Scores,
 ) -> int:
     """Fill `items` and `scores` with an anchor's companions; return how many."""
     begin, end = layout.offsets[anchor], layout.offsets[anchor + 1]
@@ -104,7 +108,7 @@ def choose(
 
 @jit_compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
 def vote(
-    layout: CompanionArrays, work: ScratchMemory, anchors: Ints, counts: Floats
+    layout: CompanionArrays, work: CompanionScratch, anchors: Ints, counts: Floats
 ) -> int:
     """Let several anchors vote for their companions; return how many items got a vote."""
     doublings = int(layout.constants[0])
@@ -131,7 +135,7 @@ def vote(
 
 
 @jit_compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
-def take_best(work: ScratchMemory, found: int, items: Items, scores: Scores) -> int:
+def take_best(work: CompanionScratch, found: int, items: Items, scores: Scores) -> int:
     """Sort the best items into `items` and `scores`, clear the votes; return how many."""
     taken = 0
     for place in range(found):

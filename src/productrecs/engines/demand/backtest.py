@@ -225,7 +225,7 @@ def method_forecasts(
     """Return what each way tells of the days after `demand`, and the items of the model."""
     origin = demand.days
     seasons = YearlySeasonality(store_totals(demand), demand.first_day)
-    total, doubt = seasons.mean(origin), seasons.doubt(origin)
+    total, doubt = seasons.mean(origin), seasons.best_doubt(origin)
     closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
     ladder = statistical_forecast(demand, origin, options, doubt).closed_on(closed)
     if model is None:
@@ -281,7 +281,7 @@ def _verdict(
     found: _Candidates, *, has_model: bool, demand: Demand, judged: Ints
 ) -> BacktestResult:
     ways = MethodForecasts(
-        _joined([one.ladder for one in found.ways]),
+        _joined([one.statistical for one in found.ways]),
         _joined([one.model for one in found.ways]),
         _joined([one.moving for one in found.ways]),
     )

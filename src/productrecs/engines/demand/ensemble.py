@@ -34,19 +34,19 @@ _WITHOUT: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
 class MethodForecasts:
     """The same days told in three ways."""
 
-    ladder: ForecastPaths
+    statistical: ForecastPaths
     model: ForecastPaths  # the ladder's where nothing is learned
     moving: ForecastPaths
 
     def of(self, rows: Ints) -> MethodForecasts:
         """Return some rows."""
         return MethodForecasts(
-            self.ladder.of(rows), self.model.of(rows), self.moving.of(rows)
+            self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
         )
 
     def mixed(self, means: Floats, bands: Floats) -> ForecastPaths:
         """Return the mixture by shares [n, 3] of the means and of the bands."""
-        ways = (self.ladder, self.model, self.moving)
+        ways = (self.statistical, self.model, self.moving)
         by_row = [shares.astype(np.float32).T[:, :, None] for shares in (means, bands)]
         mean = sum(share * way.mean for share, way in zip(by_row[0], ways, strict=True))
         quantiles = sum(

@@ -92,9 +92,9 @@ class YearlySeasonality:
 
     def mean(self, day: int) -> Floats:
         """Return the expected totals of the days after the first `day`."""
-        return self.outlook(day).mean(self.doubt(day))
+        return self.outlook(day).mean(self.best_doubt(day))
 
-    def doubt(self, day: int) -> float:
+    def best_doubt(self, day: int) -> float:
         """Return what would have missed least from the origins that were over by `day`.
 
         Where fewer than four of them had a year before them, the usual one.

@@ -21,7 +21,7 @@ class AnalysedQuery:
     def of(cls, text: str, language: LanguageAnalyzer) -> Self:
         """Return the analysis of `text` in `language`."""
         words = query_words(text)
-        keywords = language.without_fillers(words)
+        keywords = language.without_stop_words(words)
         stems = language.stems(keywords)
         return cls(text, language, tuple(words), tuple(keywords), tuple(stems))
 

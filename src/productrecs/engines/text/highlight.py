@@ -45,7 +45,7 @@ class Highlighter:
             frozenset(word for one in readings for word in one.words),
         )
 
-    def marked(self, text: str) -> str | None:
+    def highlighted(self, text: str) -> str | None:
         """Return `text` as HTML with the matches in <mark>; None where nothing matches."""
         spans = self.spans(text)
         return _as_html(text, spans) if spans else None

@@ -32,14 +32,14 @@ class QueryTerm(NamedTuple):
     is_known: bool  # the catalog has the word itself, or what is made of it
 
     @property
-    def is_begun(self) -> bool:
+    def may_be_unfinished(self) -> bool:
         """Whether a last word may be no mistake but unfinished."""
         return any(one.words[0].startswith(self.typed) for one in self.readings)
 
 
 def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     """Return whether a word was read as another; with `is_typing` the last may be begun."""
-    finished = slots[:-1] if is_typing and slots and slots[-1].is_begun else slots
+    finished = slots[:-1] if is_typing and slots and slots[-1].may_be_unfinished else slots
     return any(slot.readings and not slot.is_known for slot in finished)
 
 

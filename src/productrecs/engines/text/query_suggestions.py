@@ -108,7 +108,7 @@ class _Suggesting:
         if not said.keys() <= set(self.typed):  # joined, or taken apart
             return [word for words in said.values() for word in words]
         places = [n for n, word in enumerate(self.typed) if word in said]
-        telling = set(self.interpreter.language.without_fillers(self.typed))
+        telling = set(self.interpreter.language.without_stop_words(self.typed))
         return [
             one
             for word in self.typed[places[0] : places[-1] + 1]
@@ -128,9 +128,9 @@ class _Suggesting:
         reader = self.interpreter.reader
         if is_typing:
             for word in reader.vocabulary.beginning(last.typed, _TIMES * limit):
-                yield reader.as_sold(word)
+                yield reader.as_written_in_titles(word)
         for one in last.readings:
-            yield reader.as_sold(one.words[0]) if len(one.words) == 1 else one
+            yield reader.as_written_in_titles(one.words[0]) if len(one.words) == 1 else one
 
     def _is_shown(self, reading: WordReading) -> bool:
         """Return whether a title or a category has the words: codes suggest nothing."""

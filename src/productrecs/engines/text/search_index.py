@@ -155,7 +155,7 @@ class SearchIndex:
             ]
             return shown[:limit]
 
-    def holders(self, word: str, limit: int) -> frozenset[int]:
+    def items_with_word(self, word: str, limit: int) -> frozenset[int]:
         """Return the numbers of the first products whose texts hold a word.
 
         Raises:

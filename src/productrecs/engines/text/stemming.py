@@ -63,7 +63,7 @@ class LanguageAnalyzer:
             return stems
         return [own.get(word, stem) for word, stem in zip(words, stems, strict=True)]
 
-    def without_fillers(self, words: Sequence[str]) -> list[str]:
+    def without_stop_words(self, words: Sequence[str]) -> list[str]:
         """Return the words that say something; all of them where none does."""
         if not words:
             return []

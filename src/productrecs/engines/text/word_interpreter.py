@@ -137,7 +137,7 @@ class WordInterpreter:
         found = self.searcher.search(asked, 1, count=False).hits
         return tuple(halves) if found else ()
 
-    def as_sold(self, word: str) -> WordReading:
+    def as_written_in_titles(self, word: str) -> WordReading:
         """Return a word as most titles write it: itself, or two that stand together.
 
         Titles with a "sleeping-bag" hold all three: the two are what people type.
@@ -208,9 +208,9 @@ class WordInterpreter:
         stem = self.stem(word)
         known = self.terms.frequency(word, stem)
         readings = [WordReading((word,), (stem,), 1.0)] if known else []
-        readings += self._corrected(word, stem, known)
+        readings += self._corrections(word, stem, known)
         if is_typing and known < LIMITS.rare:
-            readings += self._completed(word, is_understood=bool(readings))
+            readings += self._completions(word, is_understood=bool(readings))
         readings += self._apart(word)
         is_part = False
         if self.language.code in COMPOUNDING:
@@ -247,7 +247,7 @@ class WordInterpreter:
         least = min([self.terms.frequency(word, stem) for word, stem in pairs])
         return math.log1p((self.products - least + 0.5) / (least + 0.5))
 
-    def _corrected(self, word: str, stem: str, known: int) -> list[WordReading]:
+    def _corrections(self, word: str, stem: str, known: int) -> list[WordReading]:
         """Return what a word may be a misspelling of, the likeliest first."""
         is_rare = known < LIMITS.rare
         if not is_rare and known * LIMITS.far_commoner > self.products:
@@ -277,7 +277,7 @@ class WordInterpreter:
             found.append((weight, count, WordReading((near.word,), (meant,), weight)))
         return found
 
-    def _completed(self, start: str, *, is_understood: bool) -> list[WordReading]:
+    def _completions(self, start: str, *, is_understood: bool) -> list[WordReading]:
         """Return the words that an unfinished one may become."""
         words = self.vocabulary.beginning(start, LIMITS.readings)
         weight = WEIGHTS.unfinished

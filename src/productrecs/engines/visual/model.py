@@ -56,7 +56,7 @@ class VisualModel:
         row = int(items.searchsorted(item)) if len(items) else 0
         return row if row < len(items) and int(items[row]) == item else None
 
-    def like_item(self, item: int) -> Ranked:
+    def similar_to_item(self, item: int) -> Ranked:
         """Return the items that look like one, best first; none when it has no picture."""
         row = self.row_of(item)
         if row is None:
@@ -66,7 +66,7 @@ class VisualModel:
         return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
 
     def mark(self, item: int) -> int:
-        """Return a number that changes when what `like_item` says does; 0 for nothing."""
+        """Return a number that changes with `similar_to_item`; 0 without a picture."""
         row = self.row_of(item)
         if row is None:
             return 0
@@ -75,7 +75,7 @@ class VisualModel:
         items = self.pictured.items[rows[row, :count]]
         return hash((items.tobytes(), scores[row, :count].tobytes()))
 
-    def all_like_item(self, item: int, limit: int, visible: Bools) -> Ranked:
+    def similar_to_item_exhaustive(self, item: int, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most like one, however far down they stand."""
         row = self.row_of(item)
         if row is None:
@@ -84,13 +84,13 @@ class VisualModel:
         kept = (found.items != item) & (found.scores > self.floor)
         return Ranked(found.items[kept][:limit], found.scores[kept][:limit])
 
-    def like_each(
+    def similar_to_vectors(
         self, queries: Floats, limit: int, visible: Bools | None = None
     ) -> list[Ranked]:
         """Return for each unit vector of `queries`, [n, d], the items most like it."""
         return nearest_items_batch(self.pictured, queries, limit, visible)
 
-    def shown_by(self, digest: int, visible: Bools) -> Items:
+    def items_with_digest(self, digest: int, visible: Bools) -> Items:
         """Return the visible items whose picture is the very file of this digest."""
         rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
         items = self.pictured.items[rows]

@@ -76,7 +76,7 @@ class LookEditor:
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.next_id()
-            repository.forget_pictures("", now_ms - DAY_MS)
+            repository.delete_pictures("", now_ms - DAY_MS)
             repository.keep_picture(picture, now_ms)
         return picture
 
@@ -178,7 +178,7 @@ class LookEditor:
             if known is None:
                 raise _unknown(look_id)
             repository.remove(look_id)
-            repository.forget_pictures(known.content.picture_id, self._clock() - DAY_MS)
+            repository.delete_pictures(known.content.picture_id, self._clock() - DAY_MS)
 
     def _changed(
         self,
@@ -207,7 +207,7 @@ class LookEditor:
                 _check_kept(repository, changed.content)
             repository.change(changed)
             if is_another:
-                repository.forget_pictures(known.content.picture_id, now_ms - DAY_MS)
+                repository.delete_pictures(known.content.picture_id, now_ms - DAY_MS)
         return changed
 
 

@@ -127,7 +127,7 @@ class LookRepository:
             )
         )
 
-    def forget_pictures(self, picture_id: str, before_ms: int) -> None:
+    def delete_pictures(self, picture_id: str, before_ms: int) -> None:
         """Forget a picture, and all from before a time, where no look has them."""
         kept = look_pictures.c
         named = sa.select(looks.c.picture_id).where(

@@ -85,7 +85,7 @@ class Eraser:
                     extra={"store": store_id, "erasure": erasure.erasure_id},
                 )
         waiting = [one for one in self._under_way(store_id) if one.cleared_seq is not None]
-        if waiting and not is_over() and self._leave_no_trace(store_id, waiting):
+        if waiting and not is_over() and self._purge_derived_data(store_id, waiting):
             now_ms = self.clock()
             with self.database.transaction() as transaction:
                 for erasure in waiting:
@@ -116,18 +116,18 @@ class Eraser:
             shoppers = ShopperRepository(transaction, store_id)
             texts = {" ".join(one.split())[:100].lower() for one in shoppers.typed(names)}
             shoppers.forget_searches(sorted(texts), FEW_SEARCHES)
-            shoppers.forget_tests(names)
-            shoppers.forget_complaints(names)
+            shoppers.delete_experiment_rows(names)
+            shoppers.delete_upload_errors(names)
         while self._clear_some(store_id, erasure):
             if is_over():
                 return False
-        self._return_sessions(store_id, names)
+        self._unlink_sessions(store_id, names)
         with self.database.transaction() as transaction:
             # The names that led to one another go last: they are how the rest is found.
             seq = StoreLog(self.database, transaction, store_id).take(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
-            shoppers.begin_views_anew()
+            shoppers.reset_views()
             ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
         return True
 
@@ -142,17 +142,19 @@ class Eraser:
                 )
         return bool(gone or lines)
 
-    def _return_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
+    def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
         for table in (events, purchase_lines):
             with self.database.reading() as connection:
-                keys = ShopperRepository(connection, store_id).borrowed(table, names)
+                keys = ShopperRepository(connection, store_id).facts_of_other_customers(
+                    table, names
+                )
             for start in range(0, len(keys), AT_ONCE):
                 with self.database.transaction() as transaction:
                     ShopperRepository(transaction, store_id).unname_sessions(
                         table, keys[start : start + AT_ONCE]
                     )
 
-    def _leave_no_trace(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
+    def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
         """Remove what was made from records that are gone; return whether nothing is left.
 
         Files that were handed in before are imported first, without the shopper; then the
@@ -164,7 +166,7 @@ class Eraser:
             serving = TrainingRepository(connection, store_id).serving()
             shoppers = ShopperRepository(connection, store_id)
             files = shoppers.uploads_before(max(one.asked_at for one in cleared))
-            is_counted = shoppers.views_follow(needed)
+            is_counted = shoppers.views_caught_up(needed)
         if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
         remove_older_models(models_folder(self.models, store_id), serving.model_id)

@@ -157,7 +157,7 @@ class ShopperRepository:
                 return count
         return 0
 
-    def borrowed(self, table: sa.Table, names: Sequence[str]) -> list[int]:
+    def facts_of_other_customers(self, table: sa.Table, names: Sequence[str]) -> list[int]:
         """Return the keys of another customer's facts that came by a session of theirs.
 
         Reads all of the store's rows: there is no index of sessions.
@@ -181,7 +181,7 @@ class ShopperRepository:
             )
             self._transaction.execute(changed.values(session=None))
 
-    def forget_tests(self, names: Sequence[str]) -> None:
+    def delete_experiment_rows(self, names: Sequence[str]) -> None:
         """Delete in which arm they stood and what lists tried with them.
 
         Where another's first name was one of theirs, that other goes on by their own.
@@ -197,7 +197,7 @@ class ShopperRepository:
             )
             self._transaction.execute(others.values(unit=exposures.c.identity))
 
-    def forget_complaints(self, names: Sequence[str]) -> None:
+    def delete_upload_errors(self, names: Sequence[str]) -> None:
         """Delete from reports of uploads whatever quotes one of the names."""
         told = uploads.c
         query = sa.select(told.upload_id, told.errors).where(
@@ -222,7 +222,7 @@ class ShopperRepository:
             )
             self._transaction.execute(gone)
 
-    def begin_views_anew(self) -> None:
+    def reset_views(self) -> None:
         """Let attribution and customers be worked out from what the log says now."""
         marks = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
@@ -233,7 +233,7 @@ class ShopperRepository:
         )
         self._transaction.execute(gone)
 
-    def views_follow(self, seq: int) -> bool:
+    def views_caught_up(self, seq: int) -> bool:
         """Return whether attribution has read the log anew, up to there at least."""
         marks = attribution_marks.c
         query = sa.select(marks.seq).where(marks.store_id == self._store_id)

@@ -84,7 +84,7 @@ class EligibleItems:
         members = members[members < len(self.visible)]
         items = members[self.visible[members]]
         items = items[trials.are_new(items)][:_NEWCOMERS]
-        promise = trials.promise(items, members)
+        promise = trials.exploration_weights(items, members)
         if self.rules is not None and self.rules.factors is not None:
             promise *= self.rules.factors.take(items, mode="clip")
         return items, promise

@@ -226,7 +226,7 @@ class _Looking:
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             situation = decision.situation
-            self._visits, self._seen = shop.models.sessions.witnesses(
+            self._visits, self._seen = shop.models.sessions.voting_sessions(
                 context_visit(situation), situation.visitor, situation.deeds
             )
 
@@ -342,7 +342,7 @@ class _Looking:
             return None
         shelf, complements = self._decision.shelf, self._shop.models.complements
         for anchor in self._decision.situation.anchors:
-            met = complements.kind_lift(anchor, item)
+            met = complements.category_lift(anchor, item)
             if met is not None:
                 mine, its = (shelf.narrowest[one] for one in (item, anchor))
                 return GoesWith(mine, its, met.baskets, met.lift)

@@ -81,7 +81,7 @@ def resolve_context(
         has_habits=has_habits,
         person=histories[0].person,
         looks=_looks(histories),
-        deeds=_deeds(histories) if shop.models.sessions.weighs_deeds else _NO_DEEDS,
+        deeds=_deeds(histories) if shop.models.sessions.weights_interactions else _NO_DEEDS,
     )
 
 

@@ -30,11 +30,11 @@ def visually_similar(shelf: EligibleItems, anchors: Sequence[int]) -> Ranked:
     if not anchors:
         return NO_RANKED
     visual = shelf.models.visual
-    known = visual.like_item(anchors[0])
+    known = visual.similar_to_item(anchors[0])
     shown = sum(shelf.shows(item) for item in known.items.tolist())
     if shown >= min(_ENOUGH, len(known.items)) and shown:
         return known
-    return visual.all_like_item(anchors[0], _ENOUGH, shelf.visible)
+    return visual.similar_to_item_exhaustive(anchors[0], _ENOUGH, shelf.visible)
 
 
 def visually_similar_to_each(shelf: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
@@ -42,7 +42,7 @@ def visually_similar_to_each(shelf: EligibleItems, anchors: Sequence[int]) -> It
     visual = shelf.models.visual
     if not len(visual):
         return
-    found = [visual.like_item(anchor) for anchor in anchors[:_ANCHORS]]
+    found = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
     if not any(len(one.items) for one in found):
         return
     items = np.concatenate([one.items for one in found])

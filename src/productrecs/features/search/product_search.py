@@ -98,11 +98,11 @@ class ResolvedQuery:
 
     def looked_at(self, num: int) -> int:
         """Return among how many candidates the order of `num` products is decided."""
-        least = _MOVED_FROM if self.moves else _LEAST_CANDIDATES
+        least = _MOVED_FROM if self.has_boosts else _LEAST_CANDIDATES
         return max(_CANDIDATES * num, least)
 
     @property
-    def moves(self) -> bool:
+    def has_boosts(self) -> bool:
         """Whether click boosts, rules or stock change the order."""
         return bool(self.lifts) or self.factors is not None or self.buyable is not None
 
@@ -164,8 +164,8 @@ def _wanted(asked: ResolvedQuery, request: SearchRequest) -> IndexQuery:
         asked.visible,
         asked.synonyms,
         # Below a full page of all words nothing comes up, unless more than words decide.
-        enough=looked_at if asked.moves else request.num,
-        by_likeness=not asked.moves,
+        enough=looked_at if asked.has_boosts else request.num,
+        by_likeness=not asked.has_boosts,
     )
 
 
@@ -195,7 +195,7 @@ def weigh_scores(
             score * (1.0 + _POPULARITY * popularity(item))
             for item, score in zip(items, scores, strict=True)
         ]
-    if asked.moves:
+    if asked.has_boosts:
         factor = asked.factor
         pairs = zip(items, scores, strict=True)
         scores = [score * factor(item) for item, score in pairs]

@@ -137,7 +137,7 @@ def _results(shop: SearchableStore, asked: ResolvedQuery, enough: int) -> _Resul
             asked.visible,
             asked.synonyms,
             enough=enough,
-            by_likeness=not asked.moves,
+            by_likeness=not asked.has_boosts,
         )
     )
     return _Results(

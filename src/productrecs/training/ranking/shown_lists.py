@@ -142,7 +142,7 @@ class ClickRates:
 
     def show(self, item: int, place: int | None) -> None:
         """Take an impression."""
-        looks = ItemStats.likely_looked_at(place)
+        looks = ItemStats.examination_probability(place)
         self._looks[item] = self._looks.get(item, 0.0) + looks
         self._all_looks += looks
 

@@ -129,7 +129,7 @@ class ExpansionBuilder:
             vectors,
             draft.index.language.stems(words),
             self._embedder.embed,
-            draft.index.holders,
+            draft.index.items_with_word,
         )
         _log.info(
             "text model evaluated",

@@ -114,7 +114,7 @@ def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Float
         steps = steps[-_STEPS:]
         for step in steps:
             past = seen[:step]
-            most = _most(past, deeds) if index.weighs_deeds else {}
+            most = _most(past, deeds) if index.weights_interactions else {}
             shown = index.next_items(past, stretch.since_ms, _SHOWN, deeds=most).items
             found = np.flatnonzero(shown == seen[step])
             if len(found):

@@ -86,10 +86,10 @@ class PhotoMatcher:
         is in another size or saved anew: nothing else is so like it as a whole.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
-        same = model.shown_by(file_digest(photo), visible)
+        same = model.items_with_digest(file_digest(photo), visible)
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
-            whole, *others = model.like_each(vectors, limit, visible)
+            whole, *others = model.similar_to_vectors(vectors, limit, visible)
             if self._is_own:  # by an operator's model other things may be as like it
                 copies = whole.scores >= _COPY
                 found.append(Ranked(whole.items[copies], whole.scores[copies]))
@@ -102,7 +102,7 @@ class PhotoMatcher:
         vectors = self._placed(regions)
         if vectors is None:
             return PhotoMatches([], self._pictures.sureness)
-        found = self._pictures.model.like_each(vectors, limit, visible)
+        found = self._pictures.model.similar_to_vectors(vectors, limit, visible)
         places = [
             RegionMatch(region.box, region.label, region.confidence, alike)
             for region, alike in zip(regions, found, strict=True)

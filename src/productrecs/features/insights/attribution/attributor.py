@@ -95,7 +95,9 @@ class Attributor:
     folder: Path
     step: int = STEP
     stretch: int = SEGMENT_LENGTH
-    _trails: OrderedDict[StoreId, TouchpointIndex] = field(default_factory=OrderedDict)
+    _touchpoint_indexes: OrderedDict[StoreId, TouchpointIndex] = field(
+        default_factory=OrderedDict
+    )
     _codes: ShopperCodes = field(default_factory=ShopperCodes)
 
     def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
@@ -123,12 +125,12 @@ class Attributor:
             if mark is not None and mark.seq >= 0 and mark[1:] == target[1:]:
                 if mark.seq >= head:
                     return False
-                trail = self._trail(store.store_id)
+                trail = self._touchpoint_index(store.store_id)
                 if not trail.prepare(repository, mark.seq):
                     return True
                 up_to = min(head, mark.seq + self.step, trail.end)
                 step = _read_step(repository, trail, mark, up_to, settings.zone)
-                trail.close_stretch(repository)
+                trail.close_segment(repository)
             else:
                 step = None
         if step is not None:
@@ -137,7 +139,7 @@ class Attributor:
             with self.database.transaction(synced=False) as transaction:
                 AttributionRepository(transaction, store.store_id).begin(target)
         else:
-            self._begin_anew(store.store_id, mark, target)
+            self._restart(store.store_id, mark, target)
         return True
 
     def _store(self, store_id: StoreId, step: Step) -> None:
@@ -152,7 +154,7 @@ class Attributor:
             repository.replace_searches(self.database, step.searches)
             repository.count_events(step.hours)
 
-    def _begin_anew(
+    def _restart(
         self, store_id: StoreId, mark: AttributionProgress, target: AttributionProgress
     ) -> None:
         """Delete what was kept, some at a time, and set the mark to the beginning."""
@@ -162,17 +164,17 @@ class Attributor:
             if repository.advance(mark, emptying) and repository.empty(_EMPTIED_AT_ONCE):
                 repository.advance(emptying, target)
 
-    def _trail(self, store_id: StoreId) -> TouchpointIndex:
-        trail = self._trails.pop(store_id, None)
+    def _touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
+        trail = self._touchpoint_indexes.pop(store_id, None)
         if trail is None:
             trail = TouchpointIndex(self.folder / store_id, self._codes, self.stretch)
-        self._trails[store_id] = trail
-        while len(self._trails) > 1 and self._size() > _TOUCHES_KEPT:
-            self._trails.popitem(last=False)
+        self._touchpoint_indexes[store_id] = trail
+        while len(self._touchpoint_indexes) > 1 and self._size() > _TOUCHES_KEPT:
+            self._touchpoint_indexes.popitem(last=False)
         return trail
 
     def _size(self) -> int:
-        return sum(trail.size for trail in self._trails.values())
+        return sum(trail.size for trail in self._touchpoint_indexes.values())
 
 
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
@@ -258,8 +260,8 @@ def _credited(
     if not standing:
         return []
     wanted = _wanted(trail, standing)
-    found = attribute_last_touch(trail.stretches, wanted)
-    searched = last_search_clicks(trail.stretches, wanted)
+    found = attribute_last_touch(trail.segments, wanted)
+    searched = last_search_clicks(trail.segments, wanted)
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
     terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
     by_search = {seq: intents[term] for seq, term in terms.items()}

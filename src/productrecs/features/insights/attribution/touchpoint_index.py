@@ -79,7 +79,7 @@ class TouchpointIndex:
         return sum(len(kind.pairs) for kind in kinds)
 
     @property
-    def stretches(self) -> Sequence[TouchpointSegment]:
+    def segments(self) -> Sequence[TouchpointSegment]:
         """All touches that are read, in the order of the log."""
         return [*self._whole, self._tail]
 
@@ -101,7 +101,7 @@ class TouchpointIndex:
             return True
         up_to = min(seq, self.end, self._read + _PIECE)
         self.take(*repository.touches(self._read, up_to), up_to)
-        self.close_stretch(repository)
+        self.close_segment(repository)
         return self._read == seq
 
     def take(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
@@ -115,7 +115,7 @@ class TouchpointIndex:
             )
         self._read = up_to
 
-    def close_stretch(self, repository: AttributionRepository) -> None:
+    def close_segment(self, repository: AttributionRepository) -> None:
         """Write the stretch to its file if all of it is read."""
         if self._read < self.end:
             return

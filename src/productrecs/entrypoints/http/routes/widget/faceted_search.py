@@ -220,7 +220,7 @@ def highlights_of(
         card = cards[hit.item]
         if card is not None:
             found[hit.item] = {
-                "title": marker.marked(title_of(card)),
+                "title": marker.highlighted(title_of(card)),
                 "description": marker.fragment(descriptions.get(hit.item, "")),
             }
     return found
