@@ -17,7 +17,7 @@ from benchmarks.speed.stores import DOMAIN, scratch
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.report import report_query
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.health.data_health_report import health_report
+from productrecs.features.insights.health.health_report import health_report
 from productrecs.features.insights.impact.attribution_report import (
     attribution_report,
     items_report,

@@ -143,7 +143,7 @@ _READ: Final = """
 import json, re, sys
 from pathlib import Path
 import numpy as np
-from productrecs.engines.text.search_index import SearchIndex, Wanted
+from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 def held():
     told = Path("/proc/self/smaps_rollup").read_text()
     return int(re.search(r"^Pss:\\s+(\\d+) kB", told, re.M)[1]) / 1000
@@ -151,7 +151,7 @@ queries = json.loads(Path(sys.argv[2]).read_text())
 visible, before = np.ones(200_000, dtype=np.bool_), held()
 index = SearchIndex(Path(sys.argv[1]), "en")
 for query in queries:
-    index.find(Wanted(index.analyse(query), 36, visible))
+    index.find(IndexQuery(index.analyse(query), 36, visible))
 print(json.dumps([before, held()]))
 """
 

@@ -54,7 +54,7 @@ def imported() -> set[str]:
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
-    foreign = names - sys.stdlib_module_names - {"productrecs"}
+    foreign = names - sys.stdlib_module_names - {"productrecs", "demo_store"}
     owners = packages_distributions()
     return {plain(owners.get(name, [name])[0]) for name in foreign}
 

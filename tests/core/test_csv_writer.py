@@ -64,4 +64,4 @@ def test_nothing_else_writes_csv() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if "csv.writer(" in (text := path.read_text("utf-8")) or "csv.DictWriter(" in text
     ]
-    assert writers == ["csv_cells.py"]
+    assert writers == ["csv_writer.py"]

@@ -20,11 +20,15 @@ needs_the_way_back = pytest.mark.skipif(
 )
 TOLD = """
 import os
-from productrecs.core.idle_priority import calmly, may_come_back
+from productrecs.core.idle_priority import can_leave_idle_priority, run_at_idle_priority
 os.setuid(65_534)
-with calmly(60.0):
+with run_at_idle_priority(60.0):
     inside = os.sched_getscheduler(0)
-print(may_come_back(), inside == os.SCHED_OTHER, os.sched_getscheduler(0) == os.SCHED_OTHER)
+print(
+    can_leave_idle_priority(),
+    inside == os.SCHED_OTHER,
+    os.sched_getscheduler(0) == os.SCHED_OTHER,
+)
 """
 
 

@@ -10,8 +10,8 @@ from productrecs.entrypoints.shared_metrics import NO_LAYOUT, MetricsSlot, Share
 LAYOUT = 77
 COUNT_IN_A_CHILD = """
 import sys
-from productrecs.entrypoints.shared_metrics import Board
-cells = Board(int(sys.argv[1])).take(1, int(sys.argv[2])).cells
+from productrecs.entrypoints.shared_metrics import SharedMetrics
+cells = SharedMetrics(int(sys.argv[1])).take(1, int(sys.argv[2])).cells
 cells[3] += 2.5
 """
 

@@ -12,8 +12,8 @@ from productrecs.storage.temp_folders import temp_folder
 HOLDS = """
 import sys, time
 from pathlib import Path
-from productrecs.storage.temp_folders import own_folder
-with own_folder(Path(sys.argv[1]), "mine-") as folder:
+from productrecs.storage.temp_folders import temp_folder
+with temp_folder(Path(sys.argv[1]), "mine-") as folder:
     (folder / "something").write_text("of this process")
     print(folder, flush=True)
     time.sleep(60)

@@ -281,10 +281,10 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
 ) -> None:
     (tmp_path / "trusting_child.py").write_text(
         "import resource\n"
-        "from productrecs.records.pictures import child, decoding\n"
-        "decoding._check_size = lambda picture, data: None\n"
-        "child._limit = lambda: None\n"
-        "child.main()\n"
+        "from productrecs.records.pictures import decode_picture, decoder_process\n"
+        "decode_picture._check_size = lambda picture, data: None\n"
+        "decoder_process._limit = lambda: None\n"
+        "decoder_process.main()\n"
     )
     monkeypatch.setattr(
         "productrecs.records.pictures.sandboxed_decoder.decoder_module",
@@ -355,8 +355,8 @@ def test_control_a_child_that_is_trusted_takes_its_process_along(
 
 TRUSTING: Final = """
 import os
-from productrecs.training.visual import lookout
-lookout.Outlook.alike = lambda self, photo, limit, visible: os.abort()
+from productrecs.training.visual import photo_worker_client
+photo_worker_client.StorePhotoSearch.alike = lambda self, photo, limit, visible: os.abort()
 """
 
 

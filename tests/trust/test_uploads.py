@@ -251,10 +251,10 @@ def test_a_gigabyte_takes_little_memory(data_folder: Path, padding: int) -> None
 
 _WHOLE: Final = """
 import sys
-from productrecs.entrypoints.http.transport.multipart_parser import Form
+from productrecs.entrypoints.http.transport.multipart_parser import MultipartForm
 from tests.support.uploads import BOUNDARY, part, peak_mib
 kind = b"multipart/form-data; boundary=" + BOUNDARY.encode()
-form = Form([(b"content-type", kind)], "file")
+form = MultipartForm([(b"content-type", kind)], "file")
 form.feed(part(b"")[:-2])
 before = peak_mib("self")
 for _ in range(160):

@@ -99,7 +99,7 @@ async def read_request(scope: Scope, receive: Receive) -> PageRequest:
     """Return the request of a scope below /demo, its form read.
 
     Raises:
-        TooLongError: when the form is longer than ours are.
+        FormTooLongError: when the form is longer than ours are.
     """
     headers = {
         name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]

@@ -27,7 +27,7 @@ def normalise_timestamp(text: str) -> str:
     A datetime keeps its offset; one without is read in the store's zone, later.
 
     Raises:
-        UnreadableDateError: when the text is neither.
+        InvalidDateError: when the text is neither.
     """
     bare = text.strip()
     try:

@@ -24,7 +24,7 @@ from productrecs.features.insights.customers.customer_report import (
 )
 from productrecs.features.insights.experiments.holdout_report import experiment_report
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
-from productrecs.features.insights.health.data_health_report import health_report
+from productrecs.features.insights.health.health_report import health_report
 from productrecs.features.insights.impact.attributed_sales import items_report, sales_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.widget_funnel import widgets_report

@@ -48,7 +48,7 @@ class IndexCopy:
         """Bring what is new of an index, checked; return the folder to read it from.
 
         Raises:
-            DamagedFilesError: when a file is not what was written, or missing.
+            DamagedIndexError: when a file is not what was written, or missing.
             OSError: when no copy can be written.
         """
         source = self._folder.path(seal.generation)
@@ -67,7 +67,7 @@ class IndexCopy:
         """Return a folder of links to the files of an index, checked where they are.
 
         Raises:
-            DamagedFilesError: when a file is not what was written, or missing.
+            DamagedIndexError: when a file is not what was written, or missing.
         """
         self._folder.check(seal)
         source = self._folder.path(seal.generation)
@@ -110,7 +110,7 @@ def _bring(source: Path, target: Path, seal: IndexManifest) -> None:
 
     Raises:
         FileNotFoundError: when what they name is gone.
-        DamagedFilesError: when a file is not what was written.
+        DamagedIndexError: when a file is not what was written.
     """
     known = seal.files or {}
     parts = {name.split("/", 1)[0] for name in known}

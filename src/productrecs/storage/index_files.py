@@ -97,7 +97,7 @@ class IndexFolder:
         Files that are gone may have been merged into others.
 
         Raises:
-            DamagedFilesError: when any file is not what was written, or missing.
+            DamagedIndexError: when any file is not what was written, or missing.
         """
         root = self.path(seal.generation)
         known = {root / name: one for name, one in (seal.files or {}).items()}

@@ -32,7 +32,7 @@ def next_counter_value(
     """Lock a store's head and return the next number of one of its counters.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     query = (
         store_heads.update()
@@ -94,7 +94,7 @@ class StoreLog:
         """Lock the head and return the first of `count` new sequence numbers.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         taken = raw_connection(self.transaction).all(_TAKE, (count, self.store_id))
         if not taken:

@@ -80,7 +80,7 @@ def train_store(
     `calm_seconds` it takes only what time nobody else wants (`core/idle_priority.py`).
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
         OSError: when the model cannot be written; the last good one serves on.
     """
     folder = models_folder(workshop.models, store.store_id)
@@ -118,7 +118,7 @@ def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[
     Whoever deletes it removes the folder too, maybe while a model is written into it.
 
     Raises:
-        StoreGoneError: when it was.
+        StoreDeletedError: when it was.
     """
     try:
         yield

@@ -135,7 +135,7 @@ class TrainingRepository:
         """Return the store's head.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
         """
         head = self.head()
         if head is None:
@@ -266,7 +266,7 @@ class TrainingRepository:
         """Let `model` serve from now on, unless one that knows more does already.
 
         Raises:
-            StoreGoneError: when the store was deleted meanwhile.
+            StoreDeletedError: when the store was deleted meanwhile.
         """
         AccountRepository(self._transaction).hold(self._store_id)
         mine = models.c.store_id == self._store_id

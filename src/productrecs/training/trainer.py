@@ -32,7 +32,7 @@ class Trainer:
         """Return the model that now serves `store`.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
             OSError: when the model cannot be written.
         """
         spent = time.thread_time()

@@ -153,7 +153,7 @@ def read_whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, Trai
     """Return all that a store's log teaches, but searches, and the head that it goes up to.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     inputs, head = TrainingInputs(), repository.existing_head()
     inputs.read_on(repository, head.seq)

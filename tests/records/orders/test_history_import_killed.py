@@ -26,12 +26,12 @@ IMPORT = """
 import sys
 from pathlib import Path
 from zoneinfo import ZoneInfo
-from productrecs.records.orders.history_import import OrderHistory
+from productrecs.records.orders.history_import import HistoryImport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers
 
 url, folder, store, file, at = sys.argv[1:]
-history = OrderHistory(
+history = HistoryImport(
     Database.open(url or None, Path(folder)), ItemNumbers(), store, ZoneInfo("UTC"), int(at)
 )
 with open(file, "rb") as content:

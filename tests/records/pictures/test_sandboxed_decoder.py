@@ -100,9 +100,9 @@ def test_control_without_bands_a_large_picture_has_no_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "whole_child.py").write_text(
-        "from productrecs.records.pictures import child, decoding\n"
-        "decoding._LARGE = 10**9\n"
-        "child.main()\n"
+        "from productrecs.records.pictures import decode_picture, decoder_process\n"
+        "decode_picture._LARGE = 10**9\n"
+        "decoder_process.main()\n"
     )
     monkeypatch.setattr(module, "decoder_module", lambda: "whole_child")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -116,14 +116,14 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
     def does(what: str) -> None:
         (tmp_path / "broken_child.py").write_text(
-            "from productrecs.records.pictures import child\n"
-            "whole = child.decode\n"
+            "from productrecs.records.pictures import decoder_process\n"
+            "whole = decoder_process.decode_to_pixels\n"
             "def decode(data, side):\n"
             "    if data.startswith(b'break'):\n"
             f"        {what}\n"
             "    return whole(data.removeprefix(b'break'), side)\n"
-            "child.decode = decode\n"
-            "child.main()\n"
+            "decoder_process.decode_to_pixels = decode\n"
+            "decoder_process.main()\n"
         )
         monkeypatch.setattr(module, "decoder_module", lambda: "broken_child")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -83,7 +83,7 @@ def fit_boosted_model(
     """Return a model of everything in `demand`; `progress` is told shares of 1.
 
     Raises:
-        ModelMissingError: when the library or its system package is not there.
+        BoostingLibraryMissingError: when the library or its system package is not there.
     """
     try:
         import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB: only where it forecasts

@@ -74,7 +74,7 @@ def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
     """Return trees that put first what was taken up; places are learned apart and left out.
 
     Raises:
-        LearnerMissingError: when the library cannot be loaded.
+        RankingLibraryMissingError: when the library cannot be loaded.
     """
     try:
         import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB: only for who learns

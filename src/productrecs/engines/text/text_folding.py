@@ -33,7 +33,7 @@ def fold_text(text: str) -> str:
     text = "".join(f" {one}" if one in _FRACTIONS else one for one in text)
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
     plain = "".join(one for one in text if not unicodedata.combining(one))
-    return plain.replace("''", '"')
+    return plain.lower().replace("''", '"')  # a bold A is an A only now
 
 
 def strip_markup(text: str) -> str:

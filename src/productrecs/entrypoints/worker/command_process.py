@@ -50,7 +50,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
 
     Raises:
         JobInterruptedError: when the worker stops; the process is gone by then.
-        ChildFailedError: when it ended in failure.
+        CommandProcessError: when it ended in failure.
     """
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "productrecs", *arguments],

@@ -41,7 +41,7 @@ class LookEditor:
 
         Raises:
             LookError: when one says something impossible, or there are too many.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         kept, now_ms = [checked_look(one) for one in contents], self._clock()
         state = LookState.PUBLISHED if publish else LookState.DRAFT
@@ -67,7 +67,7 @@ class LookEditor:
         Raises:
             NotAPictureError: when `data` is none that can be read.
             PictureTooLargeError: when it has too many bytes or pixels.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         if len(data) > MAX_BYTES:
             message = f"a picture may have {MAX_BYTES >> 20} MiB"

@@ -51,7 +51,7 @@ class LookRepository:
         """Lock the store's looks and return an id that none of them ever had.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         return next_counter_value(
             self._transaction, self._store_id, store_heads.c.looks_seq

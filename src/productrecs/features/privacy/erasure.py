@@ -56,7 +56,7 @@ class Eraser:
         `name` is any of theirs, a customer's id or a session's.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, store_id)
@@ -73,7 +73,7 @@ class Eraser:
         """Go on with the store's erasures as far as they can be; return those not done.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
             OSError, StorageError: what is gone stays gone; call it again.
         """
         for erasure in self._under_way(store_id):

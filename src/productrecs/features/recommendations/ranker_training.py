@@ -100,7 +100,7 @@ def train_ranker(
     It serves if the 99 % interval of its gain lies above two per cent, and only then.
 
     Raises:
-        LearnerMissingError: when the library that learns cannot be loaded.
+        RankingLibraryMissingError: when the library that learns cannot be loaded.
     """
     store = past.store
     reading = _read(database, store, now_ms)

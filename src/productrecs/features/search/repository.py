@@ -160,7 +160,7 @@ class SearchRuleRepository:
         """Lock the store's rules and return an id that none of them ever had.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         return next_counter_value(
             self._transaction, self._store_id, store_heads.c.search_seq

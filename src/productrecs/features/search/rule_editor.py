@@ -40,7 +40,7 @@ class SearchRuleEditor:
 
         Raises:
             SearchRuleError: when it says nothing possible, or is one too many.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         one = checked_synonym(texts, one_way=one_way)
         with self._database.transaction() as transaction:
@@ -55,7 +55,7 @@ class SearchRuleEditor:
 
         Raises:
             SearchRuleError: when it says nothing possible, or is one too many.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         kept = checked_rule(rule)
         with self._database.transaction() as transaction:

@@ -59,7 +59,7 @@ class WidgetRepository:
         """Merge `change` over what is set and return it; changes wait for one another.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
             WidgetConfigTooLargeError: when all settings together are over their limit.
             TooManyWidgetTypesError: when it would be one type of widget too many.
         """

@@ -21,7 +21,7 @@ def resync_catalog(
     writes come between; to stop half-way does no harm.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     start, end = 0, 1
     while start < end:

@@ -24,7 +24,7 @@ class IdempotencyRepository:
         """Return what the call was answered within the last day; None when it is new.
 
         Raises:
-            NameTakenError: when the name came with another body.
+            IdempotencyConflictError: when the name came with another body.
         """
         query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
             named_calls.c.store_id == self._store_id,

@@ -78,7 +78,7 @@ class RuleRepository:
         """Return the number of the change that is being made; changes wait for another.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         return next_counter_value(
             self._transaction, self._store_id, store_heads.c.rules_seq

@@ -51,7 +51,7 @@ class RuleEditor:
 
         Raises:
             RuleError: when it cannot be obeyed as it is, or there are too many.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         clean, now_ms = validate_rule(content, self.store.settings.zone), self.clock()
         with self.database.transaction() as transaction:
@@ -71,7 +71,7 @@ class RuleEditor:
         Raises:
             UnknownRuleError: when there is none of that id.
             RuleError: when it could not be obeyed; nothing is changed.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         now_ms = self.clock()
         with self.database.transaction() as transaction:
@@ -92,7 +92,7 @@ class RuleEditor:
 
         Raises:
             UnknownRuleError: when there is none of that id.
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)

@@ -51,7 +51,7 @@ class RowReader(Protocol):
 
         Raises:
             UnreadableRowError: when it cannot be taken for lines of an order.
-            NotBoughtError: when its order is none.
+            NotAPurchaseError: when its order is none.
         """
 
 

@@ -16,7 +16,7 @@ def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
     """Note the addresses of some changed items; return whether all are noted.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)

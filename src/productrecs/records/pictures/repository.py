@@ -67,7 +67,7 @@ class PictureRepository:
         """Return how far the pictures have come.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         heads = store_heads.c
         query = sa.select(
@@ -188,7 +188,7 @@ class PictureRepository:
         """Keep what fetching came to, where the item's address is still the same.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         seq = self._moved() if any(one.descriptor for one in outcomes) else 0
         kept = pictures.c
@@ -286,7 +286,7 @@ class PictureRepository:
         """Let a visual model serve that has all changes of pictures up to `seq`.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         self._set_head(visual_id=visual_id, visual_seq=seq)
 
@@ -294,7 +294,7 @@ class PictureRepository:
         """Note that visits up to `seq` of the log were learned from.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
         """
         self._set_head(visual_taught_seq=seq)
 

@@ -121,7 +121,7 @@ def resolve_target(
     connects uses `Target.address` and asks no resolver again: another answer might come.
 
     Raises:
-        ForbiddenAddressError: when nothing may be fetched from there.
+        ForbiddenUrlError: when nothing may be fetched from there.
         OSError: when the host has no address.
     """
     scheme, host, port, path = _parts(url)

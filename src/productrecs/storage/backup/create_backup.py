@@ -56,8 +56,8 @@ def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
     The service may run and write meanwhile; it is not kept waiting.
 
     Raises:
-        TargetTakenError: when the target is there, unless it may be replaced.
-        NoRoomError: when it would not fit on the target's disk.
+        TargetExistsError: when the target is there, unless it may be replaced.
+        InsufficientSpaceError: when it would not fit on the target's disk.
         DamagedBackupError: when the database itself is damaged.
         StorageError: one of its kinds, when the database fails.
         OSError: when the disk fails.

@@ -29,7 +29,7 @@ def check_free_space(folder: Path, size: int) -> None:
     """Raise if the disk has less free space than `size` needs.
 
     Raises:
-        NoRoomError: when `folder`'s disk has not `size` bytes free, and some to spare.
+        InsufficientSpaceError: when the disk lacks `size` free bytes and a margin.
     """
     free = shutil.disk_usage(folder).free
     if free < size + _SPARE:

@@ -25,7 +25,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
 
     Raises:
         InUseError: when a process has the one in `folder` open.
-        TargetTakenError: when it holds a store, unless it may be replaced.
+        TargetExistsError: when it holds a store, unless it may be replaced.
         StorageError: when it cannot be opened.
     """
     with _alone(folder / DATABASE) as database:
@@ -38,7 +38,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
     None when there were none. Nothing of them is changed or deleted.
 
     Raises:
-        InUseError, TargetTakenError, StorageError: as `check_replaceable` does.
+        InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
         OSError: when the disk fails.
     """
     with _alone(folder / DATABASE) as database:

@@ -29,7 +29,7 @@ def catalog_limit(
     None is without a limit.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     plan = plans.get(accounts.subscription(store_id).plan)
     return None if plan is None else plan.catalog_items

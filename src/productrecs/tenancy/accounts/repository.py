@@ -70,7 +70,7 @@ class AccountRepository:
         """Return the store; no other transaction changes it before this one ends.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
         """
         query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
         row = self._connection.execute(query).mappings().first()
@@ -96,7 +96,7 @@ class AccountRepository:
         """Return the store's plan, its end and its suspension.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
         """
         query = sa.select(stores.c.plan, stores.c.plan_ends_at, stores.c.suspended_at)
         row = self._connection.execute(query.where(stores.c.store_id == store_id)).first()
@@ -150,7 +150,7 @@ class AccountRepository:
         """Return the store with `changes` stored; None returns a setting to its default.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
         """
         store = self.hold(store_id)
         stored = {name: getattr(store.settings, name) for name in store.chosen}

@@ -135,7 +135,7 @@ def change_origins(
 
     Raises:
         OriginError: when a text is no full origin.
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     added = {normalise_origin(text) for text in add}
     removed = {normalise_origin(text) for text in remove}
@@ -151,7 +151,7 @@ def change_settings(database: Database, store: Store, changes: Mapping[str, str]
 
     Raises:
         SettingError: an unknown name or impossible value; nothing is changed.
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     parsed = {name: parse_setting(name, text) for name, text in changes.items()}
     with database.transaction() as transaction:
@@ -164,7 +164,7 @@ def change_subscription(
     """Return what `change` makes of the store's plan, end and suspension, stored.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)

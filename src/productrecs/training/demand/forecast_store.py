@@ -52,7 +52,7 @@ def forecast_store(
     `progress` is told a share of 1, and may raise to stop the run.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     began, now_ms, zone = time.monotonic(), clock(), store.settings.zone
     with database.reading() as connection:

@@ -143,7 +143,7 @@ class Indexer:
         """Find the index that serves, and look whether it is whole.
 
         Raises:
-            DamagedFilesError: when it is not, by its checksums or to a reader.
+            DamagedIndexError: when it is not, by its checksums or to a reader.
         """
         now = self._seconds()
         if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
@@ -170,7 +170,7 @@ class Indexer:
         """Say again which index serves where that can no longer be read.
 
         Raises:
-            DamagedFilesError: when nothing says so any more: the files are gone, too.
+            DamagedIndexError: when nothing says so any more: the files are gone, too.
         """
         stamp = known.folder.stamp()
         if stamp is None:
@@ -186,7 +186,7 @@ class Indexer:
         """Compare files with their checksums when they were touched, or after a while.
 
         Raises:
-            DamagedFilesError: when one is not what was written.
+            DamagedIndexError: when one is not what was written.
         """
         is_touched = False
         if now - known.touched_at >= _LOOK_AT_FILES_SECONDS:

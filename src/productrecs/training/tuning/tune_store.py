@@ -56,7 +56,7 @@ def tune_store(
     The same log gives the same choice.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     with database.reading() as connection:
         inputs, head = read_whole_log(TrainingRepository(connection, store.store_id))

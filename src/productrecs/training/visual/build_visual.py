@@ -68,7 +68,7 @@ def build_visual(
     Returns its id; None where nothing has changed.
 
     Raises:
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
         OSError: when it cannot be written.
     """
     with database.reading() as connection:

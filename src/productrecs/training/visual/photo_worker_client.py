@@ -127,7 +127,7 @@ class PhotoWorkerClient:
         Raises:
             NotAPictureError: when the photo is none, or takes too long or too much to read.
             PictureTooLargeError: when it has too many pixels.
-            LookoutError: when the process ended, or did not answer in time.
+            PhotoWorkerError: when the process ended, or did not answer in time.
         """
         status, content = self._asked(operation, _encode(question))
         if status == DECODED:
@@ -186,7 +186,7 @@ class StorePhotoSearch:
         """Return the `limit` visible items most like a photo, or like a place in it.
 
         Raises:
-            LookoutError: when nobody can tell just now.
+            PhotoWorkerError: when nobody can tell just now.
         """
         return unpack_ranked(_row(self._asked(ALIKE, photo, limit, visible)))
 
@@ -194,7 +194,7 @@ class StorePhotoSearch:
         """Return the places in a photo, each with the visible items most like it.
 
         Raises:
-            LookoutError: when nobody can tell just now.
+            PhotoWorkerError: when nobody can tell just now.
         """
         told = _places(self._asked(AROUND, photo, limit, visible))
         places = [

@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
 Write = Callable[[str, str | bytes], str]
-SAMPLES = Path(__file__).parent / "feeds" / "samples"
+SAMPLES = Path(__file__).parents[1] / "feeds" / "samples"
 SHOPIFY = str(SAMPLES / "shopify.csv")
 GOOGLE = str(SAMPLES / "google-rss.xml")
 NOW = "2026-11-21T12:00:00Z"

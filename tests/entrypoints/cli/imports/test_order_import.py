@@ -13,7 +13,7 @@ from productrecs.storage.tables import items, purchase_lines
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
 Write = Callable[[str, str | bytes], str]
-SAMPLES = Path(__file__).parent / "feeds" / "samples"
+SAMPLES = Path(__file__).parents[1] / "feeds" / "samples"
 PRODUCTS, SHOPIFY = str(SAMPLES / "shopify.csv"), str(SAMPLES / "shopify-orders.csv")
 TABLE, TABLE_ORDERS = str(SAMPLES / "table.csv"), str(SAMPLES / "table-orders.csv")
 MAPPING = str(SAMPLES / "table.toml")

@@ -18,8 +18,7 @@ import pytest
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.processes.listening_socket import ListenError, listen
 from tests.entrypoints.http.crowd import Crowd
-
-ROOT = Path(__file__).parents[3]
+from tests.support.project import ROOT
 
 
 class Service:

@@ -10,15 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from productrecs.entrypoints.http.transport.request_parser import HEAD_LIMIT_BYTES
 from tests.entrypoints.http.crowd import Crowd
 from tests.entrypoints.http.toy_server import PATIENCE
+from tests.support.project import ROOT
 
-ROOT = Path(__file__).parents[4]
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.dispatch.exchange import HttpExchange
 
 _PATIENCE_MS = 1_500
-_let_in = Dispatcher._let_in  # noqa: SLF001 - the fault itself
+_let_in = Dispatcher._admit  # noqa: SLF001 - the fault itself
 
 
 async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> None:
@@ -29,4 +29,4 @@ async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> N
     await _let_in(self, visit, receive)
 
 
-setattr(Dispatcher, "_let_in", _writing)  # noqa: B010 - the fault itself
+setattr(Dispatcher, "_admit", _writing)  # noqa: B010 - the fault itself

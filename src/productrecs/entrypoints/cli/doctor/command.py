@@ -26,7 +26,7 @@ from productrecs.entrypoints.cli.doctor.installation import (
     check_storage,
 )
 from productrecs.entrypoints.cli.doctor.public_address import check_address
-from productrecs.entrypoints.cli.doctor.store_data import check_store
+from productrecs.entrypoints.cli.doctor.store_contents import check_store
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store

@@ -56,7 +56,7 @@ class ItemGaps:
     without_picture: int
 
 
-class StoreSampleRepository:
+class StoreSampler:
     """One store's records, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:

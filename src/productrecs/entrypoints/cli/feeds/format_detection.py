@@ -96,7 +96,7 @@ def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
     """Return the kind of a file: of JSON by its `ending`, of all else by its content.
 
     Raises:
-        UnknownFileKindError: when nothing tells it.
+        UnknownItemFormatError: when nothing tells it.
     """
     if ending in _ENDINGS:
         return _ENDINGS[ending]

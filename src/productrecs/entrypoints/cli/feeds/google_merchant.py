@@ -76,7 +76,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     """Return what one row of a table, or one item of a feed, says.
 
     Raises:
-        UnreadableOfferError: when it has no id, or something in it is not what it must be.
+        InvalidOfferError: when it has no id, or something in it is not what it must be.
     """
     own_id, group = cells.get("id", "").strip(), cells.get("group", "").strip()
     if not own_id:

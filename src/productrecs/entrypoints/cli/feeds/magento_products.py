@@ -98,7 +98,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     """Return what one row says; a row of a store view only joins its product.
 
     Raises:
-        UnreadableOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is none.
     """
     sku = cells.get("sku", "").strip()
     if not sku:

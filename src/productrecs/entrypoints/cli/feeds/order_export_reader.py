@@ -125,7 +125,7 @@ class OrderExportReader:
 
         Raises:
             UnreadableRowError: when it cannot be taken for lines of an order.
-            NotBoughtError: when its order was taken back, or never paid.
+            NotAPurchaseError: when its order was taken back, or never paid.
         """
         self._turn_to(self.order_of(cells))
         if self._order.not_bought:

@@ -30,7 +30,7 @@ def current_price(
     and the reading notes it.
 
     Raises:
-        UnreadableOfferError: when a price is none.
+        InvalidOfferError: when a price is none.
     """
     regular, sale = (
         parse_price(cells.get(name, ""), reading.separator)
@@ -55,7 +55,7 @@ def _moment(text: str) -> str | None:
     """Return a day or a moment, normalised; None where there is none.
 
     Raises:
-        UnreadableDateError: with the text itself, when it is neither.
+        InvalidDateError: with the text itself, when it is neither.
     """
     if not text:
         return None

@@ -76,7 +76,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     """Return what one row says.
 
     Raises:
-        UnreadableOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is none.
     """
     handle = cells.get("handle", "").strip()
     if not handle:

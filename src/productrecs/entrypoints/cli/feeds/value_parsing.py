@@ -76,7 +76,7 @@ def parse_price(text: str, separator: str) -> Price | None:
     than a thousand where commas do.
 
     Raises:
-        UnreadableOfferError: when it is none.
+        InvalidOfferError: when it is none.
     """
     bare = text.strip()
     if not bare:

@@ -131,7 +131,7 @@ class WooCommerceOrders(OrderExportReader):
         """Return the lines that a row tells.
 
         Raises:
-            NotBoughtError: when all that it tells was sent back.
+            NotAPurchaseError: when all that it tells was sent back.
             UnreadableRowError: when its lines cannot be read.
         """
         told = list(self._told(cells))

@@ -136,7 +136,7 @@ def price_as_written(text: str, reading: FeedReading) -> Price | None:
     where they prove the comma, so is `1.299`. The reading notes it.
 
     Raises:
-        UnreadableOfferError: when it is none.
+        InvalidOfferError: when it is none.
     """
     bare = _bare(text)
     found = _MARKED.fullmatch(bare)
@@ -183,7 +183,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     """Return what one row says.
 
     Raises:
-        UnreadableOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is none.
     """
     own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
     is_variation = _is_variation(cells)

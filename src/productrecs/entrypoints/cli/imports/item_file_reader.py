@@ -75,7 +75,7 @@ def read_items(
     Without a `kind` it is recognised. Large files of others are sorted out below `folder`.
 
     Raises:
-        UnknownFileKindError: when nothing tells what kind of file it is.
+        UnknownItemFormatError: when nothing tells what kind of file it is.
         NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
         MissingColumnsError: when a table lacks a column of its kind.
         BrokenFeedError: where XML ends being any.

@@ -85,7 +85,7 @@ def import_items(
     """Push every item of a file; return what became of it. Doing it again changes nothing.
 
     Raises:
-        UnknownFileKindError: when nothing tells what kind of file it is.
+        UnknownItemFormatError: when nothing tells what kind of file it is.
         MissingColumnsError: when a table lacks a column of its kind.
         UntitledTableError: when a table has no column of titles, and no known product.
         NotAnArrayError: for a `.json` that is none.

@@ -240,7 +240,7 @@ def authenticate(
         MissingKeyError: no key where the route asks for one.
         InvalidKeyError: a key that no store has.
         SecretKeyRequiredError: a publishable key where only a secret one will do.
-        SecretInAddressError: a secret key in the `key` parameter.
+        SecretKeyInUrlError: a secret key in the `key` parameter.
     """
     if keys.query and keys.query.startswith(SECRET_PREFIX):
         message = (

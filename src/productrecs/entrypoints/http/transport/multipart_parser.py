@@ -49,7 +49,7 @@ class MultipartForm:
         """Begin before the first byte of a body.
 
         Raises:
-            NotAFormError: when the content type is not multipart/form-data.
+            NotMultipartError: when the content type is not multipart/form-data.
             BodyError: when the content type tells no boundary.
         """
         self.waiting = 0

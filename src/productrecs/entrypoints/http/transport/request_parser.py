@@ -113,8 +113,8 @@ class RequestParser:
         """Read what came, as far as possible.
 
         Raises:
-            MalformedError: nothing is read after it.
-            HeadTooLargeError: nothing is read after it.
+            MalformedRequestError: nothing is read after it.
+            HeadersTooLargeError: nothing is read after it.
         """
         if self._is_over:
             return
@@ -130,8 +130,8 @@ class RequestParser:
         """Read what is left, now that a request is answered.
 
         Raises:
-            MalformedError: nothing is read after it.
-            HeadTooLargeError: nothing is read after it.
+            MalformedRequestError: nothing is read after it.
+            HeadersTooLargeError: nothing is read after it.
         """
         try:
             while self._step(self, receiver):
@@ -231,8 +231,8 @@ class RequestParser:
         """Wait for the rest of a line.
 
         Raises:
-            MalformedError: when the line is whole, with the given text.
-            HeadTooLargeError: when it is too long.
+            MalformedRequestError: when the line is whole, with the given text.
+            HeadersTooLargeError: when it is too long.
         """
         if self._data.find(b"\n", self._at) >= 0:
             raise MalformedRequestError(otherwise)
@@ -275,8 +275,8 @@ def read_head(data: bytes) -> ParsedRequest:
     """Return what a head says; `data` ends with the empty line after it.
 
     Raises:
-        MalformedError: when it is not one, or can be read in two ways.
-        HeadTooLargeError: when it has too many headers.
+        MalformedRequestError: when it is not one, or can be read in two ways.
+        HeadersTooLargeError: when it has too many headers.
     """
     first = _REQUEST_LINE.match(data)
     if first is None:

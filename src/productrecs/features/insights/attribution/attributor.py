@@ -107,7 +107,7 @@ class Attributor:
         taken back whole.
 
         Raises:
-            StoreGoneError: when the store was deleted.
+            StoreDeletedError: when the store was deleted.
             StorageError: what was stored so far stays.
         """
         while self._advance(store):

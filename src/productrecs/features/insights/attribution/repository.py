@@ -283,7 +283,7 @@ class AttributionRepository:
         """Put the first mark of a store.
 
         Raises:
-            StoreGoneError: when it was deleted.
+            StoreDeletedError: when it was deleted.
         """
         AccountRepository(self._transaction).hold(self._store_id)
         query = upsert(self._transaction, attribution_marks).values(

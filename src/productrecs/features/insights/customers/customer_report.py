@@ -70,7 +70,7 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
     """Work out and keep who the store's customers are; reads all of their lines.
 
     Raises:
-        StoreGoneError: when the store was deleted meanwhile.
+        StoreDeletedError: when the store was deleted meanwhile.
     """
     zone = store.settings.zone
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()

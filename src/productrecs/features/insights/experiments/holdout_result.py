@@ -45,7 +45,7 @@ def measure_holdout(
     Reads all purchases since 90 days before the test: seconds where these are very many.
 
     Raises:
-        StoreGoneError: when the store was deleted meanwhile.
+        StoreDeletedError: when the store was deleted meanwhile.
     """
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)

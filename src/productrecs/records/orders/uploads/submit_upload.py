@@ -19,7 +19,7 @@ def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
 
     Raises:
         TooManyUploadsError: when as many are on their way as may be.
-        StoreGoneError: when the store was deleted.
+        StoreDeletedError: when the store was deleted.
     """
     log.take(0)  # locks the store's head: uploads are counted and numbered one by one
     repository = UploadRepository(log.transaction, log.store_id)

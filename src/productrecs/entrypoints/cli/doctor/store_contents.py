@@ -17,12 +17,15 @@ from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
     ItemGaps,
     PurchaseSample,
-    StoreSampleRepository,
+    StoreSampler,
 )
 from productrecs.entrypoints.cli.doctor.store_forecast import check_forecast
 from productrecs.entrypoints.cli.doctor.store_plan import check_plan
 from productrecs.entrypoints.services import Services
-from productrecs.features.insights.diagnosis.data_issues import DataIssue, find_data_issues
+from productrecs.features.insights.diagnosis.issue_detection import (
+    DataIssue,
+    find_data_issues,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.store import Store
@@ -50,7 +53,7 @@ def _look(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _settings(store)
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
-        checks = StoreSampleRepository(connection, store.store_id)
+        checks = StoreSampler(connection, store.store_id)
         newest, sample = checks.newest_live_event(), checks.events()
         purchases, model_id = checks.purchases(), checks.model_id()
         gaps = checks.gaps()
