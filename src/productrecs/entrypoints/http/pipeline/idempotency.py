@@ -46,7 +46,7 @@ def run_once(
     """Return the result of a call, and whether it is a replay.
 
     Raises:
-        NameTakenError: when the key was used with another body.
+        IdempotencyConflictError: when the key was used with another body.
     """
     if call is None:
         return carry_out(), False
