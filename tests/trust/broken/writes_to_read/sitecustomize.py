@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.dispatch.exchange import HttpExchange
 
 _PATIENCE_MS = 1_500
-_let_in = Dispatcher._admit  # noqa: SLF001 - the fault itself
+_handle = Dispatcher._handle  # noqa: SLF001 - the fault itself
 
 
 async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> None:
@@ -26,7 +26,7 @@ async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> N
             own.set_busy_timeout(_PATIENCE_MS)
             own.execute("BEGIN IMMEDIATE").fetchall()
             own.execute("ROLLBACK").fetchall()
-    await _let_in(self, visit, receive)
+    await _handle(self, visit, receive)
 
 
-setattr(Dispatcher, "_admit", _writing)  # noqa: B010 - the fault itself
+setattr(Dispatcher, "_handle", _writing)  # noqa: B010 - the fault itself
