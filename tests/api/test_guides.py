@@ -360,3 +360,10 @@ def test_what_was_searched_for_is_shown_as_text(client: Client) -> None:
 
     assert "<script>" not in page.body.decode()
     assert "&lt;script&gt;" in page.body.decode()
+
+
+def test_the_start_page_links_the_demo_only_where_it_runs(client: Client) -> None:
+    page = client.ask("GET", "/", headers=BROWSER).body.decode()
+
+    assert "/guides/quickstart" in Links(page).addresses
+    assert "/demo" not in Links(page).addresses

@@ -193,6 +193,13 @@ def test_no_task_of_ours_is_long_on_a_slow_device_that_was_never_here(
     check_tasks_are_short(browser, longest, 50, width=width)
 
 
+def test_the_start_page_of_the_service_links_the_shop(page: Page, shop: Service) -> None:
+    page.goto(address(shop, "/"))
+    page.get_by_role("link", name="Open the demo shop").click()
+
+    page.wait_for_url("**/demo")
+
+
 def test_control_a_long_task_is_noticed(browser: Browser, shop: Service) -> None:
     busy = "const until = performance.now() + 110; while (performance.now() < until);"
 
