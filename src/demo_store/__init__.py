@@ -1,5 +1,5 @@
-"""A believable shop with a year of custom, invented by a seed: for demos and first looks.
+"""Demo store: a generated shop with a year of orders and visits, reproducible from its seed.
 
-It makes plain values in the shapes of the interface and never touches a store: what it
-makes goes in through the same doors as any merchant's data. The way in is `store.generate`.
+It returns plain values in the shapes of the public interface and never writes to a store:
+the demo is imported as any merchant's data is. The entry point is `generator.generate`.
 """

@@ -1,4 +1,4 @@
-"""What is on the shelves on a day, and how does each thing stand in the catalog?"""
+"""Assortment: the products on sale on each day, and their catalog items."""
 
 import random
 from collections.abc import Mapping, Sequence

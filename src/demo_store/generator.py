@@ -1,4 +1,4 @@
-"""What does the demo shop hold, for a seed and a moment?"""
+"""Demo store generator: the catalog and a year of history, from a seed and a moment."""
 
 from collections import Counter
 from collections.abc import Callable

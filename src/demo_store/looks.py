@@ -1,4 +1,4 @@
-"""Which scenes does the demo shop show, and what stands where in them?"""
+"""Demo looks: the scenes, their pieces and the position of each piece in the picture."""
 
 from dataclasses import dataclass
 from typing import Final

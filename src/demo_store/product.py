@@ -1,4 +1,4 @@
-"""What is a product of the demo shop, and how is a shelf of them written down?"""
+"""Demo products, shelves and departments, and the text format of a shelf's products."""
 
 import re
 import unicodedata

@@ -1,7 +1,7 @@
-"""How does the service come to know the demo's pictures and looks?
+"""Demo publishing: indexes the demo's pictures and publishes its looks.
 
-A shop's pictures are fetched from its addresses. The demo's are drawn here, before anybody
-listens at theirs, so they are looked at without being fetched; all else is as for any shop.
+A shop's pictures are fetched from its addresses. The demo's are drawn here before the
+server listens, so they are indexed without a fetch. The rest is the same as for any shop.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""How does the demo shop draw lots?"""
+"""Random choice: seeded random sources, and weighted draws."""
 
 import random
 from bisect import bisect_right

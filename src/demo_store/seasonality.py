@@ -1,4 +1,4 @@
-"""When do people shop: by season, by day of the week, by hour?"""
+"""Seasonality: shopping activity by season, day of the week and hour."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who shops in the demo shop?"""
+"""Shoppers: the simulated customers and guests, their tastes and how often they come."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What do the demo shop's customers do together, again and again, and by taste?"""
+"""Shopping patterns: bundles bought together, repeat purchases and tastes."""
 
 from dataclasses import dataclass
 

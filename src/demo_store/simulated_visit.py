@@ -1,4 +1,4 @@
-"""What does a visit to the demo shop leave behind in the log of events?"""
+"""Simulated visit: one session in the shop and the events that it logs."""
 
 import random
 from collections.abc import Sequence

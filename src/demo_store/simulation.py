@@ -1,4 +1,4 @@
-"""How do people shop here: for a purpose, for the larder, for fun?"""
+"""Shopper simulation: a year of bundles, finds, repeat purchases, browsing and returns."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What has happened in the demo shop up to now, and in what shape is it told?"""
+"""Store history: the simulated purchases and events up to now, as orders and event rows."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The departments of the demo shop, in the order in which its doors list them."""
+"""Departments of the demo shop, in the order of its navigation."""
 
 from demo_store.departments import (
     bath,

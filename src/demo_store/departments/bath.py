@@ -1,4 +1,4 @@
-"""What stands in the bath department."""
+"""Bath department: its shelves and products."""
 
 from demo_store.product import Department, Shelf
 

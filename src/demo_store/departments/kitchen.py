@@ -1,4 +1,4 @@
-"""What stands in the kitchen department."""
+"""Kitchen department: its shelves and products."""
 
 from demo_store.product import Department, Shelf
 

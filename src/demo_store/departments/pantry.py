@@ -1,4 +1,4 @@
-"""What stands in the pantry department: most of it is used up and bought again."""
+"""Pantry department: its shelves and products, most of them bought repeatedly."""
 
 from demo_store.product import Department, Shelf
 

@@ -1,4 +1,4 @@
-"""What stands in the play department: games, toys, crafts, and things for pets."""
+"""Play department: games, toys, crafts and pet products."""
 
 from demo_store.product import Department, Shelf
 

@@ -1,4 +1,4 @@
-"""What stands in the stationery department."""
+"""Stationery department: its shelves and products."""
 
 from demo_store.product import Department, Shelf
 

@@ -1,4 +1,4 @@
-"""What stands in the table department."""
+"""Table department: its shelves and products."""
 
 from demo_store.product import Department, Shelf
 

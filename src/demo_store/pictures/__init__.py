@@ -1,5 +1,5 @@
-"""The pictures of the demo shop, drawn by the program itself: no photograph is needed.
+"""Product pictures of the demo shop, drawn by the program: it ships no photographs.
 
-`drawings/*.draw` say which shapes a thing is made of, `subjects.draw` which thing shows
-which product. The way in is `picture`.
+`drawings/*.draw` define shapes; `subjects.draw` assigns a drawing to each product. The
+entry point is `product_picture`.
 """

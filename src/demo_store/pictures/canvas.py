@@ -1,6 +1,6 @@
-"""How does a drawing become a picture? Colour, light from the left, shadow, labels.
+"""Canvas: rasterises drawings with colour, light from the left, shadows and labels.
 
-All is painted at twice the size and made smaller at the end, which smooths every edge.
+It paints at twice the final size and scales down, which smooths every edge.
 """
 
 from collections.abc import Iterable, Sequence

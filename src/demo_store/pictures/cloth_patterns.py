@@ -1,7 +1,7 @@
-"""How does cloth look from near: knitted, woven, striped? Masks of fine strokes.
+"""Cloth patterns: masks of fine strokes for knitted, woven and striped cloth.
 
-Lengths are in units of a drawing; `scale` is how many pixels one is. White marks where the
-second colour goes.
+Lengths are in units of a drawing; `scale` is the number of pixels per unit. White marks
+the pixels that take the second colour.
 """
 
 import math

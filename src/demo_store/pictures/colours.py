@@ -1,4 +1,4 @@
-"""Which colours does a picture have? The words of the catalog, as light mixes them."""
+"""Colours: RGB values of the catalog's colour names, with tints, shades and backdrops."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

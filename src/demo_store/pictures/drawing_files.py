@@ -1,18 +1,18 @@
-"""What is a thing made of? Drawings, read from `drawings/*.draw`.
+"""Drawing files: a parser for `drawings/*.draw`, and the drawing of each product.
 
-A drawing is its name, then a shape a line, on a sheet of 100 by 100 that things stand on at
-86. The later shape covers the earlier one:
+A drawing is its name, then one shape per line. The sheet is 100 by 100; objects stand on
+the line y = 86. A later shape covers an earlier one:
 
     path TONE M x y L x y Q x y x y Z     a filled outline
     line TONE WIDTH M x y ...             a stroke with round ends
     oval TONE x y ACROSS DOWN             an ellipse, by half its width and height
     box TONE x y WIDTH HEIGHT [ROUND]     a rectangle
     label x y WIDTH HEIGHT                paper with the product's name
-    turn DEGREES x y                      what follows is turned
-    use NAME x y SCALE                    another drawing, moved and made smaller
+    turn DEGREES x y                      rotates the shapes that follow
+    use NAME x y SCALE                    another drawing, moved and scaled
 
-A tone is `base` (the product's colour), a neighbour of it, or a material; after it stand a
-pattern, `cloth` for the product's own pattern, or `flat` for what no light falls on.
+A tone is `base` (the product's colour), a neighbouring colour, or a material. A pattern may
+follow it: its name, `cloth` for the product's own pattern, or `flat` for no shading.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

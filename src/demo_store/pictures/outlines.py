@@ -1,4 +1,4 @@
-"""Which points does an outline run through? Lines and curves become polygons."""
+"""Outlines: converts paths of lines and curves, ellipses and boxes to polygons."""
 
 import math
 from collections.abc import Iterator, Sequence

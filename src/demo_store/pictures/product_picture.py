@@ -1,4 +1,4 @@
-"""What is the picture of a product? Drawn anew each time, always the same."""
+"""Product picture: draws a product as WebP, always the same for the same product."""
 
 import io
 import re

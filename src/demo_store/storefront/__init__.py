@@ -1,5 +1,5 @@
-"""The demo's shop window: pages under /demo, which talk to the service as any shop does.
+"""Storefront: the demo shop's pages under /demo, which call the service as any shop does.
 
-Pages are plain HTML that works without scripts. What the service adds comes by its widgets
-and its public routes; a cart, a checkout and who is signed in are the shop's own.
+Pages are plain HTML that works without scripts. The service adds its widgets and answers
+its public routes; the cart, the checkout and the sign-in are the shop's own.
 """

@@ -1,4 +1,4 @@
-"""Which page answers which address below /demo? Everything else is the service's."""
+"""Storefront application: ASGI routes below /demo. All other requests go to the service."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What is in the cart? A cookie of ids and numbers, read with care."""
+"""Cart: item ids and quantities in a cookie, which is validated when read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

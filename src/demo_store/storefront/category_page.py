@@ -1,4 +1,4 @@
-"""The pages of departments and of their shelves."""
+"""Category pages: departments and their shelves."""
 
 from collections.abc import Sequence
 from html import escape

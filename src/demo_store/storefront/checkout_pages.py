@@ -1,4 +1,4 @@
-"""The cart, the till, and the page that says thank you."""
+"""Checkout pages: the cart, the checkout and the order confirmation."""
 
 from html import escape
 from typing import Final

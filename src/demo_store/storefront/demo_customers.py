@@ -1,4 +1,4 @@
-"""As whom can a visitor shop? Some of the demo's customers, who have a year behind them."""
+"""Demo customers: accounts with a year of history that a visitor can sign in as."""
 
 from dataclasses import dataclass
 from functools import cache

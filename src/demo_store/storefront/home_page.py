@@ -1,4 +1,4 @@
-"""The shop's first page."""
+"""Home page of the demo shop."""
 
 from html import escape
 from typing import Final

@@ -1,4 +1,4 @@
-"""What are the shop's pages made of? Pieces of HTML, everything from outside escaped."""
+"""HTML components: cards, grids, breadcrumbs and form fields; outside values are escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""What stands around every page of the shop: head, header, footer."""
+"""Page layout: the head, header and footer of every page."""
 
 from dataclasses import dataclass
 from html import escape

@@ -1,4 +1,4 @@
-"""What does a shopper's browser ask, and what is it told? Plain values around ASGI."""
+"""Page request and reply: the browser's request and our response as values, around ASGI."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping

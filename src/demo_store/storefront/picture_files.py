@@ -1,4 +1,4 @@
-"""Where do the shop's pictures come from? Drawn ahead, or when asked for, then kept."""
+"""Picture files: cached pictures, drawn in the background or on the first request."""
 
 import multiprocessing
 import os

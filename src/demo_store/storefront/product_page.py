@@ -1,4 +1,4 @@
-"""The page of a product."""
+"""Product page, and the page of a look."""
 
 from html import escape
 from typing import Final

@@ -1,4 +1,4 @@
-"""The page of what a search found."""
+"""Search results page."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,7 @@
-"""How does the shop's server call the service? As any shop does: by its routes.
+"""Service client: calls the service's public routes as any shop's server does.
 
-The service runs in this very process, so a call is made without a socket. What is called,
-with which key and what comes back, is what a shop elsewhere would have.
+The service runs in the same process, so a call needs no socket. Routes, keys and replies
+are those that every shop uses.
 """
 
 import json

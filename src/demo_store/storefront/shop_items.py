@@ -1,4 +1,4 @@
-"""What is for sale right now? The catalog as the service holds it, by department."""
+"""Shop items: the products on sale now, by department, read from the service's catalog."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The shop's style, script and icon, each at an address that changes with its content."""
+"""Storefront assets: style, script and icon, each at an address with its content's hash."""
 
 import hashlib
 from collections.abc import Mapping
