@@ -28,6 +28,7 @@ from productrecs.engines.copurchase import (
     CopurchaseModels,
     CopurchaseOptions,
 )
+from productrecs.engines.engine_spec import Facts
 from productrecs.engines.popularity import Sales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text.stemming import LanguageAnalyzer
@@ -37,11 +38,13 @@ from productrecs.storage.model_files import publish_arrays, remove_other_models
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.engine_registry import OWN_MODELS
 from productrecs.training.fitters import (
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
     fit_session_index,
+    is_in_order,
 )
 from productrecs.training.indicators import Interactions, fit_indicators
 from productrecs.training.item_fingerprints import item_fingerprints
@@ -158,17 +161,45 @@ def fit(
     bought, viewed = learned.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
     pairs = [one.to_arrays() for one in (*learned, carts) if one is not None]
+    own, prints = _own_models(inputs, n_items, now_ms)
     return {
         **bought,
         **{f"browse.{name}": array for name, array in viewed.items()},
         **{f"carts.{name}": array for name, array in carted.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
-        "marks": item_fingerprints(viewed, pairs),
+        **own,
+        "marks": item_fingerprints(viewed, pairs, prints),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
+
+
+def _own_models(
+    inputs: TrainingInputs, n_items: int, now_ms: int
+) -> tuple[dict[str, npt.NDArray[Any]], list[npt.NDArray[np.int64]]]:
+    """Return the arrays of engines that fit themselves, and their items' fingerprints."""
+    if not OWN_MODELS:
+        return {}, []
+    bought, done, kept = (
+        inputs.purchases,
+        inputs.behaviour,
+        is_in_order(inputs.purchases),
+    )
+    facts = Facts(
+        *(bought.baskets[kept], bought.items[kept], bought.times[kept]),
+        *(done.visitors, done.items, done.times),
+        n_items,
+        now_ms,
+    )
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    prints: list[npt.NDArray[np.int64]] = []
+    for name, model in OWN_MODELS:
+        mine = model.fit(facts)
+        arrays |= {f"{name}.{key}": array for key, array in mine.items()}
+        prints.append(model.fingerprint(mine, n_items))
+    return arrays, prints
 
 
 def _bought(

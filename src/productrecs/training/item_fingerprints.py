@@ -21,10 +21,13 @@ _TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT: Final = np.uint64(29)
 
 
-def item_fingerprints(browse: Arrays, bought: Sequence[Arrays]) -> Ints:
+def item_fingerprints(
+    browse: Arrays, bought: Sequence[Arrays], others: Sequence[Ints] = ()
+) -> Ints:
     """Return [n_items] a mark of each item, from the arrays of these engines.
 
-    `bought` holds those of each model of what goes together, one at least.
+    `bought` holds those of each model of what goes together, one at least; `others` the
+    fingerprints [n_items] of engines with models of their own.
 
     Equal marks mean equal evidence, but for one chance in 2^64.
     """
@@ -36,6 +39,8 @@ def item_fingerprints(browse: Arrays, bought: Sequence[Arrays]) -> Ints:
     marks = _mixed(viewed + _mixed(_bought(bought[0])))
     for other in bought[1:]:
         marks = _mixed(marks + _bought(other))
+    for prints in others:
+        marks = _mixed(marks + _words(prints))
     return marks.view(np.int64)
 
 

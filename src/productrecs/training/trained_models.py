@@ -18,6 +18,7 @@ from productrecs.engines.item_stats import ItemStats
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.training.engine_registry import OWN_MODELS
 
 _NO_MARKS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
@@ -49,6 +50,7 @@ class TrainedModels:
     )  # the order that clicks teach, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
     marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `marks_of`
+    own: Mapping[str, Any] = field(default_factory=dict)  # by engine: `OwnModel.load`
 
     @property
     def widest(self) -> CopurchaseModel:
@@ -102,6 +104,11 @@ class TrainedModels:
             trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
             trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
             marks=np.asarray(arrays.get("marks", _NO_MARKS)),
+            own={
+                name: model.load(mine)
+                for name, model in OWN_MODELS
+                if (mine := engine_arrays(arrays, name))
+            },
         )
 
 

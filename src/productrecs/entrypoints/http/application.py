@@ -90,10 +90,12 @@ from productrecs.entrypoints.http.writes.write_client import (
 from productrecs.entrypoints.http.writes.write_handlers import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_metrics import MetricsSlot
+from productrecs.features.guides.guide_texts import undescribed
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.training.engine_registry import ENGINES
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +118,7 @@ def create_application(
     whom `admission` lets in. Events and orders go to the process that listens at `office`,
     if there is one.
     """
+    _check_engines()
     place = place or MetricsSlot.alone("api")
     rates = RateLimits.of(services.settings, place.board.common)
     traffic = RequestMetrics(place)
@@ -123,6 +126,18 @@ def create_application(
         services, draining, traffic, admission or ConnectionLimiter(), office, rates
     )
     return process.gate
+
+
+def _check_engines() -> None:
+    """Refuse to start while an engine has no guide.
+
+    Raises:
+        ValueError: when the guide of an engine does not name it.
+    """
+    unnamed = undescribed((one.name, one.guide) for one in ENGINES)
+    if unnamed:
+        message = f"engines without a word in their guide: {', '.join(unnamed)}"
+        raise ValueError(message)
 
 
 def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from types import MappingProxyType
 from typing import Final
@@ -71,6 +71,15 @@ class GuideTexts:
 
     def _fact(self, found: re.Match[str]) -> str:
         return self._facts[found.group(1)]().strip()
+
+
+def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the engines, given with the slugs of their guides, that these do not name."""
+    return [
+        name
+        for name, slug in engines
+        if slug not in _BY_SLUG or f"`{name}`" not in guide_source(_BY_SLUG[slug])
+    ]
 
 
 def near_guides(slug: str) -> list[Guide]:

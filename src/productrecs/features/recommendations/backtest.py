@@ -12,8 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Items
+from productrecs.engines.arrays import Floats, Items, Ranked
+from productrecs.engines.engine_spec import CandidateRequest
 from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.candidates import own_candidates
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.ranking_metrics import (
     LENGTH,
@@ -26,6 +28,7 @@ from productrecs.features.recommendations.ranking_metrics import (
 from productrecs.features.recommendations.recipes import Placement, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.engine_registry import EVALUATED
 from productrecs.training.fit import fit
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
@@ -43,7 +46,7 @@ _SHARES: Final = (0.1, 0.2, 0.3)  # of visits or orders asked: the first that is
 _PLENTY: Final = 300
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
-_ASKED: Final = (Engine.BROWSE, Engine.BUY, Engine.COMPLEMENTARY)
+_ASKED: Final = tuple(map(Engine, EVALUATED))
 _OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
 
 Lists = Callable[[tuple[int, ...]], list[int]]
@@ -195,13 +198,8 @@ def _methods(
         engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
     ) -> Items:
         basket = given if place is Placement.CART else given[-1:]
-        if engine is Engine.BUY:
-            return companions.bought_with(basket).items
-        if engine is Engine.COMPLEMENTARY:
-            return companions.completing(basket).items
-        visit = given[-_PREFIX:]
-        sessions = models.sessions
-        return sessions.next_items(visit, now_ms, _CANDIDATES, goes_on=is_alone).items
+        asked = CandidateRequest(basket, given[-_PREFIX:], now_ms, _CANDIDATES)
+        return _proposed(companions, engine, asked, is_alone=is_alone).items
 
     def about(given: tuple[int, ...]) -> set[int]:
         return set(given if place is Placement.CART else given[-1:])
@@ -229,6 +227,25 @@ def _methods(
 
     by_engine = {engine.value: alone(engine) for engine in _ASKED}
     return {POPULARITY: popularity, **by_engine, MIX: mix}
+
+
+def _proposed(
+    companions: BasketCandidates,
+    engine: Engine,
+    asked: CandidateRequest,
+    *,
+    is_alone: bool,
+) -> Ranked:
+    """Return what one engine proposes, of the past alone."""
+    if engine is Engine.BUY:
+        return companions.bought_with(asked.anchors)
+    if engine is Engine.COMPLEMENTARY:
+        return companions.completing(asked.anchors)
+    if engine is not Engine.BROWSE:
+        return own_candidates(companions.models, engine, asked)
+    return companions.models.sessions.next_items(
+        asked.visit, asked.now_ms, asked.limit, goes_on=is_alone
+    )
 
 
 def _first(items: Items, without: set[int]) -> list[int]:

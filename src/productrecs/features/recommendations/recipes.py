@@ -1,13 +1,15 @@
 """Recipes: the engines, weights and backfill of each source, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.engines.engine_spec import EngineSpec
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.engine_registry import ENGINES
 
 
 class Placement(StrEnum):
@@ -50,15 +52,17 @@ def _everywhere(
     return MappingProxyType(dict.fromkeys(Placement, weights))
 
 
-# Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
-_MIX: Final = MappingProxyType(
-    {
-        Placement.PRODUCT: {Engine.BROWSE: 1.0, Engine.BUY: 0.8},
-        Placement.CART: {Engine.BUY: 1.0, Engine.BROWSE: 0.4},
-        Placement.SHOPPER: {Engine.BROWSE: 1.0, Engine.BUY: 0.4},
-        Placement.NOBODY: {},
+def _weights(place: Placement, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
+    """Return how much engines count in `mix`, the heaviest first."""
+    weights = {
+        Engine(one.name): one.weights[place] for one in engines if place in one.weights
     }
-)
+    return dict(sorted(weights.items(), key=lambda weighted: -weighted[1]))
+
+
+# Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
+_MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in Placement})
+_OWN: Final = [one for one in ENGINES if one.model is not None]
 
 # What is bought together speaks as loudly as ever; of that, half is for what completes.
 _COMPLETING: Final = MappingProxyType(
@@ -67,11 +71,13 @@ _COMPLETING: Final = MappingProxyType(
             Engine.BROWSE: 1.0,
             Engine.COMPLEMENTARY: 0.4,
             Engine.BUY: 0.4,
+            **_weights(Placement.PRODUCT, _OWN),
         },
         Placement.CART: {
             Engine.COMPLEMENTARY: 0.5,
             Engine.BUY: 0.5,
             Engine.BROWSE: 0.4,
+            **_weights(Placement.CART, _OWN),
         },
     }
 )

@@ -3,14 +3,15 @@
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import NO_RANKED, Items, Ranked
+from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.backfill import FILLERS
+from productrecs.features.recommendations.candidates import CANDIDATES, CandidateCall
 from productrecs.features.recommendations.complements import with_complements
 from productrecs.features.recommendations.diversity import DiversityFilter, diverse_backfill
 from productrecs.features.recommendations.eligible_items import EligibleItems
@@ -25,7 +26,6 @@ from productrecs.features.recommendations.impression_fatigue import (
     fatigue_factors,
     ignored_impressions,
 )
-from productrecs.features.recommendations.interest_signals import with_interest_signals
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
@@ -39,23 +39,14 @@ from productrecs.features.recommendations.purchase_cooldown import (
 from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.request_context import (
-    CANDIDATES,
     ShopperContext,
-    context_basket,
-    context_visit,
     resolve_context,
     with_purchase_memory,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.recommendations.visual_similarity import (
-    effective_source,
-    visually_similar,
-)
+from productrecs.features.recommendations.visual_similarity import effective_source
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history import ShopperHistory
-
-_REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
-_COMPANIONS: Final = 0.3  # weight beside what is bought again
 
 
 class FusedCandidates(NamedTuple):
@@ -175,15 +166,9 @@ def _proposed(
     """Return each engine's candidates and weight."""
     place = situation.placement
     weights = (situation.has_habits and recipe.habit) or recipe.blend[place]
-    is_alone = len(weights) == 1  # nobody else has better to say than what comes later
-    proposals = tuple(
-        [
-            _bought_candidates(shop, recipe, situation)
-            if one is Engine.BUY
-            else _candidates(shop, one, situation, shelf, now_ms, is_alone=is_alone)
-            for one in weights
-        ]
-    )
+    is_alone = len(weights) == 1  # what comes later in visits follows
+    call = CandidateCall(shop, recipe, situation, shelf, now_ms, is_alone)
+    proposals = tuple([CANDIDATES[one](call) for one in weights])
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
     found = dict(zip(weights, proposals, strict=True))
@@ -285,56 +270,6 @@ def _shown(
         lowest = score if score < lowest else lowest
         kept.append(Pick(items[place], engines[leaders[place]], lowest))
     return kept
-
-
-def _candidates(
-    shop: StoreState,
-    engine: Engine,
-    situation: ShopperContext,
-    shelf: EligibleItems,
-    now_ms: int,
-    *,
-    is_alone: bool,
-) -> Ranked:
-    if engine is Engine.SIMILAR:
-        return visually_similar(shelf, situation.anchors)
-    visit, found = context_visit(situation), NO_RANKED
-    if visit:
-        sessions, visitor = shop.models.sessions, situation.visitor
-        asked = (visit, now_ms, CANDIDATES, visitor, situation.deeds)
-        found = sessions.next_items(*asked, goes_on=is_alone)
-    if situation.remembered:
-        found = _with_remembered(shop, found, situation)
-    if not situation.looks:
-        return found
-    return with_interest_signals(found, situation.looks, shelf, shop.settings.language)
-
-
-def _with_remembered(shop: StoreState, found: Ranked, situation: ShopperContext) -> Ranked:
-    """Return a visit's candidates with those of all the shopper's purchases."""
-    bought, counts = situation.remembered, situation.fading
-    companions = shop.models.widest.complete(bought, CANDIDATES, counts)
-    if not len(companions.items):
-        return found
-    fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))
-    return Ranked(fused.items, fused.scores.astype(np.float32))
-
-
-def _bought_candidates(
-    shop: StoreState, recipe: Recipe, situation: ShopperContext
-) -> Ranked:
-    """Return items bought together with the call's items.
-
-    Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
-    """
-    basket = context_basket(situation)
-    if not recipe.borrows:
-        return shop.companions.bought_with(basket)
-    companions, regulars = shop.companions.goes_with(basket), situation.regulars
-    if not len(regulars.items):
-        return companions
-    fused = fuse([regulars.items, companions.items], (1.0, _COMPANIONS))
-    return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
 def _filled(

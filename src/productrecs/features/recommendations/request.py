@@ -1,7 +1,9 @@
 """Recommendation request and response types: sources, engines and picks."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from productrecs.training.engine_registry import NAMES
 
 
 class Source(StrEnum):
@@ -13,15 +15,20 @@ class Source(StrEnum):
     SIMILAR = "similar"
 
 
-class Engine(StrEnum):
-    """The engine that supplied a product."""
+if TYPE_CHECKING:
 
-    BUY = "buy"
-    BROWSE = "browse"
-    COMPLEMENTARY = "complementary"
-    SIMILAR = "similar"
-    CATEGORY = "category"
-    TRENDING = "trending"
+    class Engine(StrEnum):
+        """The engine that supplied a product; the names that code here uses."""
+
+        BUY = "buy"
+        BROWSE = "browse"
+        COMPLEMENTARY = "complementary"
+        SIMILAR = "similar"
+        CATEGORY = "category"
+        TRENDING = "trending"
+
+else:  # all that the registry holds, in its order
+    Engine = StrEnum("Engine", [(name.upper(), name) for name in NAMES])
 
 
 class RecommendationRequest(NamedTuple):

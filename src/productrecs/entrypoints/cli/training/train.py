@@ -13,6 +13,7 @@ from productrecs.entrypoints.cli.command_context import (
 )
 from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.engine_registry import TRAINING_CHOICES
 from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.training_inputs import TrainingInputs
 
@@ -23,7 +24,7 @@ _STEPS = 100
 @click.argument("domain")
 @click.option(
     "--engine",
-    type=click.Choice(["buy", "browse", "both", "complementary"]),
+    type=click.Choice(TRAINING_CHOICES),
     default="both",
     show_default=True,
     help="What must be fresh; one training makes all of them so.",

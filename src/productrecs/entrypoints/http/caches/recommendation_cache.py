@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.catalog_view import Mask
+from productrecs.training.engine_registry import FILLERS
 
 LIMIT_BYTES: Final = 96 << 20
 REFRESH_WITHIN_SECONDS: Final = 12.0
@@ -30,8 +31,7 @@ _MAX_REFRESH_DEBT: Final = 250.0  # refreshes that could not wait
 _ENTRY_OVERHEAD_BYTES: Final = 400  # of an entry: its key and slots
 _ENGINES: Final = tuple(Engine)
 _CODES: Final = {engine: code for code, engine in enumerate(_ENGINES)}
-_CANDIDATE_ENGINES: Final = {Engine.BUY, Engine.BROWSE, Engine.COMPLEMENTARY}
-_BACKFILL_ENGINES: Final = frozenset(Engine) - _CANDIDATE_ENGINES
+_BACKFILL_ENGINES: Final = frozenset(map(Engine, FILLERS))
 _INTERNED_SETS: Final[dict[frozenset[Engine], frozenset[Engine]]] = {}
 _PICK: Final = struct.Struct("=iBf")
 

@@ -27,6 +27,7 @@ from productrecs.entrypoints.http.schemas.orders import OrderBody
 from productrecs.entrypoints.http.schemas.photos import PhotoBody, PhotoSearchBody
 from productrecs.entrypoints.http.schemas.widget_config import WidgetConfigBody
 from productrecs.tenancy.billing.quota_notice import BillingStatus
+from productrecs.training.engine_registry import ENGINES, NAMES
 
 MODELS: Final[Sequence[type[BaseModel]]] = (
     ItemsPush,
@@ -87,7 +88,9 @@ _PRODUCT: Final[dict[str, Any]] = {
         },
         "source": {
             "type": "string",
-            "enum": ["buy", "browse", "complementary", "similar", "category", "trending"],
+            "enum": list(NAMES),
+            "description": "; ".join(f"`{one.name}`: {one.summary}" for one in ENGINES)
+            + ".",
         },
     },
 }

@@ -4,7 +4,7 @@ Usually unnecessary: engines are created, follow the catalog and train automatic
 """
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
@@ -29,24 +29,28 @@ from productrecs.entrypoints.http.schemas.integration import (
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.training.engine_registry import TRAINED, TRAINING_CHOICES
 from productrecs.training.repository import TrainingRepository
 
 router = APIRouter(tags=["integration"])
 
-ENGINES: Final = ("buy", "browse", "complementary", "trending")
 READY, WAITING = "ready", "waiting"
 _encode: Final = msgspec.json.Encoder().encode
 _JOB_ID: Final = {"type": "string"}
 _STATE: Final = {"type": "string", "enum": [READY, WAITING]}
 
 
-class TrainedEngine(StrEnum):
-    """What a manual training makes fresh."""
+if TYPE_CHECKING:
 
-    BUY = "buy"
-    BROWSE = "browse"
-    BOTH = "both"
-    COMPLEMENTARY = "complementary"
+    class TrainedEngine(StrEnum):
+        """What a manual training makes fresh."""
+
+        BOTH = "both"
+
+else:
+    TrainedEngine = StrEnum(
+        "TrainedEngine", [(name.upper(), name) for name in TRAINING_CHOICES]
+    )
 
 
 @router.post(
@@ -55,8 +59,8 @@ class TrainedEngine(StrEnum):
     summary="Provision the recommendation engines",
     responses=success_response(
         "Every engine and whether it is ready or waits for something to learn from.",
-        object_schema(ok=OK_REPLY, engines=object_schema(**dict.fromkeys(ENGINES, _STATE))),
-        {"ok": True, "engines": dict.fromkeys(ENGINES, WAITING)},
+        object_schema(ok=OK_REPLY, engines=object_schema(**dict.fromkeys(TRAINED, _STATE))),
+        {"ok": True, "engines": dict.fromkeys(TRAINED, WAITING)},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=request_body(
@@ -89,7 +93,7 @@ async def init_engines(request: Request) -> Response:
 
     state = await change(exchange, carry_out)
     await exchange.context.refresh_accounts()
-    content = {"ok": True, "engines": dict.fromkeys(ENGINES, state)}
+    content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
     return Response(_encode(content), media_type="application/json")
 
 

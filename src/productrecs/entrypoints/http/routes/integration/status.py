@@ -16,13 +16,13 @@ from productrecs.entrypoints.http.openapi.responses import (
     object_schema,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.engines import ENGINES
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.job_counts import count_jobs
 from productrecs.storage.job_queue import JobState
 from productrecs.tenancy.accounts.repository import ConnectionRepository
+from productrecs.training.engine_registry import TRAINED
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MOMENT: Final = "2026-11-21T09:00:00.000Z"
 _EXAMPLE: Final = {
     "catalog_items": 1250,
     "last_sync": _MOMENT,
-    "last_trained": dict.fromkeys(ENGINES, _MOMENT),
+    "last_trained": dict.fromkeys(TRAINED, _MOMENT),
     "platform": "woocommerce",
     "first_connected_at": _MOMENT,
     "events_30d": 48210,
@@ -56,7 +56,7 @@ _EXAMPLE: Final = {
         object_schema(
             catalog_items=_COUNT,
             last_sync=NULLABLE_TIME,
-            last_trained=object_schema(**dict.fromkeys(ENGINES, NULLABLE_TIME)),
+            last_trained=object_schema(**dict.fromkeys(TRAINED, NULLABLE_TIME)),
             platform=NULLABLE_TEXT,
             first_connected_at=NULLABLE_TIME,
             events_30d=_COUNT,
@@ -101,7 +101,7 @@ def _standing(database: Database, store_id: StoreId) -> dict[str, Any]:
     return {
         "catalog_items": items,
         "last_sync": _time(reached),
-        "last_trained": dict.fromkeys(ENGINES, _time(trained)),
+        "last_trained": dict.fromkeys(TRAINED, _time(trained)),
         "platform": connected.platform,
         "first_connected_at": _time(connected.first_connected_at),
         "jobs": {

@@ -1,0 +1,138 @@
+"""Candidate generation: what each engine proposes for one call, by the engine's name."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.engine_spec import CandidateRequest, OwnModel
+from productrecs.engines.fusion import fuse
+from productrecs.features.recommendations.backfill import FILLERS
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.interest_signals import with_interest_signals
+from productrecs.features.recommendations.recipes import Recipe
+from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.request_context import CANDIDATES as MOST
+from productrecs.features.recommendations.request_context import (
+    ShopperContext,
+    context_basket,
+    context_visit,
+)
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.visual_similarity import visually_similar
+from productrecs.training.engine_registry import ENGINES
+from productrecs.training.trained_models import TrainedModels
+
+_REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
+_COMPANIONS: Final = 0.3  # weight beside what is bought again
+
+
+class CandidateCall(NamedTuple):
+    """What engines are asked about in one call."""
+
+    store: StoreState
+    recipe: Recipe
+    context: ShopperContext
+    eligible: EligibleItems
+    now_ms: int
+    is_alone: bool  # no other engine proposes beside this one
+
+
+Candidates = Callable[[CandidateCall], Ranked]
+
+
+def _browsed(call: CandidateCall) -> Ranked:
+    """Return what visits like this one went on to, and what the shopper named."""
+    store, _, context, eligible, now_ms, is_alone = call
+    visit, found = context_visit(context), NO_RANKED
+    if visit:
+        sessions, visitor = store.models.sessions, context.visitor
+        asked = (visit, now_ms, MOST, visitor, context.deeds)
+        found = sessions.next_items(*asked, goes_on=is_alone)
+    if context.remembered:
+        found = _with_remembered(store, found, context)
+    if not context.looks:
+        return found
+    return with_interest_signals(found, context.looks, eligible, store.settings.language)
+
+
+def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) -> Ranked:
+    """Return what a visit tells with what goes with all that its shopper bought."""
+    bought, counts = context.remembered, context.fading
+    companions = store.models.widest.complete(bought, MOST, counts)
+    if not len(companions.items):
+        return found
+    fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))
+    return Ranked(fused.items, fused.scores.astype(np.float32))
+
+
+def _bought(call: CandidateCall) -> Ranked:
+    """Return what was bought together with the call's items.
+
+    Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
+    """
+    companions, context = call.store.companions, call.context
+    basket = context_basket(context)
+    if not call.recipe.borrows:
+        return companions.bought_with(basket)
+    together, regulars = companions.goes_with(basket), context.regulars
+    if not len(regulars.items):
+        return together
+    fused = fuse([regulars.items, together.items], (1.0, _COMPANIONS))
+    return Ranked(fused.items, fused.scores.astype(np.float32))
+
+
+def _completing(call: CandidateCall) -> Ranked:
+    return call.store.companions.completing(call.context.anchors)
+
+
+def _similar(call: CandidateCall) -> Ranked:
+    return visually_similar(call.eligible, call.context.anchors)
+
+
+def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
+    """Return what an engine with a model of its own proposes; nothing untrained."""
+    model, asked = models.own.get(engine), _OWN.get(engine)
+    if model is None or asked is None:
+        return NO_RANKED
+    return asked.candidates(model, request)
+
+
+def _by_own_model(engine: str) -> Candidates:
+    def candidates(call: CandidateCall) -> Ranked:
+        context = call.context
+        request = CandidateRequest(
+            context.anchors, context_visit(context), call.now_ms, MOST
+        )
+        return own_candidates(call.store.models, engine, request)
+
+    return candidates
+
+
+def _table() -> dict[str, Candidates]:
+    """Return who answers for each engine of the registry.
+
+    Raises:
+        ValueError: when nobody answers for an engine.
+    """
+    table: dict[str, Candidates] = {
+        Engine.BUY: _bought,
+        Engine.BROWSE: _browsed,
+        Engine.COMPLEMENTARY: _completing,
+        Engine.SIMILAR: _similar,
+    }
+    table |= {engine: _by_own_model(engine) for engine in _OWN}
+    fillers: Mapping[Any, object] = FILLERS
+    for one in ENGINES:
+        if one.name not in (fillers if one.is_filler else table):
+            message = f"engine {one.name!r}: nothing answers for it; give it a model"
+            raise ValueError(message)
+    return table
+
+
+_OWN: Final[Mapping[str, OwnModel]] = {
+    one.name: one.model for one in ENGINES if one.model is not None
+}
+CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_table())
