@@ -1,4 +1,4 @@
-"""What `python -m productrecs` runs."""
+"""Entry point of `python -m productrecs`: the command line."""
 
 from productrecs.entrypoints.cli import main
 

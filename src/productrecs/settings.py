@@ -1,6 +1,6 @@
-"""Every knob of the installation: name, default, meaning. Only entrypoints read it.
+"""Installation settings: the name, default and meaning of each. Only entrypoints read them.
 
-Each can be given on the command line or in the environment (`PRODUCTRECS_` and the name
+A setting is given on the command line or in the environment (`PRODUCTRECS_` and the name
 in capitals; `DATABASE_URL` has its own name). A store's own settings are in
 `tenancy/accounts`.
 """

@@ -1,4 +1,4 @@
-"""HTML components: cards, grids, breadcrumbs and form fields; all values are escaped."""
+"""HTML components: cards, grids, breadcrumbs, form fields; outside values are escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

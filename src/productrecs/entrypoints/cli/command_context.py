@@ -1,4 +1,4 @@
-"""With what does a command work? The services of its data folder, the schema made ready."""
+"""Command context: shared options, the data folder's services, and schema migration."""
 
 import contextlib
 import json

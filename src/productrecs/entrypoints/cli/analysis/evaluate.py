@@ -1,4 +1,4 @@
-"""How good would this store's lists have been on its own past?"""
+"""`productrecs evaluate`: offline evaluation of a store's lists on its own history."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Why would this shopper see this list here? The reply of a call, with its reasons."""
+"""`productrecs explain`: the reply to one call, with the reasons for each product."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What do the numbers of a store say? A report as a table, CSV or JSON."""
+"""`productrecs report`: a store's report as a table, CSV or JSON."""
 
 import io
 from collections.abc import Iterator, Sequence

@@ -1,1 +1,1 @@
-"""What is wrong with this installation, and how is it mended? One file per part of it."""
+"""Doctor: diagnostic checks of an installation, one module for each part of it."""

@@ -1,4 +1,4 @@
-"""What did a check find?"""
+"""Check result: the level, the finding and the fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum

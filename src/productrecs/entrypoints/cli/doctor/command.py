@@ -1,4 +1,4 @@
-"""`productrecs doctor`: looks everywhere, says what is wrong and how to mend it."""
+"""`productrecs doctor`: runs every check; prints each problem and how to fix it."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Is the machine's side well: configuration, storage, disk and background?"""
+"""Installation checks: configuration, data folder, database, clock and background jobs."""
 
 import os
 import shutil

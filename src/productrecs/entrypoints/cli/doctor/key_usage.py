@@ -1,4 +1,4 @@
-"""Do pages call with a store's keys that should not, or in a way that gives them away?"""
+"""Key usage checks: origins missing from the allowlist and secret keys used by browsers."""
 
 from collections.abc import Iterator
 from typing import Final

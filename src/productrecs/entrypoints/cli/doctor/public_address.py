@@ -1,4 +1,4 @@
-"""Do shops and browsers reach the service where they are told to, and as they are?"""
+"""Public address checks: the base URL's answer, and a proxy's headers."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""The SQL of the doctor: what a store's newest records look like. Bounded reads only."""
+"""Doctor repository: bounded SQL reads of a store's newest records."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""Does each store get what it needs to recommend: items, events, orders, identities?"""
+"""Store checks: items, events, orders, identities and the freshness of the model."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Is the demand of each store that has the add-on forecast, and lately?"""
+"""Store forecast checks: whether a store with the demand add-on has a recent forecast."""
 
 import ctypes.util
 from collections.abc import Iterator

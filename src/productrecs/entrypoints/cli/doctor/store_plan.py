@@ -1,4 +1,4 @@
-"""Does a store's plan leave it what it needs?"""
+"""Store plan checks: what a store's plan withholds, or will withhold soon."""
 
 from collections.abc import Iterator
 from typing import Final

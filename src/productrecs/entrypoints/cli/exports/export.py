@@ -1,4 +1,4 @@
-"""How does a merchant take everything out again? As files that the imports take."""
+"""`productrecs export`: writes items, orders or events to files that the imports read."""
 
 import contextlib
 import json

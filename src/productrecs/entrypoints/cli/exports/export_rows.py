@@ -1,7 +1,7 @@
-"""What does a store hold, row by row? As the imports take it, in bounded memory.
+"""Export rows: a store's items, orders and events in the import format, in bounded memory.
 
-Each page of rows is read for itself: a long export keeps nobody from tidying up, and what
-comes in meanwhile may or may not be in it.
+Each page of rows is a read transaction of its own, so a long export does not block
+cleanup. Rows that arrive during an export may be missing from it.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What does a store know of one shopper? Written out for them, or forgotten."""
+"""`productrecs shopper`: exports or erases what a store keeps of one shopper."""
 
 import json
 import sys

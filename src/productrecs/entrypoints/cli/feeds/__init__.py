@@ -1,6 +1,6 @@
-"""What do other shops' files say of their products? Exports of shop platforms, and feeds.
+"""Feeds: product and order files of shop platforms, and product feeds.
 
-Rows go in, one product each comes out: variants of one product become one item, since a
-page shows one card for it. Nothing here writes; what an item may hold is decided where
-every push is read.
+Readers take rows and return one item for each product: the variants of a product become
+one item, because a page shows one card for it. Nothing here writes, and items are validated
+where every push is validated.
 """

@@ -1,10 +1,10 @@
-"""Which columns of a stranger's table are ours? Told by a file that its owner writes.
+"""Column mapping: a merchant's TOML file that maps the columns of a table to our fields.
 
-A mapping file is TOML, with a table for each kind of import:
+It has a table for each kind of import:
 
     [items]
     id = "Article no."
-    title = ["Name", "Short name"]      # of these the first that the file has
+    title = ["Name", "Short name"]      # the first of these that the file has
 
     [items.values.availability]
     "sold out" = "out_of_stock"

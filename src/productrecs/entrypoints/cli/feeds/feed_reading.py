@@ -1,4 +1,4 @@
-"""With what in mind is a feed read? The shop's addresses, zone and hour."""
+"""Feed reading: the shop's address and time zone, and what is collected while reading."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which program wrote this file of items? Told by how it begins, whatever its name is."""
+"""Format detection: recognises the program that wrote a file of items by its content."""
 
 import codecs
 from collections.abc import Mapping

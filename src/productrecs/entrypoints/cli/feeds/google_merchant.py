@@ -1,4 +1,4 @@
-"""What does a Google Merchant feed say? A product or variant a row, in XML or a table."""
+"""Google Merchant feeds: one product or variant for each row, in XML or a table."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What does a product CSV of Magento say? Variations are named by their product's row."""
+"""Magento product CSV: the row of a product names its variations."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

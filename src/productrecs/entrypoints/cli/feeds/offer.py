@@ -1,4 +1,4 @@
-"""What does one row of a feed say, and what do the rows of one product say together?"""
+"""Offers: one row of a feed, and the product that the rows of a product add up to."""
 
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Which products does a file of a shop platform, or a feed, hold? Row by row, as offers."""
+"""Product files: reads a platform's export or a feed row by row and yields its products."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

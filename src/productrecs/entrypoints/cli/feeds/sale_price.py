@@ -1,4 +1,4 @@
-"""Which price holds now, where a row tells two and the days of the lower one?"""
+"""Sale price: the current price, from the regular price, the sale price and its dates."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What does an orders CSV of Shopify say? A row for each line of an order, by its SKU."""
+"""Shopify order CSV: one row for each order line, matched to items by SKU."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What does a product CSV of Shopify say? Rows of one handle are variants and pictures."""
+"""Shopify product CSV: the rows of one handle are its variants and pictures."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

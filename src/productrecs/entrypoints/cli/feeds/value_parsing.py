@@ -1,4 +1,4 @@
-"""How do feeds write things? Descriptions in HTML, prices with a currency, paths."""
+"""Value parsing: HTML descriptions, prices with a currency, category paths, stock."""
 
 import html
 import re

@@ -1,7 +1,7 @@
-"""Which rows are one product? Brought together in bounded memory, wherever they stand.
+"""Variant grouping: joins the rows of each product in bounded memory, in any row order.
 
-A variation may stand far from its product. So a large file is first dealt out over many
-small ones, all rows of a product into the same, and these are read one after the other.
+A large file is first partitioned by product into many small files, which are then read one
+after the other.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What does a product CSV of WooCommerce say? Variations belong to their parent."""
+"""WooCommerce product CSV: a variation's row names its parent."""
 
 import csv
 import re

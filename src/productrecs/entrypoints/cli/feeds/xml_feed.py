@@ -1,7 +1,7 @@
-"""Which items does an XML feed hold? RSS or Atom, one at a time: it may outgrow memory.
+"""XML feeds: yields the items of RSS or Atom one at a time, in bounded memory.
 
-A feed is a stranger's file. Entities that it declares itself are refused, whatever they
-are for: with them a few lines can mean gigabytes, or another file of this machine.
+A feed is untrusted input. Entities that it declares itself are refused: with them a few
+lines can expand to gigabytes, or include another file of this machine.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
-"""How does a file of past events become log? In chunks, each line once and for all.
+"""Event import: stores a file of past events in chunks, each line exactly once.
 
-How far the file was read is stored with the events themselves, by the file's digest: an
-import that is repeated or was broken off doubles nothing.
+The position in the file is stored with the events themselves, under the file's digest. So
+an import that is repeated or interrupted duplicates nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator

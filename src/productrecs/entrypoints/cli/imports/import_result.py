@@ -1,4 +1,4 @@
-"""How is a person, or a script, told what became of an import?"""
+"""Import result: its output as text or JSON, and its errors."""
 
 from dataclasses import asdict
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where do the lines of an import come from? A file, standard input, compressed or not."""
+"""Import source: a file or standard input, compressed or not."""
 
 import contextlib
 import gzip

@@ -1,6 +1,6 @@
-"""How does a merchant's past come in? Items and events from files.
+"""`productrecs import-items` and `productrecs import-events`: items and events from files.
 
-Each of these may be repeated or broken off: what came in stays, nothing comes in twice.
+Both may be repeated or interrupted: what was stored stays, and nothing is stored twice.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which items does a file hold? Our own kinds and other shops', read in bounded memory."""
+"""Item file reader: yields the items of our own formats and of shop exports."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
-"""How does a file of items become catalog? Read whole first, then pushed in thousands.
+"""Item import: reads the whole file first, then pushes its items by the thousand.
 
-What would be refused is refused before the first item is stored. Between the two steps
-the items lie in a file of the data's own disk: there may be more than memory holds.
+An invalid file is refused before the first item is stored. Between the two steps the items
+are in a temporary file in the data folder: there may be more than memory holds.
 """
 
 import contextlib

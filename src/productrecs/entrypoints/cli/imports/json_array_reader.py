@@ -1,4 +1,4 @@
-"""Which members does a JSON array hold? One at a time: it may be larger than memory."""
+"""JSON array reader: yields the members one at a time; the array may exceed memory."""
 
 import codecs
 import json

@@ -1,4 +1,4 @@
-"""`productrecs import-orders`: how does a merchant's past of orders come in from a file?"""
+"""`productrecs import-orders`: imports a history of orders from a file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

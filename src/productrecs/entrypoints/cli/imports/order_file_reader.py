@@ -1,4 +1,4 @@
-"""Which lines of orders does a file hold? Of our own layout, a shop's, or a mapped one."""
+"""Order file reader: order lines of our own CSV layout, a platform's, or a mapped one."""
 
 import contextlib
 import hashlib

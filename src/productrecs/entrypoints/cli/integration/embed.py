@@ -1,4 +1,4 @@
-"""What does a shop put on its pages? The tags, to be copied."""
+"""`productrecs embed`: prints the tags that a shop copies into its pages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How is the interface described for programs, without a running service?"""
+"""`productrecs openapi`: prints the OpenAPI description without a running service."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The described calls as files for programs with which people try them: .http, Postman.
+"""Request collections: the API's described calls as an .http file or for Postman.
 
-Both are made of the description's own examples, and leave the keys to who opens them.
+Both are made of the description's own examples. Whoever opens them fills in the keys.
 """
 
 import json

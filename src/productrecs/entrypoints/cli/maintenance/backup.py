@@ -1,4 +1,4 @@
-"""`productrecs backup` and `productrecs restore`: everything in one file, and back."""
+"""`productrecs backup` and `productrecs restore`: all data to one file, and back."""
 
 import contextlib
 import os

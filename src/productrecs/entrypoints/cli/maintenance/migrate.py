@@ -1,4 +1,4 @@
-"""Is a database of this program's schema, and can it be made so?"""
+"""`productrecs migrate`: upgrades the database schema, or checks that it is current."""
 
 import sys
 from pathlib import Path

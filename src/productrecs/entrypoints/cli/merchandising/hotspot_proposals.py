@@ -1,4 +1,4 @@
-"""Which hotspots might a look have? Proposed by the service, accepted by the merchant."""
+"""`productrecs looks propose`: proposes hotspots for a look; the merchant accepts them."""
 
 from dataclasses import asdict
 from pathlib import Path

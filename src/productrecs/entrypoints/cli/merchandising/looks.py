@@ -1,4 +1,4 @@
-"""Which looks does a store have? Made from files, published and taken back."""
+"""`productrecs looks`: creates, edits, publishes and archives looks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Which rules does a store have for its lists, and who changed them?"""
+"""`productrecs rules`: a store's rules for its lists, and the history of their changes."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What did a merchant say of search: which words mean the same, what do queries show?"""
+"""`productrecs synonyms` and `productrecs search-rules`: a store's settings of search."""
 
 import contextlib
 from collections.abc import Iterator
