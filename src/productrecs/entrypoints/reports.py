@@ -1,6 +1,6 @@
-"""Which reports are there? Every subject with what makes it, for all ways in.
+"""Report registry: every report type and the function that makes it.
 
-The command line, the API and pages ask here; a report is made by the feature it is about.
+The command line, the API and the dashboard use it. Each feature makes its own report.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
-"""What did the processes of one service count? In memory that all of them see.
+"""Shared metrics: counters of all processes of one service, in shared memory.
 
-The supervisor makes a board with a row for each place; the process in a place counts in
-its row, and whichever process is asked reads all rows. There is no file, no lock and no
-message: a count is an addition to eight bytes of one's own. When a process dies its row
-stays, and its successor goes on counting there, so that counters never fall while the
-service runs. One row more belongs to all of them together.
+The supervisor creates a board with one row per process slot. The process in a slot writes
+to its own row, and any process can read all rows. There is no file, lock or message: a
+count is an addition to eight bytes that only one process writes. When a process dies, its
+successor continues in the same row, so counters never fall while the service runs. One
+more row is common to all processes.
 """
 
 import mmap

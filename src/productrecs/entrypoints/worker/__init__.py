@@ -1,1 +1,1 @@
-"""The background: a loop that runs queued jobs, and a timetable. Decides nothing itself."""
+"""Worker: runs queued jobs, and enqueues periodic jobs by their schedule."""

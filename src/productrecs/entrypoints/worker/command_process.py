@@ -1,7 +1,7 @@
-"""How does a worker have a process of its own do what takes minutes and much memory?
+"""Command process: runs a long, memory-hungry task of a worker in a process of its own.
 
-It starts our own command line, which tells how far it is line by line, and is gone
-afterwards with its memory and its libraries.
+The worker starts our own command line, which prints its progress line by line. Its memory
+and its libraries are gone once it exits.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""How is demand forecast at night? In a process of its own for each run, gone afterwards.
+"""Forecast jobs: the nightly demand forecast of each store, in a process of its own.
 
-Forecasting takes minutes and hundreds of megabytes, and brings libraries that nobody else
-needs: it is started when a store's night has come, and tells how far it is line by line.
+A forecast takes minutes and hundreds of megabytes, and imports libraries that nothing else
+needs. So it runs in a separate process, which prints its progress line by line.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What does the background do? Every kind of job and its handler, every regular duty."""
+"""Job registry: every kind of background job with its handler, and every periodic job."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What is done again and again, how often, and for whom?"""
+"""Job schedule: the periodic jobs, their intervals and the stores that they run for."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""How does a worker go through the jobs? One after the other, each under a live lease."""
+"""Job worker: runs queued jobs one after the other, each under a lease that it renews."""
 
 import contextlib
 import logging

@@ -1,7 +1,7 @@
-"""How do the items' pictures come in? Fetched, looked at by a child, and let be found.
+"""Picture jobs: fetch the items' pictures, decode them in a sandbox and index them.
 
-A process of its own does it, which fetches from strangers' hosts and waits for them. What
-it was at when it is killed is due again.
+They run in a process of their own, because they wait for other hosts. If it is killed, the
+pictures it was working on are due again.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""How is an order learned from clicks? In a process of its own, gone afterwards."""
+"""Ranking jobs: train a store's ranking on clicks, in a process of its own."""
 
 from collections.abc import Sequence
 

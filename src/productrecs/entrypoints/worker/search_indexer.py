@@ -1,7 +1,7 @@
-"""How are search indexes kept true to the catalogs? By one process of a data folder.
+"""Search indexer: keeps search indexes up to date, in one process for each data folder.
 
-A process of its own does it: a batch of a thousand products takes Python's lock for tenths
-of a second, which neither a reply nor a training should wait for.
+It has a process of its own because a batch of a thousand products holds Python's global
+interpreter lock for tenths of a second, which would delay replies and training.
 """
 
 import logging

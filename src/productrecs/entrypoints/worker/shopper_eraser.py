@@ -1,4 +1,4 @@
-"""Who forgets the shoppers of this installation?"""
+"""Shopper eraser: built from the services of this installation."""
 
 from productrecs.entrypoints.services import Services
 from productrecs.features.privacy.erasure import Eraser

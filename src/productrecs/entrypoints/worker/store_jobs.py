@@ -1,4 +1,4 @@
-"""What does the background do for stores, and when is it due?"""
+"""Store jobs: handlers of the jobs about one store, and the stores that are due."""
 
 import logging
 import time

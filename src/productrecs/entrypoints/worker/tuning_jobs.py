@@ -1,4 +1,4 @@
-"""How does a store come to its constants? In a process of its own, once a week."""
+"""Tuning jobs: tune a store's hyperparameters once a week, in a process of its own."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""How does the background import what stores hand in? A store's uploads in their order.
+"""Upload jobs: import the files that a store has uploaded, in their order.
 
-A process of its own does it: an import of an hour then neither keeps training waiting nor
-takes turns with it at Python's lock, and its memory is its own.
+They run in a process of their own: an import of an hour neither delays training nor
+competes with it for Python's global interpreter lock, and its memory is separate.
 """
 
 import logging

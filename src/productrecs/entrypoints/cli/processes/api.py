@@ -1,4 +1,4 @@
-"""`productrecs api`: the half of the service that answers, for replicas."""
+"""`productrecs api`: the API without background jobs, for replicas."""
 
 import importlib
 import os

@@ -1,8 +1,8 @@
-"""How does a child of the supervisor come to be, and what can be asked of it?
+"""Child process: what the supervisor can ask of a process that it started.
 
-A `ForkedProcess` child is a copy of the supervisor that goes on with work of its own: what
-the supervisor has loaded it has too, at no time and, where nobody writes to it, in the same
-memory. `subprocess.Popen` has the same methods, for a program of its own.
+A `ForkedProcess` is a copy of the supervisor with work of its own: it has the loaded
+program at once, and shares its memory pages until someone writes to them.
+`subprocess.Popen` has the same methods, for a separate program.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Where does the service listen? The options that say so, and the socket."""
+"""Listening socket: the options for its address, and the socket itself."""
 
 import errno
 import os

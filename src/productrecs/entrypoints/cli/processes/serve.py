@@ -1,4 +1,4 @@
-"""`productrecs serve`: the API, the background and the timetable, in one command."""
+"""`productrecs serve`: the API, the background jobs and their schedule, in one command."""
 
 import contextlib
 import os

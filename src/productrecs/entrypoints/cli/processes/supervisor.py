@@ -1,9 +1,9 @@
-"""How is a group of processes kept running, and stopped together?
+"""Supervisor: starts a group of child processes, restarts them and stops them together.
 
-The supervisor starts the first child alone: when that one cannot start, its own words are
-the reason and nothing else is tried. Once it is ready the others follow. A child that dies
-is started again, at once or, where it dies again and again, after growing waits. It never
-does any of the work itself, so that it has no reason to die.
+It starts the first child alone. If that one cannot start, its own error is the reason, and
+no other child starts. Once it is ready the others follow. A child that dies is restarted:
+at once, or after growing delays if it keeps dying. The supervisor does none of the work
+itself, so it has little that can fail.
 """
 
 import contextlib

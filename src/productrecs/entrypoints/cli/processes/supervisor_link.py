@@ -1,7 +1,7 @@
-"""How do a supervisor and its child know of each other? By the two ends of one socket.
+"""Supervisor link: the socket pair between the supervisor and a child.
 
-The kernel closes an end when its process dies, however it dies. The child says `+` once it
-is ready; the supervisor says `.` when the whole service stops.
+The kernel closes an end when its process dies for any reason. The child sends `+` once it
+is ready; the supervisor sends `.` when the whole service stops.
 """
 
 import contextlib

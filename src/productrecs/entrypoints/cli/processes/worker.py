@@ -1,4 +1,4 @@
-"""`productrecs worker`: the half of the service that works in the background."""
+"""`productrecs worker`: the background jobs without the API."""
 
 import os
 import signal

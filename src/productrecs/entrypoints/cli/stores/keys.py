@@ -1,4 +1,4 @@
-"""How does a store get a new secret key?"""
+"""`productrecs keys`: replaces a store's secret key."""
 
 from pathlib import Path
 

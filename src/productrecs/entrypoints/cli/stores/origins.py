@@ -1,4 +1,4 @@
-"""Which pages may use a store's publishable key?"""
+"""`productrecs origins`: the origins from which pages may use a store's publishable key."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which plan does a store have, and does it hold? Chosen, suspended and resumed here."""
+"""`productrecs plans` and plan commands of a store: choose, suspend and resume."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

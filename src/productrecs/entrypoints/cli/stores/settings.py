@@ -1,4 +1,4 @@
-"""Which settings does a store have, and which knobs the installation?"""
+"""`productrecs settings`: a store's settings, and the installation's."""
 
 import os
 from collections.abc import Sequence

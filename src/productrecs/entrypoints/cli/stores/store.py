@@ -1,4 +1,4 @@
-"""Which stores does this installation have? Registered, shown and deleted here."""
+"""`productrecs store`: registers, shows and deletes stores."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""Can a store's demand be forecast right now?"""
+"""`productrecs forecast`: forecasts a store's demand now."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Can what shoppers click order a store's lists, and is that better?"""
+"""`productrecs learn-order`: trains a store's ranking on clicks, and evaluates it."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

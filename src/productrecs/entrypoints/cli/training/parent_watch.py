@@ -1,4 +1,4 @@
-"""How does a command that a worker started know that the worker is gone?"""
+"""Parent watch: ends a worker's command when the worker is gone (standard input closes)."""
 
 import os
 import threading

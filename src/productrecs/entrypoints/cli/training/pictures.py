@@ -1,4 +1,4 @@
-"""How do a store's pictures come along, which could not be had, and why?"""
+"""`productrecs pictures`: a store's pictures, failed fetches and their retry."""
 
 from dataclasses import asdict
 from pathlib import Path

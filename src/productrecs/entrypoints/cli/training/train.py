@@ -1,4 +1,4 @@
-"""Can a store's models be trained right now?"""
+"""`productrecs train`: trains a store's models now."""
 
 import time
 from pathlib import Path

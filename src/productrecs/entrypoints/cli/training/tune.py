@@ -1,4 +1,4 @@
-"""By which constants does a store learn, and by which should it?"""
+"""`productrecs tune`: shows a store's hyperparameters, or tunes them on its own history."""
 
 import os
 from collections.abc import Iterator, Mapping

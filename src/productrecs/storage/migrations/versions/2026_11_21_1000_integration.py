@@ -1,4 +1,4 @@
-"""What the integration calls keep: connections, the look of widgets, the last sync."""
+"""Integration tables: connections, widget settings and the time of the last sync."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How many jobs of each kind ended how, since the first: for whoever watches."""
+"""Job outcomes: the number of jobs of each kind that succeeded, were retried or failed."""
 
 import sqlalchemy as sa
 from alembic import op

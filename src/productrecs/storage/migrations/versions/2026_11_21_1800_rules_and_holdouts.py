@@ -1,4 +1,4 @@
-"""What merchants rule of their lists, and who was held out of seeing them."""
+"""Merchandising rules, their change history, and the exposures of holdout tests."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What plans ask for: when they end, whether a store is suspended, what it used."""
+"""Billing: the end of a store's plan, its suspension, and its usage by month."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Which sales and carts followed a recommendation, and what their days sum to."""
+"""Attribution: sales and carts that followed a recommendation, and their daily totals."""
 
 import sqlalchemy as sa
 from alembic import op

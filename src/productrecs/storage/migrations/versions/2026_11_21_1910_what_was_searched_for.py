@@ -1,4 +1,4 @@
-"""What was searched for, counted by day and by what it was about."""
+"""Search counts: searches by day and query intent."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What came of holdout tests, day by day."""
+"""Holdout test results, by day."""
 
 import sqlalchemy as sa
 from alembic import op

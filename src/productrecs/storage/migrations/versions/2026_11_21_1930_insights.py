@@ -1,4 +1,4 @@
-"""What the background works out at times: customers first."""
+"""Insights: results that background jobs compute, such as customer segments."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What items sold of late, beside their forecast."""
+"""Recent sales of each item, stored beside its forecast."""
 
 import sqlalchemy as sa
 from alembic import op
