@@ -1,4 +1,4 @@
-"""Key usage checks: origins missing from the allowlist and secret keys used by browsers."""
+"""Key usage checks: origins missing from the allowlist, and exposed secret keys."""
 
 from collections.abc import Iterator
 from typing import Final
