@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "src/productrecs/entrypoints/http/routes/public/assets/widgets"
 TOLD = b'{"key":"pk_%s","answers":["image","looks","analyze"]}' % bytes(range(48, 91))
 BUDGETS = {  # bytes; `all` is the three in one, `tools` loads only where it is asked for
-    "recs": 10_000,
+    "recs": 10_240,
     "search": 14_000,
     "look": 12_000,
     "all": 18_000,

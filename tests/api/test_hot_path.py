@@ -156,6 +156,7 @@ pair = st.one_of(
     st.tuples(st.sampled_from(["user_id", "customer_id"]), shoppers),
     st.tuples(st.just("exclude"), baskets | long_lists),
     st.tuples(st.just("anchor"), switches),
+    st.tuples(st.just("shown"), nums),
     st.tuples(st.sampled_from(["num", "source", "item_id", "nobody", "", "NUM"]), junk),
 )
 usual = st.fixed_dictionaries(
@@ -171,6 +172,7 @@ usual = st.fixed_dictionaries(
         "customer_id": shoppers,
         "exclude": baskets,
         "anchor": switches,
+        "shown": nums,
     },
 ).map(lambda fields: list(fields.items()))
 queries = st.builds(

@@ -20,8 +20,6 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
     alt: "",
     loading: "lazy",
     decoding: "async",
-    width: "400",
-    height: "400",
   });
   image.addEventListener("error", () => box.replaceChildren(icon(PICTURE)));
   image.src = product.image;

@@ -4,6 +4,7 @@ import { type Look, lookOf } from "./config";
 import { Consent } from "./consent";
 import type { Facts } from "./facts";
 import { Outbox } from "./outbox";
+import type { Page } from "./page";
 import { read, withQuery } from "./reading";
 import { forgetSession, sessionId } from "./session";
 import { turn } from "./turns";
@@ -22,6 +23,8 @@ const MAIL = /^[^@\s]+@[^@\s]+\.[^@\s]+$/;
 
 export class Core {
   readonly consent: Consent;
+  /** The lists of this page; made by the first script that draws any. */
+  page!: Page;
   /** The customer whom the page names, if it names one. */
   user: string;
   private readonly outboxes_ = new Map<string, Outbox>();
@@ -62,7 +65,12 @@ export class Core {
     let found = this.looks_.get(address);
     if (!found) {
       found = read(address, new AbortController().signal).then(({ body }) => lookOf(body));
-      found.catch(() => this.looks_.delete(address)); // the next one may ask again
+      found.catch((error) => {
+        this.looks_.delete(address); // the next one may ask again
+        if (/401/.test(error)) {
+          this.warn(`unknown key "${key}": leave data-key out, or run productrecs embed`);
+        }
+      });
       this.looks_.set(address, found);
     }
     return found;

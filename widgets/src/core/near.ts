@@ -4,11 +4,14 @@ import type { Look } from "./config";
 import type { Core } from "./core";
 import { OWN, showChildren } from "./frame";
 import { languageOf, localeOf } from "./money";
+import { slide } from "./motion";
+import { patience } from "./patience";
 import type { Product } from "./product";
 import { watchSight } from "./sight";
 import { turn } from "./turns";
 
 const NEAR = "400px";
+const PATIENCE_MS = 2_200; // until it is drawn, or its place is released
 
 /** What an element is for: whose key, which type of widget, and which product's page. */
 export interface Place {
@@ -34,17 +37,18 @@ export abstract class NearElement extends HTMLElement {
 
   protected abstract get core_(): Core;
   protected abstract place_(): Place;
-  /** Keeps the place of what will come. */
-  protected abstract reserve_(): void;
-  /** Asks and draws, until `signal` ends it; what it throws else becomes the event `error`. */
-  protected abstract load_(signal: AbortSignal): Promise<void>;
+  /**
+   * Asks and draws, until `signal` ends it; what it throws else becomes the event `error`.
+   * `whole` goes on until something else is wanted, or the element is gone.
+   */
+  protected abstract load_(signal: AbortSignal, whole: AbortSignal): Promise<void>;
 
   connectedCallback(): void {
     this.core_.attempt(() => {
-      const isDrawn = this.shadowRoot && this.dataset.ssr !== undefined; // by the shop's server
-      if (!this.shadowRoot) this.attachShadow({ mode: "open" });
-      if (this.querySelector(OWN)) showChildren(this);
-      else if (!isDrawn) this.reserve_();
+      if (!this.shadowRoot) {
+        this.attachShadow({ mode: "open" });
+        showChildren(this);
+      }
       this.refresh_();
     });
   }
@@ -76,26 +80,22 @@ export abstract class NearElement extends HTMLElement {
     // The page of a product says so, whether or not its widgets are ever seen.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;
-    this.hold_("");
     const go = (): void => {
       this.near_?.disconnect();
-      turn(signal)
+      const limit = patience(PATIENCE_MS);
+      signal.addEventListener("abort", () => limit.abort());
+      turn(limit.signal)
         .then((ends) => {
           ends.throwIfAborted();
-          return this.load_(ends);
+          return this.load_(ends, signal);
         })
-        .catch((error) => this.without_(signal, "error", { reason: String(error) }))
-        .catch(() => {}); // something else is wanted by now
+        .catch((error) => {
+          if (!signal.aborted) this.without_("error", { reason: String(error) });
+        });
     };
     if (eager !== undefined) return go();
-    this.observe_(({ isIntersecting }) => isIntersecting && go(), NEAR);
-  }
-
-  /** Tells of the element's box on a screen so much longer, when it is laid out anyway. */
-  private observe_(tell: (box: IntersectionObserverEntry) => void, more = "0px"): void {
-    this.near_?.disconnect();
-    const options = { rootMargin: `0px 0px ${more}` };
-    this.near_ = new IntersectionObserver((seen) => tell(seen.pop()!), options);
+    const options = { rootMargin: `0px 0px ${NEAR}` };
+    this.near_ = new IntersectionObserver((seen) => seen.pop()!.isIntersecting && go(), options);
     this.near_.observe(this);
   }
 
@@ -104,6 +104,7 @@ export abstract class NearElement extends HTMLElement {
     this.near_?.disconnect();
     this.stop_?.abort();
     this.unwatch_?.();
+    this.core_.page.leave(this);
     this.near_ = this.stop_ = this.unwatch_ = undefined;
   }
 
@@ -122,7 +123,7 @@ export abstract class NearElement extends HTMLElement {
       layout: layout || look.layout,
       title: title ?? look.title,
       columns: Number(columns) || look.columns,
-      num: Math.max(Math.trunc(Number(num)), 0) || look.num,
+      num: Math.abs(parseInt(num!)) || look.num,
     };
   }
 
@@ -186,51 +187,20 @@ export abstract class NearElement extends HTMLElement {
     return false;
   }
 
-  /**
-   * Nothing to show: what stood there before the script stays, or nothing at all. A place in
-   * sight is kept until it is out of sight, so that nothing moves under a reader's eyes; an
-   * empty list's only in the upper part of the screen, where closing it would move much.
-   */
-  protected async without_(signal: AbortSignal, event: string, detail: object): Promise<void> {
-    const isEmpty = event === "empty";
-    const isNothing = isEmpty || !this.querySelector(OWN);
-    await this.replace_(signal, () => showChildren(this), isNothing, !isEmpty);
+  /** Nothing to show: what stood there before the script stays, or nothing at all. */
+  protected without_(event: string, detail: object): void {
+    const isNothing = event === "empty" || !this.querySelector(OWN);
+    this.settle_(() => showChildren(this), isNothing);
     this.say_(event, detail);
   }
 
-  /**
-   * Draws something else, in a task of its own; rejects where `signal` comes first. Where it is
-   * lower, or `isNothing`, the place stays as high as it was while it is in the upper part of
-   * the screen, or `wholly` in sight. Heights are read when the browser has laid out the page
-   * anyway: to ask in between would make it do so.
-   */
-  protected async replace_(
-    signal: AbortSignal,
-    draw: () => void,
-    isNothing = false,
-    wholly = false,
-  ): Promise<void> {
-    signal.throwIfAborted();
-    const height = await new Promise<number>((done) => {
-      this.observe_(({ boundingClientRect }) => done(boundingClientRect.height));
-    }).then(turn);
-    signal.throwIfAborted();
-    this.hold_(`${height}px`, isNothing);
-    draw();
-    this.observe_(
-      ({ isIntersecting }) => {
-        const content = this.shadowRoot!.firstElementChild as HTMLElement;
-        if (isIntersecting && (isNothing || content.offsetHeight + 1 < height)) return;
-        this.near_!.disconnect();
-        this.hidden = isNothing;
-        this.hold_("");
-      },
-      wholly ? "0px" : "-33%",
-    );
-  }
-
-  private hold_(minBlockSize: string, isNothing = false): void {
-    Object.assign(this.style, { minBlockSize, visibility: isNothing ? "hidden" : "" });
+  /** Draws what stays; the place that the page's stylesheet reserved is released. */
+  protected settle_(draw: () => void, isNothing = false): void {
+    slide(this, () => {
+      draw();
+      this.dataset.settled = "";
+      this.hidden = isNothing;
+    });
   }
 
   protected get level_(): number {

@@ -3,7 +3,7 @@
 import { patience } from "./patience";
 import { turn } from "./turns";
 
-const PATIENCE_MS = 3_000;
+const PATIENCE_MS = 2_200;
 
 /** What came back: JSON, whatever it is, and the headers that a page may read. */
 export interface Reply {
@@ -22,7 +22,7 @@ const asked = new Map<string, Asked>();
 /**
  * Returns what the service says at an address.
  *
- * Rejects when there is none within three seconds, when the service refuses, and when
+ * Rejects when there is none within 2.2 seconds, when the service refuses, and when
  * `signal` says that nobody wants it any more. Each who asked is answered in a task of its own.
  */
 export function read(address: string, signal: AbortSignal): Promise<Reply> {

@@ -29,19 +29,15 @@ export function elementOf(core: Core): CustomElementConstructor {
       return { key: core.keyOf(this), type: TYPE, item: this.dataset.itemId ?? "" };
     }
 
-    protected reserve_(): void {
-      // Whether a product has a look is not known before; nothing is promised.
-    }
-
-    protected async load_(signal: AbortSignal): Promise<void> {
+    protected async load_(signal: AbortSignal, whole: AbortSignal): Promise<void> {
       const place = this.place_();
       const look = await this.look_(place);
       const picture = place.item ? await this.published_(place, signal) : null;
       const image = picture && (await loaded(picture.address).then(turn));
       const canUpload =
         this.dataset.upload !== undefined && core.facts.answers.includes("analyze");
-      if (!picture && !canUpload) return this.without_(signal, "empty", {});
-      await this.show_(picture, image, look, place, canUpload, signal);
+      if (!picture && !canUpload) return this.without_("empty", {});
+      await this.show_(picture, image, look, place, canUpload, signal, whole);
     }
 
     private async published_(place: Place, signal: AbortSignal): Promise<Picture | null> {
@@ -58,6 +54,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       place: Place,
       canUpload: boolean,
       signal: AbortSignal,
+      whole: AbortSignal,
     ): Promise<void> {
       const level = `h${this.level_}` as "h2";
       const heading = look.title ? draw(level, "heading", look.title) : null;
@@ -71,9 +68,13 @@ export function elementOf(core: Core): CustomElementConstructor {
           wanted_: (chosen, from) => this.wanted_(chosen, look, place, from),
         }));
       if (stage) content.append(stage.content);
-      if (canUpload) content.append(...this.upload_(look, place, signal));
-      await this.replace_(signal, () => frame(this, look, styles, content));
-      if (stage) this.watch_(stage.rows, stage.products, place);
+      if (canUpload) content.append(...this.upload_(look, place, whole));
+      signal.throwIfAborted();
+      this.settle_(() => frame(this, look, styles, content));
+      if (stage) {
+        this.watch_(stage.rows, stage.products, place);
+        core.page.join(this, true).ids = stage.products.map(({ id }) => id);
+      }
       this.say_("loaded", { type: TYPE, look: picture });
     }
 
@@ -102,7 +103,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           const picture = { address: data, caption: "", spots };
           const own = { ...look, title: strings.products };
           const image = await loaded(data).then(turn);
-          await this.show_(picture, image, own, place, true, signal);
+          await this.show_(picture, image, own, place, true, signal, signal);
           this.shadowRoot!.querySelector<HTMLElement>(".pick")?.focus({ preventScroll: true });
           this.scrollIntoView({ block: "nearest" });
         } catch {

@@ -50,21 +50,10 @@ export function drawBundle(
     void press(button, text, words.add_all, words, () => told.wanted_(wanted, null));
   });
   sum();
-  return withSum(list, look, words.total, button, total);
-}
-
-/** Puts the box with the sum beside a list; before the answer, an empty one. */
-export function withSum(
-  list: HTMLElement,
-  look: Look,
-  word: string,
-  button: HTMLElement,
-  total: HTMLElement = draw("span", { class: "total" }, "\u00a0"),
-): HTMLElement {
   const box = draw(
     "div",
     "sum",
-    look.show_price && draw("span", { class: "of" }, word),
+    look.show_price && draw("span", { class: "of" }, words.total),
     draw("span", { "aria-live": "polite" }, total),
     button,
   );

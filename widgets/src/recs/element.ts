@@ -2,12 +2,17 @@
 
 import type { Core } from "../core/core";
 import { OWN, frame } from "../core/frame";
-import { NearElement } from "../core/near";
-import { productOf, productsOf } from "../core/product";
+import type { Look } from "../core/config";
+import { slide } from "../core/motion";
+import { NearElement, isAnchor } from "../core/near";
+import type { List } from "../core/page";
+import { type Product, productOf, productsOf } from "../core/product";
 import { read } from "../core/reading";
 import { drawList, drawWaiting } from "./layouts";
 import styles from "./recs.css";
-import { ATTRIBUTES, type Request, addressOf, lookBefore, requestOf } from "./request";
+import { ATTRIBUTES, MOST, type Request, addressOf, numOf, requestOf } from "./request";
+
+const MOST_EXCLUDED = 100;
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductRecsElement extends NearElement {
@@ -22,12 +27,6 @@ export function elementOf(core: Core): CustomElementConstructor {
       return requestOf(this, core);
     }
 
-    protected reserve_(): void {
-      this.shown_ = false;
-      const look = this.own_(lookBefore(this.place_()));
-      frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
-    }
-
     private get template_(): HTMLTemplateElement | null {
       return this.querySelector(":scope > template");
     }
@@ -35,27 +34,59 @@ export function elementOf(core: Core): CustomElementConstructor {
     protected async load_(signal: AbortSignal): Promise<void> {
       const request = this.place_();
       if (this.dataset.ssr !== undefined) return this.adopt_(request);
-      const look = await this.look_(request);
-      signal.throwIfAborted();
-      if (!this.shown_ && !this.querySelector(OWN)) {
-        frame(this, look, styles, drawWaiting(look, this.level_, this.template_));
+      const list = core.page.join(this, request.source === "buy");
+      try {
+        const look = await this.look_(request);
+        signal.throwIfAborted();
+        if (!this.shown_ && !this.querySelector(OWN)) {
+          const waiting = drawWaiting(look, this.level_, this.template_);
+          slide(this, () => frame(this, look, styles, waiting));
+        }
+        const { anchor_: anchor, products_: products } = await this.ask_(request, look, list, signal);
+        list.ids = products.map(({ id }) => id);
+        list.end();
+        this.shown_ = !!products.length;
+        if (!this.shown_) return this.without_("empty", {});
+        const drawn = await drawList(products, anchor, look, this.level_, {
+          template_: this.template_,
+          clicked_: (product, position, origin) =>
+            this.clicked_(product, position, request, origin),
+          wanted_: (chosen, from) => this.wanted_(chosen, look, request, from),
+        });
+        signal.throwIfAborted();
+        this.settle_(() => frame(this, look, styles, drawn.content_));
+        drawn.begin_?.();
+        this.watch_(drawn.cards_, products, request);
+        this.say_("loaded", { products, type: request.type });
+      } finally {
+        list.end();
       }
-      const { body } = await read(addressOf(request, look, core), signal);
-      signal.throwIfAborted();
-      const own = productOf(body.anchor);
-      const products = productsOf(body.recommendations);
-      this.shown_ = !!products.length;
-      if (!this.shown_) return this.without_(signal, "empty", {});
-      const drawn = await drawList(products, own, look, this.level_, {
-        template_: this.template_,
-        clicked_: (product, position, origin) =>
-          this.clicked_(product, position, request, origin),
-        wanted_: (chosen, from) => this.wanted_(chosen, look, request, from),
-      });
-      await this.replace_(signal, () => frame(this, look, styles, drawn.content_));
-      drawn.begin_?.();
-      this.watch_(drawn.cards_, products, request);
-      this.say_("loaded", { products, type: request.type });
+    }
+
+    /** Asks for products that no other list of the page shows; once more where they are few. */
+    private async ask_(request: Request, look: Look, list: List, signal: AbortSignal) {
+      const { page } = core;
+      const num = numOf(look);
+      const mayRepeat = this.dataset.allowDuplicates !== undefined;
+      const most = !mayRepeat && page.before(list).length ? MOST : num;
+      const answer = async (wanted: number, taken: readonly string[]) => {
+        const { body } = await read(addressOf(request, look, core, wanted, `${taken}`), signal);
+        signal.throwIfAborted();
+        return body;
+      };
+      let body = await answer(most, []);
+      let products = productsOf(body.recommendations);
+      if (!mayRepeat) {
+        const isMore = products.length === most;
+        const taken = await page.taken(list);
+        const isFree = ({ id }: Product) => !taken.includes(id) && !isAnchor(id, request.item);
+        products = products.filter(isFree);
+        if (isMore && products.length < num) {
+          body = await answer(num, taken.slice(0, MOST_EXCLUDED));
+          products = productsOf(body.recommendations).filter(isFree);
+        }
+      }
+      return { anchor_: productOf(body.anchor), products_: products.slice(0, num) };
     }
 
     /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */
@@ -71,6 +102,8 @@ export function elementOf(core: Core): CustomElementConstructor {
         });
       });
       this.watch_(cards, products, request);
+      core.page.join(this, true).ids = products.map(({ id }) => id);
+      this.dataset.settled = "";
     }
   };
 }

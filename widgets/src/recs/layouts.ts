@@ -6,9 +6,9 @@ import type { Look } from "../core/config";
 import { draw } from "../core/drawing";
 import type { Product } from "../core/product";
 import { pause } from "../core/turns";
-import { drawBundle, withSum } from "./bundle";
+import { drawBundle } from "./bundle";
 import { arrows } from "./carousel";
-import { ADD_ONS, MOST } from "./request";
+import { numOf } from "./request";
 import { bound } from "./template";
 
 type Template = HTMLTemplateElement | null;
@@ -62,34 +62,15 @@ export async function drawList(
   return { content_: content, cards_: cards, begin_: moved?.begin_ };
 }
 
-/** The same boxes before the answer, so that nothing moves when it comes. */
+/** The same boxes before the answer, within the height that the page has reserved. */
 export function drawWaiting(look: Look, level: number, template: Template): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
   const isBundle = layout === BUNDLE;
-  const most = isBundle ? ADD_ONS : layout === CAROUSEL ? look.columns : MOST;
-  const length = Math.min(look.num, most) + (isBundle ? 1 : 0);
-  const empty = template
-    ? [bound(template, NOTHING, look)]
-    : [
-        draw(
-          "a",
-          {},
-          draw("span", { class: "image" }),
-          draw(
-            "span",
-            { class: "text" },
-            draw("span", { class: "title" }),
-            look.show_price && draw("span", { class: "price" }, BLANK),
-          ),
-        ),
-        look.show_add_to_cart && !isBundle && draw("span", { class: "button" }, BLANK),
-      ];
-  const card = draw("li", { class: "card" }, ...empty);
   const list = draw("ul", { class: "list" });
-  for (let n = 0; n < length; n++) list.append(card.cloneNode(true));
-  const body = isBundle ? withSum(list, look, BLANK, draw("span", { class: "button" }, BLANK)) : list;
-  const waiting = section(`${layout} wait`, "", headOf(look, level), body);
-  waiting.setAttribute("aria-hidden", "true");
+  const told = { template_: template } as Told;
+  for (let n = 0; n < numOf(look); n++) list.append(cardOf(NOTHING, n, look, told, isBundle));
+  const waiting = section(`${layout} wait`, "", headOf(look, level), list);
+  waiting.inert = true;
   return waiting;
 }
 

@@ -40,35 +40,28 @@ export function requestOf(host: HTMLElement, core: Core): Request {
   };
 }
 
-/** Returns how a list probably looks, to keep its place before the service has said. */
-export function lookBefore({ type }: Request): Look {
-  const before: Partial<Look> = {
-    layout: type,
-    title: " ",
-    columns: 4,
-    columns_mobile: 2,
-    num: 8,
-    gap: 16,
-    corner_radius: 8,
-    image_ratio: "1 / 1",
-    show_price: true,
-    show_add_to_cart: type === "cart",
-    scoped: true,
-  };
-  return before as Look;
-}
+/** Returns how many products a list shows. */
+export const numOf = (look: Look): number =>
+  Math.min(look.num, look.layout === "fbt" ? ADD_ONS : MOST);
 
-/** Returns the address that answers; without consent it names nobody. */
-export function addressOf(request: Request, look: Look, core: Core): string {
+/**
+ * Returns the address that answers with `num` products, without `exclude`; without consent it
+ * names nobody.
+ */
+export function addressOf(
+  request: Request,
+  look: Look,
+  core: Core,
+  num: number,
+  exclude = "",
+): string {
   const { key, source, customer } = request;
-  const isBundle = look.layout === "fbt";
-  const most = isBundle ? ADD_ONS : MOST;
-  const num = Math.min(look.num, most);
+  const shown = numOf(look);
   const known = core.consent.given;
   const user = known && (request.user || sessionId());
   const { base } = core.facts;
   if (source === "trending") {
-    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), key });
+    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), exclude, key });
   }
   return withQuery(`${base}/v1/recommendations`, {
     item_id: request.item,
@@ -76,8 +69,10 @@ export function addressOf(request: Request, look: Look, core: Core): string {
     user_id: user,
     customer_id: known && customer,
     num,
+    shown: num > shown && shown,
+    exclude,
     source,
-    anchor: isBundle && !!request.item, // a bundle begins with the page's own product
+    anchor: look.layout === "fbt" && !!request.item, // a bundle begins with the page's own product
     key,
   });
 }

@@ -20,6 +20,7 @@ const PAUSE_MS = 120;
 const NARROW = 600;
 const MOST_NARROW = 6;
 const MOST = 10;
+const MORE_NARROW = 2; // rows of words beside the products; on a wide screen within `MOST`
 const WORDS = 3;
 let count = 0;
 
@@ -137,16 +138,20 @@ export class SearchBox {
     signal: AbortSignal,
   ): Promise<void> {
     const { strings } = look;
-    const found = productsOf(reply.body.results);
     const lines = (popular ?? reply).body;
     const said = (text: string): string =>
       text.replace("{n}", `${found.length}`).replace("{q}", words);
     const other: unknown[] = reply.body.suggestions ?? [];
     const texts = other.filter((one): one is string => typeof one === "string");
-    const suggested = texts.filter((one) => one.toLowerCase() !== words.toLowerCase());
+    const suggested = texts
+      .filter((one) => one.toLowerCase() !== words.toLowerCase())
+      .slice(0, WORDS);
+    const rows = innerWidth < NARROW ? MOST_NARROW + MORE_NARROW : MOST;
+    const room = rows - suggested.length - (words && this.box_.form ? 1 : 0);
+    const found = productsOf(reply.body.results).slice(0, room);
     const options = [
-      ...suggested.slice(0, WORDS).map((one) => this.wordsOption_(one)),
-      ...(await this.productOptions_(lines.results, look, words, "search-click")),
+      ...suggested.map((one) => this.wordsOption_(one)),
+      ...(await this.productOptions_(lines.results, look, words, "search-click", room)),
     ];
     signal.throwIfAborted();
     if (found.length && words && this.box_.form) {
@@ -179,10 +184,11 @@ export class SearchBox {
     look: Look,
     words: string,
     event: string,
+    most = MOST,
   ): Promise<HTMLElement[]> {
     const raw = Array.isArray(results) ? results : [];
     const options: HTMLElement[] = [];
-    for (const product of productsOf(raw)) {
+    for (const product of productsOf(raw).slice(0, most)) {
       await pause();
       const html = raw.find((one) => one.id === product.id)?.highlight?.title;
       const title = typeof html === "string" ? html : escaped(product.title);

@@ -74,7 +74,7 @@ export class Overlay {
         `consent ${core.consent.given ? "given" : "not given"}`,
       ]),
       ...listOf("Hints", hintsFor(core), true),
-      ...listOf("Elements", [...this.states].map(([one, state]) => `${nameOf(one)}: ${state}`)),
+      ...listOf("Elements", [...this.states].map(([one, state]) => `${nameOf(one)}: ${state}${unseen(one, state)}`)),
       ...listOf(
         "Asked",
         (watch?.asked ?? []).map((one) => {
@@ -143,9 +143,18 @@ function defaultOf(element: HTMLElement): string {
   return element.dataset.source === "trending" ? "trending" : "recs";
 }
 
+/** Says where a list was drawn and nobody can see it: it has no room, or something hides it. */
+function unseen(element: Element, state: string): string {
+  if (!state.startsWith("loaded")) return "";
+  const { width, height } = element.getBoundingClientRect();
+  if (width > 1 && height > 1 && getComputedStyle(element).visibility === "visible") return "";
+  const room = `${Math.round(width)} by ${Math.round(height)} px`;
+  return `, but not visible: the page leaves it ${room}, or hides it`;
+}
+
 function nameOf(element: Element): string {
   const { dataset, localName } = element as HTMLElement;
-  const told = Object.entries(dataset).filter(([name]) => name !== "key");
+  const told = Object.entries(dataset).filter(([name]) => !/^(key|settled)$/.test(name));
   return [localName, ...told.map(([name, value]) => `${name}=${value}`)].join(" ");
 }
 

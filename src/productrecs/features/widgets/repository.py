@@ -55,6 +55,17 @@ class WidgetRepository:
         )
         return WidgetConfig() if row is None else _config(row)
 
+    def all(self) -> dict[str, WidgetConfig]:
+        """Return what is set, by type of widget."""
+        query = sa.select(
+            widget_configs.c.type,
+            widget_configs.c.settings,
+            widget_configs.c.custom_css,
+            widget_configs.c.scoped,
+        ).where(widget_configs.c.store_id == self._store_id)
+        rows = self._transaction.execute(query.order_by(widget_configs.c.type))
+        return {row[0]: _config(row[1:]) for row in rows}
+
     def change(self, widget_type: str, change: ConfigChange, now_ms: int) -> WidgetConfig:
         """Merge `change` over what is set and return it; changes wait for one another.
 

@@ -1,10 +1,12 @@
-"""`productrecs embed`: prints the tags that a shop copies into its pages."""
+"""`productrecs embed`: prints what the head of a shop's pages holds."""
 
 from pathlib import Path
 
 import click
 
 from productrecs.entrypoints.cli.command_context import data_option, open_services
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.reserve import head_tags
 from productrecs.tenancy.accounts.store_management import find_store
 
 
@@ -14,10 +16,15 @@ from productrecs.tenancy.accounts.store_management import find_store
 @click.option("--pinned", is_flag=True, help="Scripts that never change, with integrity.")
 @data_option
 def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None) -> None:
-    """Print the tags that a shop puts on its pages, one a script; take those you need.
+    """Print what a shop puts into the head of its pages; take the scripts you need.
+
+    First a stylesheet by the store's settings: it reserves the height of each widget, so
+    that nothing moves when products come. The script beside it releases that height when
+    the service does not answer. Then one tag a script.
 
     `--pinned` names what each script must be, so that browsers run nothing else; such a tag
-    stays as it is until you take a newer one.
+    stays as it is until you take a newer one. The address is `--base-url`, else
+    `PRODUCTRECS_BASE_URL`.
 
     Example: productrecs embed shop.example.com --base-url https://recs.example.com
     """
@@ -31,10 +38,19 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         settings = services.settings
-        base = base_url or settings.base_url or f"http://localhost:{settings.port}"
+        base = base_url or settings.base_url
+        if not base:
+            base = f"http://localhost:{settings.port}"
+            click.echo(
+                f"No address is configured, so the tags name {base}, which only browsers "
+                "on this machine reach. Set PRODUCTRECS_BASE_URL or give --base-url.",
+                err=True,
+            )
+        with services.database.reading() as connection:
+            configs = WidgetRepository(connection, store.store_id).all()
         if pinned:
             archive_builds(services.builds)
             found = tags(base.rstrip("/"), store.publishable_key)
         else:
             found = live_tags(base.rstrip("/"), store.domain)
-    click.echo("\n".join(found))
+    click.echo("\n".join((head_tags(store.settings, configs), *found)))

@@ -11,7 +11,11 @@ from productrecs.entrypoints.http.pipeline.error_responses import ERROR_CODES, R
 from productrecs.entrypoints.http.routes.public.health import NOT_READY
 from productrecs.entrypoints.http.routes.public.pinned_scripts import tags
 from productrecs.entrypoints.http.routes.server import items, orders
-from productrecs.entrypoints.http.routes.widget import recommendations, search
+from productrecs.entrypoints.http.routes.widget import (
+    list_parameters,
+    recommendations,
+    search,
+)
 from productrecs.entrypoints.http.schemas.events import (
     MAX_EVENT_ID,
     MAX_EVENTS,
@@ -41,6 +45,7 @@ from productrecs.entrypoints.http.transport.request_body import (
 )
 from productrecs.features.guides.guide_texts import BASE, Facts
 from productrecs.features.search.request import LONGEST_QUERY
+from productrecs.features.widgets.reserve import head_tags
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
@@ -107,7 +112,7 @@ def _limits() -> str:
         ("events in one array", _count(MAX_EVENTS)),
         ("products of one impression", _count(MAX_SHOWN)),
         ("`event_id`", f"{MAX_EVENT_ID} characters"),
-        ("`num` of recommendations and trending", f"1 to {recommendations.MAX_NUM}"),
+        ("`num` of recommendations and trending", f"1 to {list_parameters.MOST}"),
         ("`num` of search", f"1 to {search.MAX_NUM}"),
         ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
         ("`item_ids` of recommendations", _count(recommendations.MAX_ANCHORS)),
@@ -150,6 +155,10 @@ def _metered() -> str:
 
 def _builds() -> str:
     return "\n".join(("```html", *tags(BASE, "pk_..."), "```"))
+
+
+def _reserve() -> str:
+    return "\n".join(("```html", head_tags(StoreSettings(), {}), "```"))
 
 
 def _allowed(limit: int | None) -> str:
@@ -214,6 +223,7 @@ GUIDE_TABLES: Final[Facts] = MappingProxyType(
         "event-fields": lambda: _fields(EventBody),
         "order-fields": lambda: _fields(OrderBody),
         "builds": _builds,
+        "reserve": _reserve,
         "line-fields": lambda: _fields(OrderLineBody),
     }
 )

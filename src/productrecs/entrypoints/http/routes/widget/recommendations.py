@@ -22,6 +22,11 @@ from productrecs.entrypoints.http.openapi.responses import (
     ref,
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    Excluded,
+    Num,
+    Shown,
+)
 from productrecs.entrypoints.http.schemas.product_cards import (
     recommendations_body,
     with_anchor,
@@ -44,7 +49,6 @@ _log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["widget"])
 
-MAX_NUM: Final = 20
 ANCHOR: Final[Mapping[str, Any]] = {
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
@@ -58,25 +62,6 @@ MAX_EXCLUDED: Final = 100
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
 _NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
 _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
-
-Num = Annotated[
-    int | None,
-    Query(
-        ge=1,
-        le=MAX_NUM,
-        description="How many products; the store's setting when absent.",
-        examples=[4],
-    ),
-]
-Excluded = Annotated[
-    str | None,
-    Query(
-        alias="exclude",
-        description="Ids that the page shows already, comma-separated, up to 100: "
-        "never in this list.",
-        examples=["stove,lamp"],
-    ),
-]
 
 
 def _absent_if_blank(value: object) -> object:
@@ -117,6 +102,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         ),
     ] = None,
     excluded: Excluded = None,
+    shown: Shown = None,
     anchor: Annotated[  # noqa: FBT002 - a query parameter
         bool,
         BeforeValidator(_absent_if_blank),
@@ -142,6 +128,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         basket=_ids(item_ids),
         identities=_identities(customer_id, user_id),
         excluded=_ids(excluded),
+        shown=shown,
         with_anchor=anchor,
     )
     _check(asked, item_ids)
@@ -188,17 +175,18 @@ def parse_list_request(
     """Return the request that well-formed parameters make; None leaves it to the route."""
     source = _SOURCES.get(query.get("source", "mix"))
     num = _NUMS.get(query["num"]) if "num" in query else default_num
+    shown = _NUMS.get(query["shown"], 0) if "shown" in query else None
     basket, excluded = _ids(query.get("item_ids")), _ids(query.get("exclude"))
     anchor = _SWITCHES.get(query.get("anchor", ""))
     item_id = query.get("item_id") or None
     is_too_long = len(basket) > MAX_ANCHORS or len(excluded) > MAX_EXCLUDED
-    if source is None or num is None or anchor is None or is_too_long:
+    if source is None or num is None or shown == 0 or anchor is None or is_too_long:
         return None
     if source is Source.SIMILAR and item_id is None:
         return None
     identities = _identities(query.get("customer_id"), query.get("user_id"))
     return RecommendationRequest(
-        source, num, item_id, basket, identities, excluded, with_anchor=anchor
+        source, num, item_id, basket, identities, excluded, shown, anchor
     )
 
 
@@ -329,7 +317,7 @@ def _for_anybody(
         picks = _picked(context, opened, asked, (), now_ms)
         return recommendations_body(picks, shop.catalog.cards)
     day = exploration_day(shop, now_ms)
-    key = (asked.source.value, asked.num, asked.item_id, asked.basket, day)
+    key = (asked.source.value, asked.num, asked.shown, asked.item_id, asked.basket, day)
     return _kept_or(
         opened,
         now_ms,

@@ -1,0 +1,181 @@
+"""The widgets of one page know of each other, and of what stands in their way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import watched
+from tests.support.storefront import catalog
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.support.storefront import Storefront
+
+LINK = "product-recs >> a[part=link]"
+PANEL = "[data-productrecs-tools] >> section"
+IDS = """() => [...document.querySelectorAll("product-recs")].map((one) =>
+  [...one.shadowRoot.querySelectorAll("li[data-id]")].map((card) => card.dataset.id))"""
+ENDED = """(count) => {
+  window.ended = 0;
+  for (const state of ["loaded", "empty", "error"]) {
+    addEventListener(`product-recs:${state}`, () => { window.ended++; });
+  }
+}"""
+COUNTED = f"<script>({ENDED})()</script>"
+
+
+@pytest.fixture(scope="module")
+def large(storefront: Storefront) -> Storefront:
+    """Give the store with forty products more, most of which nobody ever bought."""
+    origin = storefront.pages.origin("shop.example")
+    pattern = catalog(origin)[1]
+    more = [
+        {**pattern, "id": f"x{n}", "title": f"Thing {n}", "categories": [f"Kind {n % 5}"]}
+        for n in range(40)
+    ]
+    assert storefront.merchant.push(*more).status == 200
+    storefront.service.train(storefront.merchant)
+    return storefront
+
+
+def lists(page: Page, front: Storefront, body: str, count: int) -> list[list[str]]:
+    """Open a page with so many lists; return the products of each."""
+    front.relay.seen.clear()
+    page.goto(front.page("/", f"<h1>Tent</h1>{body}", head=COUNTED))
+    page.wait_for_function(f"window.ended >= {count}")
+    found: list[list[str]] = page.evaluate(IDS)
+    return found
+
+
+def same(found: list[list[str]]) -> set[str]:
+    """Return the products that stand in two lists."""
+    everything = [one for ids in found for one in ids]
+    return {one for one in everything if everything.count(one) > 1}
+
+
+FIVE = "".join(
+    f"<product-recs data-eager {attributes}></product-recs>"
+    for attributes in (
+        "data-item-id=p0",
+        "data-type=similar data-source=similar data-item-id=p0",
+        "data-type=trending",
+        "data-type=fbt data-item-id=p0",
+        "data-source=browse",
+    )
+)
+
+
+def test_a_product_stands_in_one_list_of_a_page(page: Page, large: Storefront) -> None:
+    found = lists(page, large, FIVE, 5)
+
+    assert same(found) == set()
+    # All are full; two products were bought with it.
+    assert [len(ids) for ids in found] == [8, 8, 8, 2, 8]
+    assert set(found[3]) == {"p1", "p3"}  # though its list is the fourth
+    assert "p0" not in {one for ids in found for one in ids}
+
+
+def test_control_lists_that_may_repeat_one_another_do(
+    page: Page, large: Storefront
+) -> None:
+    free = FIVE.replace("data-eager", "data-eager data-allow-duplicates")
+    found = lists(page, large, free, 5)
+
+    assert len(same(found)) >= 4
+    assert [len(ids) for ids in found] == [8, 8, 8, 2, 8]
+    asked = large.asked("/v1/recommendations")
+    assert not [one for one in asked if "shown" in one or "exclude" in one]
+
+
+def test_the_first_list_is_the_one_that_it_is_alone(page: Page, large: Storefront) -> None:
+    alone = "<product-recs data-eager data-item-id=p1></product-recs>"
+    (first,) = lists(page, large, alone, 1)
+    found = lists(page, large, alone + alone.replace("p1", "p2"), 2)
+
+    assert found[0] == first
+    assert same(found) == set()
+    asked = large.asked("/v1/recommendations")
+    assert sorted((one["num"], one.get("shown")) for one in asked) == [
+        ("20", "8"),
+        ("8", None),
+    ]
+
+
+def test_a_list_that_is_left_with_few_asks_once_more(page: Page, large: Storefront) -> None:
+    lots = "".join(
+        f"<product-recs data-eager data-num=12 data-type=t{n} data-source=trending>"
+        "</product-recs>"
+        for n in range(3)
+    )
+    found = lists(page, large, lots, 3)
+
+    assert [len(ids) for ids in found] == [12, 12, 12]
+    assert same(found) == set()
+    excluded = [one["exclude"] for one in large.asked("/v1/trending") if "exclude" in one]
+    assert len(excluded) == 2
+
+
+def test_a_list_that_is_gone_gives_its_products_back(page: Page, large: Storefront) -> None:
+    one = "<product-recs data-eager data-item-id=p1></product-recs>"
+    (first,) = lists(page, large, one, 1)
+
+    page.evaluate(
+        """() => {
+          const old = document.querySelector("product-recs");
+          const made = old.cloneNode();
+          old.replaceWith(made);
+        }"""
+    )
+    page.wait_for_function("window.ended >= 2")
+
+    assert page.evaluate(IDS) == [first]
+
+
+@pytest.mark.parametrize("tag", ["product-recs data-eager", "product-recs"])
+def test_a_wrong_key_says_in_the_console_what_to_do(
+    page: Page, front: Storefront, tag: str
+) -> None:
+    watch = watched(page)
+    page.goto(front.page("/", f"<{tag} data-key=pk_wrong data-item-id=p0></product-recs>"))
+    page.wait_for_function("document.querySelector('product-recs').hidden")
+
+    (told,) = [one for one in watch.complaints if one.startswith("warning: ProductRecs")]
+    assert "pk_wrong" in told
+    assert "leave data-key out" in told
+
+
+def test_debug_says_that_a_list_has_no_room(page: Page, front: Storefront) -> None:
+    element = "<product-recs data-eager data-item-id=p0></product-recs>"
+    body = f"{element}<div style='width:0;overflow:hidden'>{element}</div>"
+    page.goto(front.page("/", f"<h1>Tent</h1>{body}") + "?pr_debug=1")
+
+    rows = page.locator(f"{PANEL} >> li", has_text="loaded")
+    expect(rows).to_have_count(2)
+    told = "not visible: the page leaves it 0 by"
+    expect(rows.filter(has_text=told)).to_have_count(1)
+    expect(rows.filter(has_not_text=told)).to_have_count(1)  # control
+
+
+@pytest.mark.parametrize(("width", "most"), [(1280, 10), (375, 8)])
+def test_suggestions_with_words_are_as_many_as_a_screen_takes(
+    page: Page, front: Storefront, width: int, most: int
+) -> None:
+    def widened(route: Any) -> None:
+        reply = route.fetch().json()
+        reply["suggestions"] = ["tent one", "tent two", "tent three"]
+        pattern = catalog(front.pages.origin("shop.example"))[1]
+        reply["results"] = [{**pattern, "id": f"r{n}"} for n in range(10)]
+        route.fulfill(json=reply, headers={"access-control-allow-origin": "*"})
+
+    page.route("**/v1/search?*", widened)
+    page.set_viewport_size({"width": width, "height": 900})
+    form = "<form action=/s><input name=q></form>"
+    page.goto(front.page("/", f"<h1>Tent</h1>{form}", kind="search-"))
+    page.locator("[name=q]").fill("tent")
+
+    expect(page.locator(".pr-search-all")).to_be_visible()
+    assert page.locator("[role=option]").count() == most
