@@ -112,7 +112,7 @@ def _limits() -> str:
         ("events in one array", _count(MAX_EVENTS)),
         ("products of one impression", _count(MAX_SHOWN)),
         ("`event_id`", f"{MAX_EVENT_ID} characters"),
-        ("`num` of recommendations and trending", f"1 to {list_parameters.MOST}"),
+        ("`num` of recommendations and trending", f"1 to {list_parameters.MAX_NUM}"),
         ("`num` of search", f"1 to {search.MAX_NUM}"),
         ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
         ("`item_ids` of recommendations", _count(recommendations.MAX_ANCHORS)),

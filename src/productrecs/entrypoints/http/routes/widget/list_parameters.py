@@ -4,13 +4,13 @@ from typing import Annotated, Final
 
 from fastapi import Query
 
-MOST: Final = 20
+MAX_NUM: Final = 20
 
 Num = Annotated[
     int | None,
     Query(
         ge=1,
-        le=MOST,
+        le=MAX_NUM,
         description="How many products; the store's setting when absent.",
         examples=[4],
     ),
@@ -30,7 +30,7 @@ Shown = Annotated[
     int | None,
     Query(
         ge=1,
-        le=MOST,
+        le=MAX_NUM,
         description="How many of `num` the page will show, where it asks for more than "
         "that to leave out what its other lists hold; `num` when absent.",
         examples=[8],

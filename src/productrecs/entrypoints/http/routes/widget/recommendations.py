@@ -23,6 +23,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    MAX_NUM,
     Excluded,
     Num,
     Shown,
