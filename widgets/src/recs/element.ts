@@ -82,7 +82,7 @@ export function elementOf(core: Core): CustomElementConstructor {
         const isFree = ({ id }: Product) => !taken.includes(id) && !isAnchor(id, request.item);
         products = products.filter(isFree);
         if (isMore && products.length < num) {
-          body = await answer(num, taken.slice(0, MOST_EXCLUDED));
+          body = await answer(MOST, taken.slice(0, MOST_EXCLUDED));
           products = productsOf(body.recommendations).filter(isFree);
         }
       }
