@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle  # noqa: TID251 - for its error: numba reads pickles of its own
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 from numba import types
 
 F = TypeVar("F", bound=Callable[..., Any])
+# numba pickles the names of classes and reads them before it looks at the source's time.
+_UNREADABLE: Final = (AttributeError, ImportError, EOFError, pickle.UnpicklingError)
 
 
 def readonly_array(kind: Any) -> Any:
@@ -20,15 +23,20 @@ def jit_compiled(signature: Any) -> Callable[[F], F]:
     """Return a decorator that compiles for `signature`, and keeps the result.
 
     It is kept beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
-    none can be written, every process compiles anew.
+    none can be written, every process compiles anew. A cache that another version of the
+    program wrote, and that cannot be read, is discarded.
     """
 
     def decorate(function: F) -> F:
         try:
-            made = numba.njit(signature, cache=True, nogil=True)(function)
+            return cast("F", numba.njit(signature, cache=True, nogil=True)(function))
         except RuntimeError:  # no folder to keep it in
-            made = numba.njit(signature, nogil=True)(function)
-        return cast("F", made)
+            return cast("F", numba.njit(signature, nogil=True)(function))
+        except _UNREADABLE:
+            made: Any = numba.njit(nogil=True)(function)
+            made.enable_caching()
+            made._cache.flush()  # noqa: SLF001 - numba has no public one
+        return cast("F", numba.njit(signature, cache=True, nogil=True)(function))
 
     return decorate
 
