@@ -16,7 +16,11 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from productrecs.core.errors import DamagedDatabaseError, StorageFullError
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    StorageFullError,
+    UnconfirmedWriteError,
+)
 from productrecs.entrypoints.cli import productrecs
 from productrecs.storage import integrity_check
 from productrecs.storage.database import Database
@@ -103,14 +107,17 @@ def test_a_full_data_folder_is_said_beside_postgresql(
         check_said(service, "writes", "disk of the data folder is full")
 
 
+@pytest.mark.parametrize("ends", ["killed", "stopped"])
 def test_who_starts_on_a_read_only_disk_serves_lists_and_searches_and_says_so(
-    disk: Path,
+    disk: Path, ends: str
 ) -> None:
     with LoggedElsewhere(disk / "data").prepare() as service:
         merchant = service.register()
         merchant.push({"id": "a", "title": "red tent"}, {"id": "b", "title": "blue boat"})
         eventually(lambda: merchant.search("tent").ids == ["a"], SAID_WITHIN)
         processes = service.processes()
+        if ends == "stopped":
+            service.stop()
         service.kill()
         eventually(lambda: not any(Path(f"/proc/{one}").exists() for one in processes))
         _mount(disk, "remount,ro")
@@ -245,6 +252,20 @@ def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
     assert outcomes.failed_read is not None
     now[0] += 1
     assert outcomes.failed_read is None
+
+
+def test_a_write_that_nobody_confirmed_is_remembered_until_another_is() -> None:
+    now = [1_000.0]
+    outcomes = StorageHealth(lambda: now[0])
+    outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
+    outcomes.wrote(outcomes.write_failures)  # this process's probe goes another way
+    assert "nobody answers" in str(outcomes.failed_write)
+    outcomes.confirmed()
+    assert outcomes.failed_write is None
+
+    outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
+    now[0] += REMEMBERED_SECONDS + 1
+    assert outcomes.failed_write is None  # nobody writes any more
 
 
 def test_a_write_that_fails_while_another_is_tried_is_not_forgotten() -> None:

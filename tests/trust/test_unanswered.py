@@ -174,6 +174,26 @@ def test_a_write_that_nobody_confirms_is_answered_and_counts_once(
     check_answers(service, merchant)
 
 
+def test_readiness_says_that_writes_are_not_confirmed_until_they_are(
+    data_folder: Path,
+) -> None:
+    with Service(data_folder).prepare() as service:
+        merchant = service.register()
+        assert merchant.push({"id": "tent"}).status == 200
+
+        def strictly() -> tuple[int, str]:
+            reply = service.client().ask("GET", "/health/ready?strict=true")
+            return reply.status, reply.json["checks"]["writes"]
+
+        with nobody_writes(service):
+            told = merchant.through(service.client(60)).track(view(1))
+            assert told.json["code"] == "write_unconfirmed"
+            status, said = strictly()
+            assert (status, "not confirmed" in said) == (503, True), said
+            assert service.client().ask("GET", "/health/ready").status == 200
+        eventually(lambda: strictly() == (200, "ok"), 60)  # the late answer is enough
+
+
 def test_control_a_service_without_a_deadline_is_seen(data_folder: Path) -> None:
     broken = BROKEN / "no_deadline"
     with Service(data_folder, broken=broken).prepare() as service:
@@ -238,7 +258,8 @@ def check_pushes(service: Service, body: bytes, count: int) -> None:
     with peak_of(process_named(service, "api")) as added:
         told = at_once([sender(one) for one in stores])
         quiet = service.register()
-        assert quiet.push({"id": "a"}).status == 200
+        # On a slow disk the pushes that were taken are written for longer than one waits.
+        eventually(lambda: quiet.push({"id": "a"}).status == 200, 60)
     statuses = Counter(one.reply.status for one in told)
     print(f"{added[0] >> 20} MiB for {count} pushes of {len(body) >> 20} MiB: {statuses}")  # noqa: T201 - the figures
     assert statuses.keys() <= {200, 503}

@@ -41,6 +41,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "write failed": "The writer process failed at a write.",
         "writes failing": "The database refuses writes.",
         "writes recovered": "The database takes writes again.",
+        "writes unconfirmed": "A write was not confirmed in time; see `error`.",
+        "writes confirmed again": "The process that writes answers in time again.",
         "disk sync failed": "The disk could not make a write durable; the process stops.",
         "write-behind flush failed": "Buffered records could not be stored; they wait.",
         "write-behind records lost": "A full buffer dropped records.",

@@ -1,5 +1,6 @@
 """SQLite connections: safe settings, the wait for locks, and errors with remedies."""
 
+import ctypes
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -67,6 +68,7 @@ def configure_connection(
         UnsafeStorageError: when the file is damaged, or no database.
     """
     connection.apsw.set_busy_handler(SqliteBusyHandler())
+    _keep_files(connection.apsw)
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -84,6 +86,16 @@ def configure_connection(
             connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
         except apsw.Error as error:
             raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+
+
+def _keep_files(connection: apsw.Connection) -> None:
+    """Let the write-ahead log and its index stay when the last connection is closed.
+
+    On a disk that is read-only SQLite opens a database only with them. The log that stays
+    is empty.
+    """
+    keep = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(keep))
 
 
 def storage_error(error: apsw_dbapi.Error) -> StorageError:

@@ -11,6 +11,7 @@ from productrecs.core.errors import (
     QueueFullError,
     StorageBrokenError,
     StorageError,
+    UnconfirmedWriteError,
 )
 
 _log = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ class StorageHealth:
         self._lock = threading.Lock()
         self._write: StorageError | None = None
         self._failures = 0
+        self._unconfirmed: UnconfirmedWriteError | None = None
+        self._unconfirmed_at = 0.0
         self._read: StorageError | None = None
         self._read_at = 0.0
 
@@ -38,8 +41,15 @@ class StorageHealth:
 
     @property
     def failed_write(self) -> StorageError | None:
-        """Why writes fail; None when the last one that was tried went well."""
-        return self._write
+        """Why writes fail; None when the last one that was tried went well.
+
+        A write that nobody confirmed counts for minutes, or until another is confirmed: a
+        probe of this process does not go through the process that writes.
+        """
+        if self._write is not None:
+            return self._write
+        is_over = self._seconds() - self._unconfirmed_at > REMEMBERED_SECONDS
+        return None if is_over else self._unconfirmed
 
     @property
     def failed_read(self) -> StorageError | None:
@@ -52,6 +62,9 @@ class StorageHealth:
         """Note that a write was refused; a full queue is no fault of the storage."""
         if isinstance(error, QueueFullError):
             return
+        if isinstance(error, UnconfirmedWriteError):
+            self._note_unconfirmed(error)
+            return
         with self._lock:
             is_new = self._write is None
             self._write = error
@@ -59,6 +72,13 @@ class StorageHealth:
         if is_new:
             _log.error("writes failing", extra={"error": str(error)})
         self._note_damage(error)
+
+    def confirmed(self) -> None:
+        """Note that a request's write was confirmed: those before it do not matter."""
+        if self._unconfirmed is None:
+            return
+        self._unconfirmed = None
+        _log.info("writes confirmed again")
 
     def wrote(self, failures_before: int) -> None:
         """Note a write that went well; what failed after `failures_before` stands."""
@@ -75,6 +95,12 @@ class StorageHealth:
         A database that is away or busy is found out by whoever reads it all the time.
         """
         self._note_damage(error)
+
+    def _note_unconfirmed(self, error: UnconfirmedWriteError) -> None:
+        is_new = self._unconfirmed is None
+        self._unconfirmed, self._unconfirmed_at = error, self._seconds()
+        if is_new:
+            _log.error("writes unconfirmed", extra={"error": str(error)})
 
     def _note_damage(self, error: StorageError) -> None:
         if not isinstance(error, DamagedDatabaseError | StorageBrokenError):

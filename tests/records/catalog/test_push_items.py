@@ -1,5 +1,6 @@
 """The catalog follows pushes and deletions, and the live view follows the catalog."""
 
+import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,7 +13,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog import repository
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
-from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.push_items import (
     CatalogLimitError,
     PushResult,
@@ -301,3 +302,26 @@ def test_an_id_that_only_events_named_counts_as_new(
     assert push_up_to(database, store_id, 1, "a").created == 1
     with pytest.raises(CatalogLimitError):
         push_up_to(database, store_id, 1, "seen")
+
+
+def test_of_a_push_of_long_texts_little_is_unpacked_at_once(
+    database: Database, store_id: StoreId
+) -> None:
+    """Python stores a text with one emoji in four bytes a character."""
+    text = "x" * (32 << 10) + "\U0001f600"  # 128 KiB, and 100 of them 12.5 MiB
+    patches = [
+        PackedPatch.of(ItemPatch(f"i{n}", {"description": text})) for n in range(100)
+    ]
+
+    def push_all() -> int:
+        with database.transaction() as transaction:
+            log = StoreLog(database, transaction, store_id)
+            tracemalloc.start()
+            pushed = upsert_items(log, patches, NOON)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert pushed.total == 100
+        return peak
+
+    assert push_all() < 4 << 20  # new ones, and
+    assert push_all() < 4 << 20  # known ones

@@ -48,6 +48,10 @@ class Patch(Protocol):
     def fields(self) -> Mapping[str, object]:
         """The fields that the push carried, normalised."""
 
+    @property
+    def size(self) -> int:
+        """How many bytes it takes packed, about."""
+
 
 @dataclass(frozen=True, slots=True)
 class ItemPatch:
@@ -59,6 +63,11 @@ class ItemPatch:
 
     item_id: str
     fields: Mapping[str, object]
+
+    @property
+    def size(self) -> int:
+        """How many characters its texts have."""
+        return sum(len(text) for text in self.fields.values() if isinstance(text, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,11 @@ class PackedPatch:
     def of(cls, patch: ItemPatch) -> Self:
         """Pack a patch."""
         return cls(patch.item_id, _pack(patch.fields))
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+        return len(self.packed)
 
     @property
     def fields(self) -> Mapping[str, object]:

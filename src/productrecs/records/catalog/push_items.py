@@ -1,6 +1,6 @@
 """Catalog push: creates, updates and deletes items; a push is stored as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +10,11 @@ from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.store_log import StoreLog
 
 _AT_A_TIME: Final = 50
-"""So many items are written at once: of a large push only they are in memory twice."""
+_BYTES_AT_A_TIME: Final = 256 << 10
+"""So many items, or bytes of them, are written at once: only they are unpacked.
+
+Python stores a text with one emoji in four bytes a character.
+"""
 
 
 class CatalogLimitError(ProductRecsError):
@@ -48,9 +52,8 @@ def upsert_items(
     if created and limit is not None:
         _check_room(repository.size() + len(created), limit)
     numbers = _new_numbers(log, [one for one in latest if one not in known])
-    ordered = list(latest.values())
-    for start in range(0, len(ordered), _AT_A_TIME):
-        some, new, changed = ordered[start : start + _AT_A_TIME], [], []
+    for some in _batches(latest.values()):
+        new, changed = [], []
         found = repository.find(one.item_id for one in some if one.item_id in known)
         for patch in some:
             stored = found.get(patch.item_id)
@@ -80,6 +83,19 @@ def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
     repository.moved(seq, -1)
+
+
+def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
+    """Give the patches in their order, so many at a time as may be unpacked at once."""
+    batch, size = list[Patch](), 0
+    for patch in patches:
+        if len(batch) == _AT_A_TIME or (batch and size + patch.size > _BYTES_AT_A_TIME):
+            yield batch
+            batch, size = [], 0
+        batch.append(patch)
+        size += patch.size
+    if batch:
+        yield batch
 
 
 def _check_room(size: int, limit: int) -> None:

@@ -1,7 +1,13 @@
-"""A service that lets go of nothing it opened: what the soak must see."""
+"""A service that lets go of nothing it opened: what the soak must see.
+
+It leaks at a steady rate from its first list on, however few calls a busy machine answers.
+"""
 
 from __future__ import annotations
 
+import functools
+import threading
+import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,13 +20,24 @@ _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
 _answer = FastPath.answer
 
 
+@functools.cache
+def _begin() -> None:
+    threading.Thread(target=_hoard, daemon=True).start()
+
+
+def _hoard() -> None:
+    while len(_kept) < 400:
+        files: list[IO[bytes]] = []
+        files += [Path("/dev/null").open("rb") for _ in range(2)]  # noqa: SIM115 - the fault
+        _kept.append((bytearray(b"x" * 500_000), files))
+        time.sleep(0.02)
+
+
 def _hoarding(
     self: FastPath, target: bytes, head: RequestHead, address: str
 ) -> bytes | None:
-    if len(_kept) < 800:
-        files: list[IO[bytes]] = []
-        files += [Path("/dev/null").open("rb") for _ in range(5)]  # noqa: SIM115 - the fault
-        _kept.append((bytearray(b"x" * 200_000), files))
+    if target.startswith(b"/v1/recommendations"):
+        _begin()
     return _answer(self, target, head, address)
 
 

@@ -26,6 +26,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.storage.byte_budget import ByteBudget, Claim
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.group_commit import BatchHandler, GroupCommit
+from productrecs.storage.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 READ_SECONDS: Final = 0.5
@@ -82,6 +83,11 @@ class Context:
         except TimeoutError as error:
             message = "the database does not answer; send the request again"
             raise StorageBusyError(message) from error
+
+    @property
+    def outcomes(self) -> StorageHealth:
+        """What came of this process's last reads and writes."""
+        return self.services.database.outcomes
 
     @property
     def clock(self) -> Clock:

@@ -17,6 +17,7 @@ from productrecs.core.clock import MINUTE_MS, Clock, system_ms
 from productrecs.core.errors import (
     DamagedDatabaseError,
     StorageError,
+    UnconfirmedWriteError,
     UnsafeStorageError,
 )
 from productrecs.storage import migrations
@@ -36,6 +37,10 @@ _FULL_BYTES: Final = 1 << 16
 DAMAGED: Final = (
     "a part of the database cannot be read; productrecs doctor says more, and only a "
     "backup mends it"
+)
+
+UNCONFIRMED: Final = (
+    "a write was not confirmed in time: does the process that writes answer?"
 )
 
 
@@ -96,6 +101,8 @@ class Dependencies:
     def _writes(self) -> str | None:
         """Return why writes fail, by the last one that did and by the disk."""
         failed = self._database.outcomes.failed_write
+        if isinstance(failed, UnconfirmedWriteError):
+            return UNCONFIRMED
         return self._disk if failed is None else f"writes are refused: {failed}"
 
     def _look_at_storage(self) -> None:

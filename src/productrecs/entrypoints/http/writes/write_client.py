@@ -69,19 +69,22 @@ _ERRORS: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
 }
 
 
-async def await_durable(write: asyncio.Future[_Result]) -> _Result:
-    """Return the result of a write, once it is durable.
+async def await_durable(write: asyncio.Future[_Result], outcomes: StorageHealth) -> _Result:
+    """Return the result of a write, once it is durable; `outcomes` records if it was.
 
     Raises:
         UnconfirmedWriteError: when that takes too long; it may be stored all the same.
     """
     try:
         async with asyncio.timeout(CONFIRM_SECONDS):
-            return await write
+            result = await write
     except TimeoutError:
         late = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
-        message = f"{late}: {_RETRY_ADVICE}"
-        raise UnconfirmedWriteError(message) from None
+        error = UnconfirmedWriteError(f"{late}: {_RETRY_ADVICE}")
+        outcomes.write_failed(error)
+        raise error from None
+    outcomes.confirmed()
+    return result
 
 
 class WriterProcessError(Exception):
@@ -243,7 +246,9 @@ class RemoteWriter(asyncio.Protocol):
         unsent = {number for number, _ in self._unsent}
         message = f"the process that writes ended before it answered: {_RETRY_ADVICE}"
         for number in [one for one in self._pending if one not in unsent]:
-            self._fail(number, UnconfirmedWriteError(message))
+            error = UnconfirmedWriteError(message)
+            self._outcomes.write_failed(error)
+            self._fail(number, error)
         if not self._closing:
             loop = asyncio.get_running_loop()
             self._lost_at = loop.time()
@@ -253,6 +258,8 @@ class RemoteWriter(asyncio.Protocol):
         """Resolve the futures of answered writes."""
         self._is_connected = True
         for frame in self._frames.feed(data):
+            if frame[0] != write_protocol.FAILED:
+                self._outcomes.confirmed()  # also what nobody waits for any more
             if frame[0] == write_protocol.DONE:
                 for number in write_protocol.decode_done(frame):
                     self._resolve(number, None)

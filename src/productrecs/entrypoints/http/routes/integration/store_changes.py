@@ -38,7 +38,8 @@ async def change(
     store_id = exchange.known_caller.store.store_id
     writer, claim = exchange.context.writer, exchange.claim
     done: Changed = await await_durable(
-        writer.submit(_carry_out, store_id, what, alone=True, claim=claim)
+        writer.submit(_carry_out, store_id, what, alone=True, claim=claim),
+        exchange.context.outcomes,
     )
     return done
 

@@ -181,7 +181,8 @@ async def upload_orders(
         if idempotency_key is not None:
             call = IdempotentCall("uploads", idempotency_key, written.digest)
         queued: str = await await_durable(
-            context.writer.submit(context.write_uploads, store_id, (new, call), alone=True)
+            context.writer.submit(context.write_uploads, store_id, (new, call), alone=True),
+            context.outcomes,
         )
         if queued != upload_id:
             await aside(file.discard)  # it came before

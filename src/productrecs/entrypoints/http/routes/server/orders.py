@@ -68,7 +68,8 @@ async def sync_order(request: Request) -> Response:
     order = parse_order(parse_json(data))
     context, store = exchange.context, exchange.known_caller.store
     receipt: OrderReceipt = await await_durable(
-        context.write_client.submit(WriteKind.ORDER, store.store_id, order, claim)
+        context.write_client.submit(WriteKind.ORDER, store.store_id, order, claim),
+        context.outcomes,
     )
     counted = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
     context.request_metrics.add(counted)

@@ -133,7 +133,7 @@ async def receive_event_body(
             WriteKind.EVENTS, store.store_id, groups, queued
         )
     del groups  # an array may tell a hundred times what it weighs
-    await await_durable(write)
+    await await_durable(write, context.outcomes)
     context.request_metrics.add(CounterMetric.EVENTS, count)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 
