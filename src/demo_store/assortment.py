@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from demo_store.assortment_types import DemoProduct, Department, Shelf
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS
-from demo_store.product import DemoProduct, Department, Shelf
 from demo_store.random_choice import WeightedChoice
 from demo_store.shopping_patterns import BUNDLES, REPEAT_PURCHASES
 

@@ -21,7 +21,7 @@ from demo_store.generator import (
     DemoStore,
     generate,
 )
-from demo_store.publishing import index_pictures, publish_looks
+from demo_store.publish_looks import index_pictures, publish_looks
 from demo_store.shopping_patterns import BUNDLES
 from demo_store.simulated_visit import Event
 from demo_store.storefront.application import Storefront

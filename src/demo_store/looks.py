@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
+from demo_store.assortment_types import DemoProduct
 from demo_store.departments import DEPARTMENTS
 from demo_store.pictures.canvas import Canvas, Thing
 from demo_store.pictures.colours import COLOURS, WHITE, mixed
 from demo_store.pictures.drawing_files import read_drawing
 from demo_store.pictures.product_picture import encoded, thing_of
-from demo_store.product import DemoProduct
 
 WIDTH, HEIGHT = 1_200, 900
 _TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide

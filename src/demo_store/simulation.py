@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from demo_store.product import DemoProduct
+from demo_store.assortment_types import DemoProduct
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (

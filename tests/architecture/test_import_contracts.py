@@ -41,7 +41,7 @@ BREACHES = {
     ),
     "The service never imports the demo store": (
         "features/search/breach.py",
-        "import demo_store.product",
+        "import demo_store.assortment_types",
     ),
     "No cycles anywhere": ("core/ids.py", "import productrecs.core.errors"),
     "SQL lives in repositories and storage": (

@@ -52,8 +52,7 @@ LINE = 4  # px that the last line of a text is higher than its letters
 @pytest.fixture(params=SIZES)
 def wide(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Give an empty page of a phone's and of a desk's width."""
-    size = {"width": request.param, "height": 900}
-    with browser.new_context(viewport=size) as context:
+    with browser.new_context(viewport={"width": request.param, "height": 900}) as context:
         context.set_default_timeout(30_000)
         page = context.new_page()
         page.route("**/picture.svg", lambda route: route.abort())
@@ -81,7 +80,10 @@ def answer(page: Page, front: Storefront, count: int, wait_ms: int = 150) -> Non
 
     def fulfill(route: Route) -> None:
         page.wait_for_timeout(wait_ms)
-        body = {"recommendations": products(front, count), "anchor": None}
+        body: dict[str, object] = {
+            "recommendations": products(front, count),
+            "anchor": None,
+        }
         if "anchor=true" in route.request.url:
             body["anchor"] = {**products(front, 1)[0], "id": "own"}
         route.fulfill(json=body, headers=OPEN)

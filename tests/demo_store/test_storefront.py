@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from demo_store.storefront.page_request import (
+    from demo_store.storefront.http_messages import (
         Message,
         Receive,
         Scope,

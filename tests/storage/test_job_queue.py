@@ -27,7 +27,7 @@ from productrecs.storage.job_queue import (
     RetryPolicy,
     describe_error,
 )
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.tables import jobs
 from tests.support.stores import add_stores
 

@@ -17,7 +17,7 @@ from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.storage.job_queue import JobQueue, NewJob
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import metadata
 from productrecs.training.fit import TrainingDeps, train_store

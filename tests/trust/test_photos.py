@@ -355,8 +355,8 @@ def test_control_a_child_that_is_trusted_takes_its_process_along(
 
 TRUSTING: Final = """
 import os
-from productrecs.training.visual import photo_worker_client
-photo_worker_client.StorePhotoSearch.alike = lambda self, photo, limit, visible: os.abort()
+from productrecs.training.visual import photo_search_client
+photo_search_client.StorePhotoSearch.alike = lambda self, photo, limit, visible: os.abort()
 """
 
 

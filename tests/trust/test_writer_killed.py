@@ -22,7 +22,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.entrypoints.cli.processes.child_process import ForkedProcess
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind, write_handlers
 from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.settings import Settings

@@ -1,6 +1,6 @@
 """Bath department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 SOAP = """
 Olive-oil soap 200 g | Saltmarsh | moss | 6.90

@@ -1,6 +1,6 @@
 """Clothing department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 KNITWEAR = """
 Fisherman's jumper, ink | Fellside Mill | ink | 119.00

@@ -1,6 +1,6 @@
 """Garden department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 TOOLS = """
 Hand trowel, ash handle | Little Acre | oak | 16.50

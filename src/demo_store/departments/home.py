@@ -1,6 +1,6 @@
 """Home department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 CANDLES = """
 Beeswax candle, tall | Hearth & Hollow | amber | 9.80

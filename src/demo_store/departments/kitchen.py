@@ -1,6 +1,6 @@
 """Kitchen department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 PANS = """
 Cast-iron skillet 26 cm | Ember & Oak | charcoal | 49.90

@@ -1,6 +1,6 @@
 """Outdoor department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 TENTS = """
 Ridge tent for two | Tarn | moss | 189.00

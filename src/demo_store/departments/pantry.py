@@ -1,6 +1,6 @@
 """Pantry department: its shelves and products, most of them bought repeatedly."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 PASTA = """
 Spaghetti, bronze-cut 500 g | Casa Berta | straw | 3.20

@@ -1,6 +1,6 @@
 """Play department: games, toys, crafts and pet products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 GAMES = """
 Board game, The Lighthouse | Moth & Marble | sky | 39.00

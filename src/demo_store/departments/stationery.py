@@ -1,6 +1,6 @@
 """Stationery department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 NOTEBOOKS = """
 Notebook A5, dotted | Marlowe Paper | ink | 14.50

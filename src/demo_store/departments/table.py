@@ -1,6 +1,6 @@
 """Table department: its shelves and products."""
 
-from demo_store.product import Department, Shelf
+from demo_store.assortment_types import Department, Shelf
 
 PLATES = """
 Dinner plate 27 cm, sand | Thistle Pottery | sand | 18.00

@@ -4,10 +4,10 @@ import io
 import re
 from typing import Final
 
+from demo_store.assortment_types import DemoProduct
 from demo_store.pictures.canvas import Canvas, Thing
 from demo_store.pictures.colours import COLOURS, backdrop
 from demo_store.pictures.drawing_files import drawing_of_product
-from demo_store.product import DemoProduct
 
 CARD: Final = 480
 LARGE: Final = 1_000

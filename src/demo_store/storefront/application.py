@@ -16,8 +16,7 @@ from demo_store.storefront.demo_customers import COOKIE as CUSTOMER
 from demo_store.storefront.demo_customers import demo_customer
 from demo_store.storefront.home_page import home_page
 from demo_store.storefront.html_parts import widget
-from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import (
+from demo_store.storefront.http_messages import (
     HOME,
     Application,
     FormTooLongError,
@@ -32,6 +31,7 @@ from demo_store.storefront.page_request import (
     redirect,
     send_reply,
 )
+from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
 from demo_store.storefront.product_page import look_page, product_page
 from demo_store.storefront.search_page import search_page

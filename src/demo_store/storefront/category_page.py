@@ -5,8 +5,8 @@ from html import escape
 from types import MappingProxyType
 from typing import Final
 
+from demo_store.assortment_types import Department, Shelf
 from demo_store.departments import DEPARTMENTS
-from demo_store.product import Department, Shelf
 from demo_store.storefront.html_parts import (
     cards,
     crumbs,
@@ -14,13 +14,13 @@ from demo_store.storefront.html_parts import (
     swatch,
     widget,
 )
-from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import (
+from demo_store.storefront.http_messages import (
     HOME,
     PageRequest,
     Reply,
     html_reply,
 )
+from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.shop_items import ShopItem, ShopItems, cheapest_first
 
 _EAGER: Final = 6

@@ -11,8 +11,8 @@ from demo_store.storefront.html_parts import (
     money,
     widget,
 )
+from demo_store.storefront.http_messages import HOME, Reply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import HOME, Reply, html_reply
 
 FREE_FROM: Final = 50.0
 DELIVERY: Final = 4.90

@@ -6,8 +6,8 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, DemoLook
 from demo_store.storefront.html_parts import cards, widget
+from demo_store.storefront.http_messages import HOME, Reply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import HOME, Reply, html_reply
 from demo_store.storefront.shop_items import ShopItems
 
 _SHOWN: Final = 8

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from demo_store.storefront.page_request import HOME
+from demo_store.storefront.http_messages import HOME
 from demo_store.storefront.shop_items import ShopItem
 
 MONTHS: Final = (

@@ -8,7 +8,7 @@ from demo_store.departments import DEPARTMENTS
 from demo_store.storefront.assets import address_of
 from demo_store.storefront.demo_customers import DemoCustomer, demo_customers
 from demo_store.storefront.html_parts import hidden
-from demo_store.storefront.page_request import HOME
+from demo_store.storefront.http_messages import HOME
 
 NAME: Final = "Harrow & Oak"
 _BAG: Final = (

@@ -12,7 +12,7 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, draw_look, look_named
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
-from demo_store.storefront.page_request import HOME, Reply
+from demo_store.storefront.http_messages import HOME, Reply
 from demo_store.storefront.shop_items import product_of
 
 PICTURES: Final = f"{HOME}/pictures"

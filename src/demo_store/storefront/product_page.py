@@ -12,8 +12,8 @@ from demo_store.storefront.html_parts import (
     swatch,
     widget,
 )
+from demo_store.storefront.http_messages import HOME, Reply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import HOME, Reply, html_reply
 from demo_store.storefront.shop_items import ShopItem, ShopItems
 
 _LARGE: Final = 1_000

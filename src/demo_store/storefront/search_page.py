@@ -6,8 +6,8 @@ from typing import Final
 from urllib.parse import quote_plus
 
 from demo_store.storefront.html_parts import cards, crumbs, widget
+from demo_store.storefront.http_messages import HOME, Reply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
-from demo_store.storefront.page_request import HOME, Reply, html_reply
 from demo_store.storefront.service_client import ServiceClient
 from demo_store.storefront.shop_items import ShopItem, ShopItems
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from demo_store.storefront.page_request import Application, Message, Scope
+from demo_store.storefront.http_messages import Application, Message, Scope
 
 _OURSELVES: Final = ("127.0.0.1", 0)
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Final
 
 from demo_store.assortment import ShelfLocation
+from demo_store.assortment_types import DemoProduct
 from demo_store.departments import DEPARTMENTS
 from demo_store.pictures.drawing_files import drawing_of_product
-from demo_store.product import DemoProduct
 from demo_store.seasonality import season_factor
-from demo_store.storefront.page_request import HOME
+from demo_store.storefront.http_messages import HOME
 from productrecs.core.time_window import window_end_ms, window_start_ms
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import (

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import INSTALLATION, JobQueue
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.tables import jobs
 from tests.support.stores import add_stores
 

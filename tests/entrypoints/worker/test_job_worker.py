@@ -25,7 +25,7 @@ from productrecs.storage.job_queue import (
     NewJob,
     RetryPolicy,
 )
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import jobs
 

@@ -23,7 +23,7 @@ from productrecs.entrypoints.worker.job_worker import (
 )
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import Job, JobQueue, RetryPolicy
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 
 LEASE_MS: Final = 1_000
 

@@ -14,6 +14,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.fit import TrainingDeps, train_store
+from productrecs.training.group_visits_and_orders import steps_of_visits
 from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
 from productrecs.training.tuning import (
     grid_search,
@@ -31,7 +32,6 @@ from productrecs.training.tuning.tune_store import (
     RETUNE_GROWN_AFTER_MS,
     stores_to_tune,
 )
-from productrecs.training.visits_and_orders import steps_of_visits
 from tests.records.orders.import_support import NOON, new_store
 from tests.training.test_incremental import Life
 

@@ -7,7 +7,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from demo_store.storefront.page_request import HOME, Reply
+from demo_store.storefront.http_messages import HOME, Reply
 from productrecs.features.widgets.reserve import reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 

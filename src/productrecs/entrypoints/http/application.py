@@ -77,6 +77,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
+from productrecs.entrypoints.http.writes.batched_writes import write_handlers
 from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
@@ -87,7 +88,6 @@ from productrecs.entrypoints.http.writes.write_client import (
     RemoteWriter,
     WriteClient,
 )
-from productrecs.entrypoints.http.writes.write_handlers import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_metrics import MetricsSlot
 from productrecs.features.guides.guide_texts import undescribed

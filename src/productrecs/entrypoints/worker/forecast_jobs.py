@@ -19,7 +19,7 @@ from productrecs.entrypoints.worker.job_worker import JobHandler, JobProgress, J
 from productrecs.entrypoints.worker.ranking_jobs import RankingJobs
 from productrecs.entrypoints.worker.tuning_jobs import TuningJobs
 from productrecs.storage.job_queue import Job
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.demand.due_stores import stores_due
 from productrecs.training.demand.stock_tracking import track_stock_outs

@@ -8,7 +8,7 @@ from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.entrypoints.worker.job_worker import JobHandler, JobWorker
 from productrecs.entrypoints.worker.store_jobs import StoreJobs
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 
 
 def build_worker(services: Services) -> JobWorker:

@@ -9,7 +9,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.job_queue import INSTALLATION, NewJob
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 
 _log = logging.getLogger(__name__)
 

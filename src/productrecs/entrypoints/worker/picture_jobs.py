@@ -45,7 +45,7 @@ from productrecs.records.pictures.repository import (
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.storage.job_queue import Job
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import choose_embedding
 

@@ -19,8 +19,8 @@ from productrecs.features.insights.customers.customer_report import compute_cust
 from productrecs.features.insights.customers.refresh_schedule import stores_due_for_segments
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.features.privacy.repository import stores_under_way
+from productrecs.records.catalog.mark_all_changed import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.catalog.resync import resync_catalog
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
 from productrecs.records.experiments.explorations import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
@@ -31,9 +31,9 @@ from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountR
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.cached_trainer import Trainer
 from productrecs.training.fit import TrainingDeps
 from productrecs.training.stale_stores import stale_stores
-from productrecs.training.trainer import Trainer
 
 _log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from productrecs.records.orders.uploads.repository import (
 from productrecs.records.orders.uploads.submit_upload import JOB
 from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.job_queue import Job
-from productrecs.storage.periodic_tasks import PeriodicTasks
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import ItemNumbers
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 

@@ -18,7 +18,7 @@ from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.visits_and_orders import DEEDS
+from productrecs.training.group_visits_and_orders import DEEDS
 
 CANDIDATES: Final = 60
 _LINES: Final = 2_000  # the newest bought, that tell what is bought again

@@ -53,7 +53,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class PageRequest:
+class ResultsPageRequest:
     """One call for a page of results, and what is wanted to know of all of them."""
 
     request: SearchRequest

@@ -23,7 +23,7 @@ from productrecs.features.search.facets import (
     passing,
     price_facet,
 )
-from productrecs.features.search.page_request import Facet, PageRequest, Sort
+from productrecs.features.search.page_request import Facet, ResultsPageRequest, Sort
 from productrecs.features.search.product_search import (
     Pages,
     ResolvedQuery,
@@ -80,7 +80,7 @@ class _Results(NamedTuple):
 
 
 def results_page(
-    shop: SearchableStore, listing: PageRequest, now_ms: int, trending: Trending
+    shop: SearchableStore, listing: ResultsPageRequest, now_ms: int, trending: Trending
 ) -> ResultsPage:
     """Return one page of what `find_products` would list, filtered, sorted and counted.
 
@@ -117,7 +117,7 @@ def results_page(
 def _searched(
     shop: SearchableStore,
     asked: ResolvedQuery,
-    listing: PageRequest,
+    listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
 ) -> _Results:
     """Return what the words find, with products of some words where filters leave few."""
@@ -165,7 +165,7 @@ def _suggested(shop: SearchableStore, asked: ResolvedQuery, limit: int) -> Query
 def _page(
     shop: SearchableStore,
     asked: ResolvedQuery,
-    listing: PageRequest,
+    listing: ResultsPageRequest,
     kept: _Results,
     masks: Mapping[str, Mask],
 ) -> list[Hit]:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.arrays import Ints
-from productrecs.training.visits_and_orders import ItemGroups
+from productrecs.training.group_visits_and_orders import ItemGroups
 
 N_SPLITS: Final = 2
 SPLIT_SHARE: Final = 0.1  # of all visits or orders, in each of them

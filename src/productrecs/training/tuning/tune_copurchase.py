@@ -18,6 +18,7 @@ from productrecs.engines.copurchase import (
     VariantGroups,
 )
 from productrecs.training.fitters import fit_copurchase_model
+from productrecs.training.group_visits_and_orders import ItemGroups, group_orders
 from productrecs.training.training_inputs import Purchases, select_rows
 from productrecs.training.tuning.grid_search import (
     TuningTrial,
@@ -26,7 +27,6 @@ from productrecs.training.tuning.grid_search import (
 )
 from productrecs.training.tuning.hyperparameters import Changes
 from productrecs.training.tuning.time_splits import TimeSplit, time_splits
-from productrecs.training.visits_and_orders import ItemGroups, group_orders
 
 MAX_LINES: Final = 300_000  # the newest: more would not change what is chosen
 _ANCHORS: Final = 10  # of an order

@@ -13,11 +13,11 @@ from productrecs.engines.arrays import Floats
 from productrecs.engines.browse import InteractionType, SessionIndex, SessionOptions
 from productrecs.records.events.event import EventKind
 from productrecs.training.fitters import fit_session_index
+from productrecs.training.group_visits_and_orders import VisitSteps, steps_of_visits
 from productrecs.training.training_inputs import Behaviour, Purchases, select_rows
 from productrecs.training.tuning.grid_search import TuningTrial, grid_search
 from productrecs.training.tuning.hyperparameters import Changes
 from productrecs.training.tuning.time_splits import TimeSplit, time_splits
-from productrecs.training.visits_and_orders import VisitSteps, steps_of_visits
 
 MAX_EVENTS: Final = 1_000_000  # the newest
 _STEPS: Final = 5  # of a visit, the newest

@@ -70,7 +70,7 @@ from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.storage.index_files import DamagedIndexError
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
-from productrecs.training.visual.photo_worker_client import PhotoWorkerError
+from productrecs.training.visual.photo_search_client import PhotoWorkerError
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext

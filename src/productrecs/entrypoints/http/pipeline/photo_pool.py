@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
-from productrecs.training.visual.photo_worker_client import PhotoWorkerClient
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 Result = TypeVar("Result")
 

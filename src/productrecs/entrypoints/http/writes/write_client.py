@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+    from productrecs.entrypoints.http.writes.batched_writes import WriteKind
     from productrecs.storage.byte_budget import Claim
     from productrecs.storage.group_commit import BatchHandler
     from productrecs.storage.storage_health import StorageHealth

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from productrecs.entrypoints.http.writes.write_handlers import Groups, WriteKind
+from productrecs.entrypoints.http.writes.batched_writes import Groups, WriteKind
 from productrecs.records.orders.ingest import OrderReceipt
 from productrecs.records.orders.order import NewOrder
 

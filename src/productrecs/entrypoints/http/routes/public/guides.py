@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.routes.public.content_negotiation import (
     preferred_media_type,
 )
 from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
-from productrecs.entrypoints.http.routes.public.html_pages import (
+from productrecs.entrypoints.http.routes.public.html_response import (
     SCRIPTED,
     cacheable_response,
     html_page,

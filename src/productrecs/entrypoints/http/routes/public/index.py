@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.routes.public.content_negotiation import (
     preferred_media_type,
 )
 from productrecs.entrypoints.http.routes.public.health import not_ready
-from productrecs.entrypoints.http.routes.public.html_pages import html_page
+from productrecs.entrypoints.http.routes.public.html_response import html_page
 from productrecs.features.guides.guide_texts import llms_index as index_of_guides
 from productrecs.features.guides.pictures import PICTURES
 

@@ -31,7 +31,10 @@ from productrecs.entrypoints.http.routes.public.compressed_scripts import (
     send_script,
 )
 from productrecs.entrypoints.http.routes.public.gzip_encoding import accepts_gzip, gzip_body
-from productrecs.entrypoints.http.routes.public.html_pages import IMMUTABLE, text_response
+from productrecs.entrypoints.http.routes.public.html_response import (
+    IMMUTABLE,
+    text_response,
+)
 from productrecs.entrypoints.http.routes.public.widget_scripts import ANSWERS, CACHED
 
 if TYPE_CHECKING:

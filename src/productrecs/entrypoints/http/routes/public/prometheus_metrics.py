@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
     GaugeMetric,
     MetricTotals,
 )
-from productrecs.entrypoints.http.routes.public.process_stats import read_process_stats
+from productrecs.entrypoints.http.routes.public.proc_reader import read_process_stats
 from productrecs.storage.backup.copy_database import estimate_copy_size
 from productrecs.storage.job_counts import Backlog, backlogs
 from productrecs.storage.job_queue import JobState

@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.routes.public.compressed_scripts import (
     load_script,
     send_script,
 )
-from productrecs.entrypoints.http.routes.public.html_pages import text_response
+from productrecs.entrypoints.http.routes.public.html_response import text_response
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:

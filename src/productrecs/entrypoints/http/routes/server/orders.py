@@ -15,8 +15,8 @@ from productrecs.entrypoints.http.openapi.responses import (
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.entrypoints.http.writes.write_client import await_durable
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext

@@ -25,12 +25,12 @@ from productrecs.entrypoints.http.transport.request_body import (
     parse_json,
     read_event_body,
 )
-from productrecs.entrypoints.http.writes.write_client import await_durable
-from productrecs.entrypoints.http.writes.write_handlers import (
+from productrecs.entrypoints.http.writes.batched_writes import (
     Groups,
     WriteKind,
     memory_weight,
 )
+from productrecs.entrypoints.http.writes.write_client import await_durable
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log import is_about_product
 from productrecs.storage.byte_budget import Claim

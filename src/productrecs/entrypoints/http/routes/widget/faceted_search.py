@@ -21,7 +21,7 @@ from productrecs.features.search.page_request import (
     Facet,
     FilterError,
     Filters,
-    PageRequest,
+    ResultsPageRequest,
     Sort,
     parse_filters,
 )
@@ -150,7 +150,7 @@ def listing_of(  # noqa: PLR0913 - one a query parameter
     offset: int | None,
     highlight: bool,
     suggest: int,
-) -> PageRequest | None:
+) -> ResultsPageRequest | None:
     """Return what is asked beside words; None for a bare search.
 
     Raises:
@@ -159,7 +159,7 @@ def listing_of(  # noqa: PLR0913 - one a query parameter
     counts = bool(filters or facets) or sort is not None or offset is not None
     if not counts and not highlight and not suggest:
         return None
-    return PageRequest(
+    return ResultsPageRequest(
         request=asked,
         filters=_read_filters(filters),
         facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
@@ -181,7 +181,7 @@ def _read_filters(texts: list[str]) -> Filters:
 
 def search_page_reply(
     shop: SearchableStore,
-    listing: PageRequest,
+    listing: ResultsPageRequest,
     page: ResultsPage,
     marks: Mapping[int, Mapping[str, str | None]] | None,
 ) -> bytes:

@@ -26,7 +26,7 @@ from productrecs.features.looks.picture_spots import spots_in_picture
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError
-from productrecs.training.visual.photo_worker_client import PhotoWorkerClient
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 router = APIRouter(tags=["widget"])
 

@@ -25,7 +25,7 @@ from productrecs.entrypoints.http.transport.request_body import parse_json, read
 from productrecs.features.search.photo_search import find_by_photo
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError
-from productrecs.training.visual.photo_worker_client import PhotoWorkerClient
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 router = APIRouter(tags=["widget"])
 

@@ -34,7 +34,7 @@ from productrecs.entrypoints.http.schemas.product_cards import (
 )
 from productrecs.entrypoints.http.writes.search_log import Searcher, searcher_of_scope
 from productrecs.features.recommendations.trending import trending_among
-from productrecs.features.search.page_request import PageRequest
+from productrecs.features.search.page_request import ResultsPageRequest
 from productrecs.features.search.product_search import SearchableStore, find_products
 from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.request import SearchRequest, truncate_query
@@ -157,7 +157,10 @@ def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
 
 
 def cached_search(
-    context: Context, opened: CachedStore, asked: SearchRequest | PageRequest, who: Searcher
+    context: Context,
+    opened: CachedStore,
+    asked: SearchRequest | ResultsPageRequest,
+    who: Searcher,
 ) -> SearchReply | None:
     """Return what was found a moment ago, and count the search as `who`'s; else None."""
     kept = opened.searches.get(_moment(opened, context.clock()), asked)
@@ -169,7 +172,10 @@ def cached_search(
 
 
 async def answer_search(
-    context: Context, opened: CachedStore, asked: SearchRequest | PageRequest, who: Searcher
+    context: Context,
+    opened: CachedStore,
+    asked: SearchRequest | ResultsPageRequest,
+    who: Searcher,
 ) -> SearchReply:
     """Return the reply to a search, and count it as `who`'s.
 
@@ -182,7 +188,7 @@ async def answer_search(
         return kept
     now_ms = context.clock()
     moment = _moment(opened, now_ms)
-    if isinstance(asked, PageRequest):
+    if isinstance(asked, ResultsPageRequest):
         reply = await _browsed(context, opened, asked, now_ms)
     elif not asked.query.strip():
         reply = SearchReply(_trending(opened, asked, now_ms))
@@ -194,7 +200,7 @@ async def answer_search(
 def _told(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | PageRequest,
+    asked: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
     who: Searcher,
     moment: SearchState,
@@ -214,7 +220,7 @@ def _told(
 def _note(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | PageRequest,
+    asked: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
     who: Searcher,
 ) -> None:
@@ -231,7 +237,7 @@ _NOTHING: Final = search_body((), ())[:-1]
 
 
 async def _browsed(
-    context: Context, opened: CachedStore, listing: PageRequest, now_ms: int
+    context: Context, opened: CachedStore, listing: ResultsPageRequest, now_ms: int
 ) -> SearchReply:
     """Return the reply to a search that asked for more than products."""
     shop, store_id = _searchable(opened), opened.shop.catalog.store_id
@@ -255,7 +261,7 @@ async def _browsed(
 
 def _written(
     shop: SearchableStore,
-    listing: PageRequest,
+    listing: ResultsPageRequest,
     page: ResultsPage,
     descriptions: Mapping[int, str],
 ) -> bytes:

@@ -21,9 +21,9 @@ from productrecs.records.pictures.decode_picture import (
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.records.pictures.worker_process import WorkerProcess
 from productrecs.storage.model_files import publish_arrays
-from productrecs.training.visual import photo_worker_client as module
+from productrecs.training.visual import photo_search_client as module
 from productrecs.training.visual.photo_matcher import PhotoMatcher
-from productrecs.training.visual.photo_worker_client import (
+from productrecs.training.visual.photo_search_client import (
     PhotoWorkerClient,
     PhotoWorkerError,
 )

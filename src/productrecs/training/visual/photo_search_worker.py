@@ -27,7 +27,7 @@ from productrecs.records.pictures.worker_process import (
     set_idle_priority,
 )
 from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
-from productrecs.training.visual.photo_worker_client import (
+from productrecs.training.visual.photo_search_client import (
     ALIKE,
     DECODED,
     IDLE_PRIORITY,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_store.looks import LOOKS
-from demo_store.publishing import index_pictures, publish_looks
+from demo_store.publish_looks import index_pictures, publish_looks
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.features.looks.look import LookState

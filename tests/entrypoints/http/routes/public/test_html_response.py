@@ -12,7 +12,7 @@ from productrecs.entrypoints.http.routes.public.content_negotiation import (
     MARKDOWN,
     preferred_media_type,
 )
-from productrecs.entrypoints.http.routes.public.html_pages import (
+from productrecs.entrypoints.http.routes.public.html_response import (
     cacheable_response,
     html_page,
 )

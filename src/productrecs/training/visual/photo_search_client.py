@@ -37,7 +37,7 @@ IDLE_SECONDS: Final = 2.5
 Row: TypeAlias = tuple[bytes, bytes]
 """Item numbers and scores, as `pack_ranked` writes them."""
 
-PHOTO_WORKER_MODULE: Final = "productrecs.training.visual.photo_worker"
+PHOTO_WORKER_MODULE: Final = "productrecs.training.visual.photo_search_worker"
 
 _OPENING_SECONDS: Final = 30.0  # beside the photo: a model of pictures that is new
 _PRESSED_SECONDS: Final = 60.0
