@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "import-items": ".imports.item_and_event_commands:import_items",
     "import-orders": ".imports.order_command:import_orders",
     "keys": ".stores.keys:keys",
-    "learn-order": ".training.learn_order:train_ranker",
+    "learn-order": ".training.learn_order:learn_order",
     "looks": ".merchandising.looks:looks",
     "migrate": ".maintenance.migrate:migrate",
     "openapi": ".integration.openapi:openapi",
