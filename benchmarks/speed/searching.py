@@ -129,7 +129,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 data = Path(sys.argv[1])
 database = Database.open(None, data)
-reader = database.hot_reader()
+reader = database.raw_reader()
 indexer = Indexer(data / "search", AccountDirectory(database))
 began = time.perf_counter()
 while indexer.turn(reader):

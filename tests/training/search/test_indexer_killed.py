@@ -38,7 +38,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 database = Database.open(None, Path(sys.argv[1]))
 indexer = Indexer(Path(sys.argv[2]), AccountDirectory(database))
-reader = database.hot_reader()
+reader = database.raw_reader()
 while True:
     indexer.turn(reader) or time.sleep(0.01)
 """

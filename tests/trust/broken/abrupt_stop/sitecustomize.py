@@ -12,4 +12,4 @@ def _end(*_: object) -> None:
 
 
 setattr(_Server, "_on_signal", _end)  # noqa: B010 - the fault itself
-setattr(_Server, "_on_parent", _end)  # noqa: B010 - the fault itself
+setattr(_Server, "_on_parent_message", _end)  # noqa: B010 - the fault itself
