@@ -186,7 +186,9 @@ ANSWERS = {
     "none, not even a bundle": ("data-type=fbt data-item-id=p0", 0),
 }
 CHILDREN = {"no fallback": "", "a low fallback": FALLBACK, "a high fallback": HIGH}
-ABOVE = [0, 700, 1000]  # in sight, at its lower edge, and below it
+LONG = pytest.mark.trust
+# In sight, at its lower edge, and below it.
+ABOVE = [0, pytest.param(700, marks=LONG), pytest.param(1000, marks=LONG)]
 GAPS = """() => [...document.querySelectorAll("product-recs, product-look")].map((one) => {
   const inner = one.shadowRoot?.querySelector(".w") ?? one;
   const bottoms = [...(inner === one ? one : inner.parentNode).children]
