@@ -127,6 +127,7 @@ def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) 
     expect(page.locator(LINK)).to_have_count(8)
 
     first, second = page.locator(CARD).nth(0), page.locator(CARD).nth(1)
+    eventually(lambda: first.bounding_box() and second.bounding_box())
     boxes = first.bounding_box(), second.bounding_box()
     assert boxes[0] is not None
     assert boxes[1] is not None

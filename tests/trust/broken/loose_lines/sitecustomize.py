@@ -12,7 +12,7 @@ from productrecs.tenancy.billing.usage_journal import UsageFile
 if TYPE_CHECKING:
     from pathlib import Path
 
-for seconds in ("KEEP_SECONDS", "LOOK_SECONDS"):
+for seconds in ("FLUSH_SECONDS", "POLL_SECONDS"):
     setattr(usage_metering, seconds, 1_000.0)  # the fault itself
 
 
