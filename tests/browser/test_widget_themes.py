@@ -79,6 +79,7 @@ def form(page: Page, front: Storefront, head: str) -> dict[str, Any]:
     """Return the form of a list of eight in a page with this head."""
     page.goto(front.page("/", ELEMENT, head=head))
     expect(page.locator(LINK)).to_have_count(8)
+    expect(page.locator("product-recs >> .round").first).to_be_attached()
     found: dict[str, Any] = page.evaluate(FORM)
     return found
 

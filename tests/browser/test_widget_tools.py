@@ -35,7 +35,7 @@ def test_a_page_shows_what_its_widgets_ask_and_tell_where_it_is_asked_to(
     panel = page.locator(PANEL)
 
     expect(panel).to_contain_text(f"key {front.key}")
-    expect(panel).to_contain_text("4 products")
+    expect(panel).to_contain_text("9 products")
     expect(panel).to_contain_text("nothing: no orders hold these products with others yet")
     expect(panel).to_contain_text("detail-page-view p0")
     expect(panel).to_contain_text("accepted")
