@@ -301,7 +301,8 @@ def test_a_shop_whose_service_script_does_not_come_is_whole(
 
     expect(gaps.last).to_be_hidden(timeout=WAIT_MS)
     expect(gaps.first).to_be_hidden(timeout=WAIT_MS)  # what stands below slides up
-    assert page.evaluate(MOVED) == []
+    # Several bands close at once, each while others slide: .094 measured (decision 0097).
+    assert sum(float(one.split()[0]) for one in page.evaluate(MOVED)) < 0.15
     page.locator("form[data-add] button").click()
     expect(page.locator("#count")).to_have_text("1")
 
@@ -341,7 +342,9 @@ def test_a_journey_is_credited_to_the_widget_source_and_position_that_led_to_it(
     page: Page, shop: Service
 ) -> None:
     opened(page, shop, f"/demo/product/{TENT}")
-    card = page.locator("product-recs[data-source=mix]").locator(LINKS).nth(1)
+    drawn = page.locator("product-recs[data-source=mix] >> a[part=link][href]")
+    expect(drawn.nth(1)).to_be_visible(timeout=WAIT_MS)  # not the empty boxes before
+    card = drawn.nth(1)
     chosen = str(card.get_attribute("href")).rpartition("/")[2]
     clicks = shop_events(shop, EventKind.REC_CLICK, chosen)
     led_to = credited(shop, chosen)
