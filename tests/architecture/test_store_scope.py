@@ -88,8 +88,8 @@ def namings_of_the_store(method: ast.FunctionDef, criteria: AbstractSet[str]) ->
     )
 
 
-def unbound_texts(tree: ast.Module) -> list[str]:
-    """Return the SQL texts that read more stores' tables than they name stores."""
+def texts_of(tree: ast.Module) -> list[str]:
+    """Return the source of every string literal, an f-string as one."""
     whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     parts = {part for node in whole for part in node.values}
     plain = [
@@ -97,21 +97,19 @@ def unbound_texts(tree: ast.Module) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    texts = [ast.unparse(node) for node in [*whole, *plain] if node not in parts]
-    return [one for one in texts if len(SQL_TABLE.findall(one)) > one.count("store_id")]
+    return [ast.unparse(node) for node in [*whole, *plain] if node not in parts]
+
+
+def unbound_texts(tree: ast.Module) -> list[str]:
+    """Return the SQL texts that read more stores' tables than they name stores."""
+    return [
+        one for one in texts_of(tree) if len(SQL_TABLE.findall(one)) > one.count("store_id")
+    ]
 
 
 def sql_texts(tree: ast.Module) -> list[str]:
     """Return the literals that are SQL statements."""
-    whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    parts = {part for node in whole for part in node.values}
-    plain = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    texts = [ast.unparse(node) for node in [*whole, *plain] if node not in parts]
-    return [one for one in texts if SQL_STATEMENT.search(one)]
+    return [one for one in texts_of(tree) if SQL_STATEMENT.search(one)]
 
 
 def test_every_repository_is_built_for_one_store() -> None:
