@@ -53,8 +53,8 @@ class EngineSpec:
     """One engine, as everything that lists engines knows it.
 
     `weights` is how much it counts in `mix`, by placement. A filler completes short lists
-    and changes with the store as a whole. `model` is None where the house fits and asks the
-    engine itself, since it shares what it learns from with others.
+    and changes with the store as a whole. `model` is None for an engine that shares
+    its training data with others: `training/fit.py` fits it, `candidates.py` asks it.
     """
 
     name: str  # the `source` of its products on the wire

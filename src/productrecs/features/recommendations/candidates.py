@@ -22,7 +22,7 @@ from productrecs.features.recommendations.request_context import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.visual_similarity import visually_similar
-from productrecs.training.engine_registry import ENGINES
+from productrecs.training.engine_registry import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
 
 _REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
@@ -132,7 +132,5 @@ def _table() -> dict[str, Candidates]:
     return table
 
 
-_OWN: Final[Mapping[str, OwnModel]] = {
-    one.name: one.model for one in ENGINES if one.model is not None
-}
+_OWN: Final[Mapping[str, OwnModel]] = dict(OWN_MODELS)
 CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_table())

@@ -41,7 +41,7 @@ class IndexFollower:
 
     @property
     def is_writing(self) -> bool:
-        """Whether it holds a writer, which costs memory and two threads."""
+        """Whether it holds a writer, which costs memory and a dozen threads."""
         return self._writer is not None
 
     @property
