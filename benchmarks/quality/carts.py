@@ -96,8 +96,8 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
     learned = fit_copurchase(
         orders, items, ages.astype(np.float32), n_items, products=products_of(titles)
     )
-    names, kinds = np.unique(words, return_inverse=True)
-    kinds = np.where(names[kinds] == "", -1, kinds).astype(np.int32)
+    names, places = np.unique(words, return_inverse=True)
+    kinds = np.where(names[places] == "", -1, places).astype(np.int32)
     complements = ComplementModel.empty()
     sold = np.bincount(items, minlength=n_items)
     if (kinds >= 0).any():

@@ -113,8 +113,8 @@ def titled(cut: str, end: str = "2100-01-01") -> tuple[Store, Asked]:
     """Return Online Retail with its titles' last words for categories."""
     test = trial(online_retail(), cut, end)
     words = [(title.split() or [""])[-1] for title in online_retail_titles()]
-    names, kinds = np.unique(words, return_inverse=True)
-    kinds = np.where(names[kinds] == "", -1, kinds).astype(np.int32)
+    names, places = np.unique(words, return_inverse=True)
+    kinds = np.where(names[places] == "", -1, places).astype(np.int32)
     orders, items, times = test.orders.lines_of(test.learned)
     store = learned((orders, items, age_days(times, test.now_ms)), kinds)
     pages = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow.compute as pc
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
+import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -235,10 +235,10 @@ def _measure_again(
 ) -> None:
     catalog = np.flatnonzero(data.is_catalog)
     chosen = np.random.default_rng(1).permutation(len(catalog))[:_ASKED_AGAIN]
-    known = space.vectors(np.stack([describe(pictures[one]) for one in catalog]))
+    known = space.vectors(np.stack([describe(pictures[one]) for one in catalog.tolist()]))
     found: dict[str, list[bool]] = {}
     for place in chosen.tolist():
-        for name, changed in _changed(pictures[catalog[place]], place):
+        for name, changed in _changed(pictures[int(catalog[place])], place):
             likes = known @ space.vectors(describe(changed)[None])[0]
             found.setdefault(name, []).append(int(likes.argmax()) == place)
     for name, hits in found.items():
@@ -336,7 +336,7 @@ def _colours(pixels: Pixels) -> Vectors:
     """
     codes = (pixels >> 6).astype(np.intp) @ np.array([16, 4, 1])
     counts = np.bincount(codes.ravel(), minlength=64).astype(np.float64)
-    return np.sqrt(counts / counts.sum())  # type: ignore[no-any-return]  # numpy's
+    return np.sqrt(counts / counts.sum())  # numpy's
 
 
 def _thumbnail(pixels: Pixels) -> Vectors:

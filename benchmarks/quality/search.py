@@ -119,7 +119,7 @@ def ndcg(judged: dict[int, int], found: Sequence[int]) -> float | None:
 
 def _dcg(grades: Iterable[int]) -> float:
     gains = [2 ** (grade - 1) - 1 for grade, _ in zip(grades, range(SHOWN), strict=False)]
-    return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
+    return math.fsum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
 
 
 def recall(judged: dict[int, int], found: Sequence[int]) -> float | None:

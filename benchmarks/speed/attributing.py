@@ -32,7 +32,7 @@ from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from benchmarks.report import Report
@@ -73,7 +73,9 @@ class Visits:
                 self._visit(made, bought)
             yield made, bought
 
-    def _visit(self, made: list[tuple[object, ...]], bought: list[object]) -> None:
+    def _visit(
+        self, made: list[tuple[object, ...]], bought: list[tuple[object, ...]]
+    ) -> None:
         shopper = f"s_{int(self._rng.integers(SHOPPERS)):08d}"
         chance = self._rng.random(7).tolist()
         shown = (self._rng.zipf(1.3, SHOWN) % PRODUCTS).tolist()
@@ -94,7 +96,7 @@ class Visits:
         if chance[2] < 0.3:
             made.append(self._event(2, seen, shopper, value=19.9))
         if chance[3] < 0.1:
-            bought.append(self._line(seen, shopper))  # type: ignore[arg-type]
+            bought.append(self._line(seen, shopper))
 
     def _next(self) -> tuple[int, int]:
         self._seq += 1
@@ -265,7 +267,7 @@ def _reports(report: Report, database: Database, store: Store) -> None:
 
 def _items(report: Report, database: Database, store: Store) -> None:
     wanted = report_query(system_ms(), store.settings.zone)
-    for name, make in {
+    reports: dict[str, Callable[[], object]] = {
         "credited-items": lambda: items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),
         "widgets": lambda: widgets_report(database, store, wanted),
@@ -274,7 +276,8 @@ def _items(report: Report, database: Database, store: Store) -> None:
             database, store, wanted, QueryFilter.NO_CLICKS
         ),
         "health": lambda: health_report(database, store, wanted, system_ms()),
-    }.items():
+    }
+    for name, make in reports.items():
         times = []
         for _ in range(5):
             began = time.perf_counter()

@@ -140,10 +140,9 @@ def _stock(data: Path, number: int) -> str:
         out.write("order_id,item_id,customer_id,timestamp,quantity,price\n")
         for n in range(10_000):
             first = int(min(rng.geometric(0.005), ITEMS - 1))
-            for item in {first, (first + int(rng.integers(1, 9))) % ITEMS}:
-                out.write(
-                    f"o{n},i{item},u{n % SHOPPERS},2026-11-{n % 20 + 1:02}T10:00:00Z,1,9\n"
-                )
+            for bought in {first, (first + int(rng.integers(1, 9))) % ITEMS}:
+                day = f"2026-11-{n % 20 + 1:02}"
+                out.write(f"o{n},i{bought},u{n % SHOPPERS},{day}T10:00:00Z,1,9\n")
     productrecs(data, "import-items", domain, str(items))
     productrecs(data, "import-orders", domain, str(orders))
     productrecs(data, "train", domain)
