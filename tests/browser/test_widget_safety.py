@@ -237,6 +237,7 @@ DRAWN = """async () => {
 }"""
 
 
+@pytest.mark.trust  # it measures time
 def test_no_task_is_long_on_a_slow_device(browser: Browser, front: Storefront) -> None:
     address = front.page(
         "/", "<product-recs data-allow-duplicates data-item-id=p0></product-recs>" * 3
@@ -250,6 +251,7 @@ def test_no_task_is_long_on_a_slow_device(browser: Browser, front: Storefront) -
     check_tasks_are_short(browser, longest, 50)
 
 
+@pytest.mark.trust  # it measures time
 def test_control_a_long_task_is_noticed(browser: Browser) -> None:
     with pytest.raises(AssertionError):
         check_tasks_are_short(browser, lambda _page: 101.0, 50, looks=2)
