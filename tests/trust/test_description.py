@@ -49,25 +49,26 @@ class Cases(NamedTuple):
         return Cases(self.allowed * factor, self.forbidden * factor)
 
 
-# Over 2,000 in all. To forbid in many ways what a large body holds takes a second a case;
+# Over 1,000 in all; the long form sends forty times as many. To forbid in many ways what
+# a large body holds takes a second a case;
 # tests/entrypoints/http/bodies and tests/trust/test_hostile.py send more of that.
 CASES: Final = {
-    ("GET", "/v1/recommendations"): Cases(220, 220),
-    ("GET", "/v1/trending"): Cases(140, 140),
-    ("GET", "/v1/search"): Cases(100, 100),
-    ("GET", "/v1/widget-config"): Cases(100, 100),
-    ("POST", "/v1/events"): Cases(30, 3),
-    ("POST", "/v1/items"): Cases(30, 3),
-    ("POST", "/v1/orders"): Cases(60, 20),
-    ("DELETE", "/v1/items/{item_id}"): Cases(50, 0),
-    ("POST", "/orders/upload"): Cases(50, 50),
-    ("GET", "/orders/upload/{upload_id}"): Cases(60, 0),
-    ("POST", "/integration/connect"): Cases(50, 50),
-    ("GET", "/integration/widget-config"): Cases(60, 60),
-    ("PUT", "/integration/widget-config"): Cases(30, 3),
-    ("PUT", "/integration/recommender-settings"): Cases(50, 50),
-    ("POST", "/integration/engines/init"): Cases(50, 50),
-    ("POST", "/mcp"): Cases(70, 70),
+    ("GET", "/v1/recommendations"): Cases(110, 110),
+    ("GET", "/v1/trending"): Cases(70, 70),
+    ("GET", "/v1/search"): Cases(50, 50),
+    ("GET", "/v1/widget-config"): Cases(50, 50),
+    ("POST", "/v1/events"): Cases(15, 2),
+    ("POST", "/v1/items"): Cases(15, 2),
+    ("POST", "/v1/orders"): Cases(30, 10),
+    ("DELETE", "/v1/items/{item_id}"): Cases(25, 0),
+    ("POST", "/orders/upload"): Cases(25, 25),
+    ("GET", "/orders/upload/{upload_id}"): Cases(30, 0),
+    ("POST", "/integration/connect"): Cases(25, 25),
+    ("GET", "/integration/widget-config"): Cases(30, 30),
+    ("PUT", "/integration/widget-config"): Cases(15, 2),
+    ("PUT", "/integration/recommender-settings"): Cases(25, 25),
+    ("POST", "/integration/engines/init"): Cases(25, 25),
+    ("POST", "/mcp"): Cases(35, 35),
 }
 FEW: Final = Cases(6, 6)
 LONGEST_LIST: Final = 3
@@ -165,8 +166,8 @@ def test_the_description_of_a_route_holds_for_whatever_comes(
     assert sent >= (sum(cases) if (method, path) in CASES else 1)
 
 
-def test_over_two_thousand_cases_are_sent() -> None:
-    assert sum(map(sum, CASES.values())) > 2_000
+def test_over_a_thousand_cases_are_sent() -> None:
+    assert sum(map(sum, CASES.values())) > 1_000
 
 
 @pytest.mark.trust
@@ -174,7 +175,7 @@ def test_over_two_thousand_cases_are_sent() -> None:
 def test_the_description_of_a_route_holds_at_length(
     service: Service, merchant: Merchant, schema: Any, method: str, path: str
 ) -> None:
-    cases = CASES.get((method, path), FEW).times(20)
+    cases = CASES.get((method, path), FEW).times(40)
 
     assert check(schema[path][method], merchant, service.port, cases) > 0
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
-FEW = [f"order-{n}" for n in range(200)]
+FEW = [f"order-{n}" for n in range(120)]
 MANY = [f"order-{n}" for n in range(2_000)]
 
 

@@ -274,7 +274,8 @@ def check_pushes(service: Service, body: bytes, count: int) -> None:
     assert alone < 120
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.trust)])
+@pytest.mark.trust
+@pytest.mark.parametrize("count", [12, 40])
 def test_arrays_of_events_that_nobody_writes_stay_within_the_budget(
     data_folder: Path, count: int
 ) -> None:
@@ -302,7 +303,10 @@ def test_large_pushes_of_many_stores_stay_within_the_budget(
 @pytest.mark.parametrize(
     "check",
     [
-        lambda service, merchant: check_arrays(service, merchant, 16),
+        pytest.param(
+            lambda service, merchant: check_arrays(service, merchant, 16),
+            marks=pytest.mark.trust,
+        ),
         lambda service, _: check_pushes(service, push_of(31), 6),
     ],
     ids=["arrays", "pushes"],
