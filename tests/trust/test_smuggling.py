@@ -3,22 +3,25 @@
 nginx, Caddy, HAProxy and Apache stand in front of the real service and reuse connections to
 it. An attacker sends requests that could be read in two ways; visitors ask beside them, and
 each checks that the reply is its own. The control is a service that mistakes a body for a
-request.
+request, behind every proxy that passes such a body on with its `Upgrade`. HAProxy does not:
+it takes the header away, which a test of its own shows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import http.server
 import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import uuid
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import pytest
 
@@ -26,7 +29,6 @@ from tests.support.service import HOST, Service, eventually, free_port
 from tests.trust.load import at_once
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken" / "careless_upgrade"
@@ -60,7 +62,8 @@ CADDY: Final = """
     admin off
     auto_https off
 }}
-http://127.0.0.1:{port} {{
+http://:{port} {{
+    bind 127.0.0.1
     reverse_proxy 127.0.0.1:{service}
 }}
 """
@@ -102,6 +105,7 @@ class Proxy(NamedTuple):
     program: str
     settings: str
     arguments: tuple[str, ...]
+    passes_upgrades: bool = True  # of requests that have a body
 
 
 PROXIES: Final = (
@@ -109,7 +113,7 @@ PROXIES: Final = (
         "nginx", "nginx", NGINX, ("-p", "{folder}", "-c", "{file}", "-e", "{folder}/log")
     ),
     Proxy("caddy", "caddy", CADDY, ("run", "--adapter", "caddyfile", "--config", "{file}")),
-    Proxy("haproxy", "haproxy", HAPROXY, ("-db", "-f", "{file}")),
+    Proxy("haproxy", "haproxy", HAPROXY, ("-db", "-f", "{file}"), passes_upgrades=False),
     Proxy("apache2", "apache2", APACHE, ("-DFOREGROUND", "-f", "{file}")),
 )
 
@@ -287,8 +291,50 @@ def test_nobody_gets_a_reply_of_another(
     assert not street.others
 
 
+class _Noting(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[list[tuple[str | None, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.seen.append((self.headers["upgrade"], body))
+        self.send_response(http.HTTPStatus.OK)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
 @pytest.mark.trust
-@pytest.mark.parametrize("proxy", PROXIES[:1], ids=lambda proxy: proxy.package)
+@pytest.mark.parametrize("proxy", PROXIES, ids=lambda proxy: proxy.package)
+def test_attacks_arrive_and_only_haproxy_takes_their_upgrade_away(
+    proxy: Proxy, tmp_path: Path
+) -> None:
+    _Noting.seen.clear()
+    with http.server.ThreadingHTTPServer((HOST, 0), _Noting) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        with started(proxy, server.server_port, tmp_path / "proxy") as port:
+            for protocol in (b"foo", b"h2c", b"websocket"):
+                lines = (b"Connection: Upgrade", b"Upgrade: " + protocol)
+                length = b"Content-Length: %d" % len(WHOLE)
+                with socket.create_connection((HOST, port), 10) as connection:
+                    connection.sendall(head(*lines, length) + WHOLE)
+                    assert b" 200 " in connection.recv(65_536)
+        server.shutdown()
+        serving.join()
+
+    given = ["foo", "h2c", "websocket"] if proxy.passes_upgrades else [None] * 3
+    assert _Noting.seen == [(one, WHOLE) for one in given]
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize(
+    "proxy",
+    [one for one in PROXIES if one.passes_upgrades],
+    ids=lambda proxy: proxy.package,
+)
 def test_control_a_careless_service_mixes_replies_up(
     proxy: Proxy, careless_port: int, tmp_path: Path
 ) -> None:
