@@ -131,6 +131,22 @@ def test_who_starts_on_a_read_only_disk_serves_lists_and_searches_and_says_so(
         service.kill()
 
 
+def test_a_database_without_its_log_on_a_read_only_disk_names_the_remedy(
+    disk: Path,
+) -> None:
+    folder = disk / "data"
+    with Service(folder, command="api").prepare() as service:
+        service.register()
+    for ending in ("-wal", "-shm"):  # releases before this one removed both
+        (folder / f"productrecs.db{ending}").unlink()
+    _mount(disk, "remount,ro")
+
+    ended = CliRunner().invoke(productrecs, ["doctor", "--data", str(folder)])
+
+    assert ended.exit_code == 1
+    assert "writable and start the service once" in " ".join(ended.output.split())
+
+
 def _mount(disk: Path, options: str) -> None:
     subprocess.run(["mount", "-o", options, str(disk)], check=True)  # noqa: S607 - root's
 

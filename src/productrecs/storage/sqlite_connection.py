@@ -1,8 +1,10 @@
 """SQLite connections: safe settings, the wait for locks, and errors with remedies."""
 
 import ctypes
+import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -31,6 +33,11 @@ _READ_ONLY = (
 )
 _PASSING: Final[Mapping[int, tuple[type[StorageError], str]]] = MappingProxyType(
     {5: _BUSY, 6: _BUSY, 8: _READ_ONLY, 13: _FULL}
+)
+_NO_LOG: Final = (
+    "the data folder is read-only and the database has no write-ahead log beside it, as "
+    "earlier releases and copies leave it; make the folder writable and start the service "
+    "once"
 )
 _SQLITE_IO = 10
 _SQLITE_DAMAGED = frozenset({11, 26})
@@ -85,7 +92,15 @@ def configure_connection(
         try:
             connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
         except apsw.Error as error:
+            if _lacks_log_on_read_only_disk(connection.apsw.filename):
+                raise UnsafeStorageError(_NO_LOG) from error
             raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+
+
+def _lacks_log_on_read_only_disk(path: str) -> bool:
+    """Whether SQLite cannot open a database because it cannot create the log's files."""
+    has_log = Path(f"{path}-wal").exists()
+    return not has_log and not os.access(Path(path).parent, os.W_OK)
 
 
 def _keep_files(connection: apsw.Connection) -> None:
