@@ -48,11 +48,12 @@ def _finds(merchant: Merchant) -> bool:
 
 
 def show(merchant: Merchant, service: Service) -> int:
-    """Send a photo on a connection of its own; return the status of the reply."""
+    """Send a photo on a connection of its own; return the reply's status, 0 for none."""
     target, headers = merchant.target("/v1/search/image"), {"content-type": "text/plain"}
     client = service.client(PATIENCE)
-    with contextlib.closing(client):
+    with contextlib.closing(client), contextlib.suppress(TimeoutError):
         return client.ask("POST", target, PHOTO, headers).status
+    return 0
 
 
 def check_photos(service: Service) -> None:
@@ -88,6 +89,6 @@ def test_a_crowd_of_one_store_leaves_room_for_photos_of_another(
 def test_control_one_queue_for_all_stores_is_seen(data_folder: Path) -> None:
     with (
         Service(data_folder, command="api", broken=BROKEN).prepare() as service,
-        pytest.raises(AssertionError, match="503"),
+        pytest.raises(AssertionError, match=r"\b(503|0): "),
     ):
         check_photos(service)

@@ -65,7 +65,13 @@ def at_once(calls: list[Callable[[], Reply]]) -> list[Told]:
 
 def process_named(service: Service, name: str) -> int:
     """Return the id of the first process of a role."""
-    found = [p for p, line in service.processes().items() if line.startswith(name)]
+    found: list[int] = []
+
+    def is_found() -> bool:
+        found[:] = [p for p, line in service.processes().items() if line.startswith(name)]
+        return bool(found)
+
+    eventually(is_found, 60)  # a process takes its name a moment after it was started
     return found[0]
 
 
@@ -219,11 +225,11 @@ def check_arrays(service: Service, merchant: Merchant, count: int) -> None:
     address, headers = merchant.target("/v1/events"), {"content-type": "text/plain"}
 
     def send() -> Reply:
-        return service.client(60).ask("POST", address, body, headers)
+        return service.client(300).ask("POST", address, body, headers)
 
+    quiet = service.register().through(service.client(60))  # while somebody writes
     with peak_of(process_named(service, "api")) as added, nobody_writes(service):
         told = at_once([send] * count)
-        quiet = service.register().through(service.client(60))
         heard = at_once([lambda: quiet.track(view(1))])
     codes = Counter(one.reply.json.get("code") for one in told)
     print(f"{added[0] >> 20} MiB for {count} arrays: {dict(codes)}")  # noqa: T201 - the figures
@@ -249,7 +255,7 @@ def push_of(mebibytes: int, *, ends: str = "") -> bytes:
 
 def check_pushes(service: Service, body: bytes, count: int) -> None:
     """So many large pushes of as many stores at once stay within the budget."""
-    stores = [service.register() for _ in range(count)]
+    *stores, quiet = [service.register() for _ in range(count + 1)]
 
     def sender(merchant: Merchant) -> Callable[[], Reply]:
         client = service.client(120)
@@ -257,7 +263,6 @@ def check_pushes(service: Service, body: bytes, count: int) -> None:
 
     with peak_of(process_named(service, "api")) as added:
         told = at_once([sender(one) for one in stores])
-        quiet = service.register()
         # On a slow disk the pushes that were taken are written for longer than one waits.
         eventually(lambda: quiet.push({"id": "a"}).status == 200, 60)
     statuses = Counter(one.reply.status for one in told)
