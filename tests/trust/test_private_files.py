@@ -93,4 +93,4 @@ def test_a_folder_that_others_use_too_is_not_closed(tmp_path: Path) -> None:
     assert is_shared_folder(Path(tempfile.gettempdir()))
     assert is_shared_folder(Path.home())
     [found] = [one for one in check_folder(shared) if "other users" in one.message]
-    assert "a folder of its own" in str(found.remedy)
+    assert "a folder of the service's own" in str(found.remedy)

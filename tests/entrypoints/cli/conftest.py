@@ -42,7 +42,7 @@ class CommandLine:
         """Return what an import printed as JSON that left rows out, and says so."""
         result = self.run(*words, "--json", stdin=stdin, **more)
         assert result.exit_code == 1, result.output
-        assert "left out; mend what is told above" in result.stderr.splitlines()[-1]
+        assert "skipped; correct the rows above" in result.stderr.splitlines()[-1]
         return json.loads(result.stdout)
 
     def refused(self, *words: str, stdin: str | bytes | None = None, **more: str) -> str:

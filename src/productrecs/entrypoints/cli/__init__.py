@@ -13,7 +13,7 @@ import click
 from productrecs.core.errors import ProductRecsError
 
 UMASK: Final = 0o077
-"""Only this user can read what a command writes: keys and personal data among it."""
+"""Files that a command writes are readable by this user only (keys, personal data)."""
 
 # command -> module:attribute; loaded when called, so that `serve` loads nothing else.
 # The demo store is a package of its own: this is the one place that names it.

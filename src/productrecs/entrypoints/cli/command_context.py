@@ -22,7 +22,7 @@ class DataFolderError(ProductRecsError):
 
 
 def data_option(command: Command) -> Command:
-    """Add `--data DIR`, which every verb has; its value is None when it was not given."""
+    """Add `--data DIR`, which every command has; its value is None when not given."""
     option = click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
@@ -39,21 +39,21 @@ def json_option(command: Command) -> Command:
 
 
 def settings_for(data: Path | None) -> Settings:
-    """Return how the environment and `--data` set this command up.
+    """Return the settings from the environment and `--data`.
 
     Raises:
-        SettingsError: when the environment holds an impossible value.
+        SettingsError: when the environment holds an invalid value.
     """
     return from_environment(os.environ, data)
 
 
 @contextlib.contextmanager
 def open_services(data: Path | None) -> Iterator[Services]:
-    """Give the services, their folder made and their schema migrated where need be.
+    """Open the services; create the folder and migrate the schema if necessary.
 
     Raises:
-        SettingsError: when the environment holds an impossible value.
-        DataFolderError: when the folder cannot be made.
+        SettingsError: when the environment holds an invalid value.
+        DataFolderError: when the folder cannot be created.
         UnsafeStorageError: when the database must not be opened.
     """
     settings = settings_for(data)
@@ -61,8 +61,8 @@ def open_services(data: Path | None) -> Iterator[Services]:
         services = build_services(settings)
     except OSError as error:
         message = (
-            f"the data folder {settings.data} cannot be made ({error.strerror}); "
-            "name another with --data"
+            f"the data folder {settings.data} cannot be created ({error.strerror}); "
+            "choose another with --data"
         )
         raise DataFolderError(message) from error
     try:
@@ -74,16 +74,16 @@ def open_services(data: Path | None) -> Iterator[Services]:
 
 @contextlib.contextmanager
 def open_existing_services(data: Path | None) -> Iterator[Services]:
-    """Give the services of data that are there, as they are: nothing is made or migrated.
+    """Open the services of existing data; create and migrate nothing.
 
     Raises:
-        SettingsError: when the environment holds an impossible value.
+        SettingsError: when the environment holds an invalid value.
         DataFolderError: when there is no database.
         UnsafeStorageError: when it must not be opened.
     """
     settings = settings_for(data)
     if settings.database_url is None and not settings.database_file.exists():
-        message = f"there is no database in {settings.data}; name its folder with --data"
+        message = f"there is no database in {settings.data}; choose its folder with --data"
         raise DataFolderError(message)
     services = build_services(settings)
     try:

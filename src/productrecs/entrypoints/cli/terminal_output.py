@@ -9,7 +9,7 @@ import click
 
 @contextlib.contextmanager
 def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
-    """Draw a progress bar on a terminal; yield what to call with each advance."""
+    """Draw a progress bar on a terminal; yield a function to call with each advance."""
     with click.progressbar(
         length=max(length, 1), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:

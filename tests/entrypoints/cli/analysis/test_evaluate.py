@@ -29,7 +29,7 @@ def test_the_engines_stand_beside_popularity(shell: CommandLine, shop: str) -> N
     assert cart["groups"] == order["groups"] > 50
     verdicts = {one["method"]: one["verdict"] for one in order["scores"]}
     assert verdicts["buy"] == verdicts["mix"] == "better"
-    assert "too little data to tell: 0 visits to ask about, 50 are needed" in words
+    assert "not enough data: 0 visits to ask about, 50 are needed" in words
     assert "]: better" in words
     assert "recall@20  MRR@20  nDCG@10  coverage" in words
     kept = {"recall_at_20", "mrr_at_20", "ndcg_at_10", "coverage"}
@@ -37,4 +37,4 @@ def test_the_engines_stand_beside_popularity(shell: CommandLine, shop: str) -> N
 
 
 def test_a_store_without_a_past_has_too_little_data(shell: CommandLine, shop: str) -> None:
-    assert shell("evaluate", shop).count("too little data to tell") == 3
+    assert shell("evaluate", shop).count("not enough data") == 3

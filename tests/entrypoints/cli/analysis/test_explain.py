@@ -53,7 +53,7 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
     assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
     assert told["holdout"] in {"shown", "held_out"}
     assert "mix, placement product, about tent (Tent)" in words
-    assert "1. lamp (Lamp)  category: pinned by rule 2; of the category Camping" in words
+    assert "1. lamp (Lamp)  category: pinned by rule 2; in the category Camping" in words
     assert "peg (Peg)  buy: no. 1 of buy; in 2 baskets with tent (Tent)" in words
     assert "sold (Sold)  sold out; no. 2 of buy" in words
     assert told["titles"]["peg"] == "Peg"
@@ -73,7 +73,7 @@ def test_trending_and_a_cart_are_explained_too(shell: CommandLine, furnished: st
     trending = shell("explain", furnished, "--source", "trending", "--num", "2")
 
     assert (cart["placement"], cart["anchors"]) == ("cart", ["tent", "rope"])
-    assert "1. tent (Tent)  trending: no. 1 of what trends" in trending
+    assert "1. tent (Tent)  trending: no. 1 in trending" in trending
 
 
 def test_ids_that_nobody_knows_are_named(shell: CommandLine, furnished: str) -> None:
@@ -82,9 +82,9 @@ def test_ids_that_nobody_knows_are_named(shell: CommandLine, furnished: str) -> 
     words = shell(*call, "--shopper", "anna", "--customer", "nobody")
     told = shell.told(*call, "--shopper", "anna", "--customer", "nobody")
 
-    assert "UNKNOWN: the catalog does not hold tnet;" in words
-    assert "UNKNOWN: the catalog does not hold lamb;" in words
-    assert "UNKNOWN: no event and no order named the shopper nobody" in words
+    assert "UNKNOWN: tnet is not in the catalog; the id is ignored" in words
+    assert "UNKNOWN: lamb is not in the catalog; the id is ignored" in words
+    assert "UNKNOWN: no event or order has the shopper nobody" in words
     assert words.count("UNKNOWN") == 3  # the tent is known, and so is anna
     assert told["unknown_items"] == ["tnet", "lamb"]
     assert told["unknown_shoppers"] == ["nobody"]

@@ -61,7 +61,7 @@ def test_it_asks_below_the_base_url_and_tells_what_it_saw(
         f"{address}/recs leads to the service",
     )
     assert host.level is Level.NOTE
-    assert "come to the service as for 'inside:8000'" in host.message
+    assert "reach the service with the host 'inside:8000'" in host.message
 
 
 def test_a_proxy_that_tells_the_truth_is_nothing() -> None:

@@ -34,11 +34,14 @@ def test_words_are_translated_whatever_their_case() -> None:
         ("[items\n", "cannot be read"),
         ("[orders]\norder_id = 'a'\nitem_id = 'b'\n", r"no table \[items\]"),
         ("[items]\ntitle = 'Name'\n", "which column is id"),
-        ("[items]\nid = 'No.'\nweight = 'kg'\n", "weight is none of our columns: id, sku"),
-        ("[items]\nid = 3\n", "takes the name of a column"),
-        ("[items]\nid = []\n", "takes the name of a column"),
+        (
+            "[items]\nid = 'No.'\nweight = 'kg'\n",
+            "weight is not a field of ours; the fields are id, sku",
+        ),
+        ("[items]\nid = 3\n", "must be the name of a column"),
+        ("[items]\nid = []\n", "must be the name of a column"),
         ("[items]\nid = 'No.'\ntimestamp_format = '%Y'\n", "timestamp"),
-        ("[items]\nid = 'No.'\nvalues = 'x'\n", "none of our columns"),
+        ("[items]\nid = 'No.'\nvalues = 'x'\n", "is not a field of ours"),
         ("[items]\nid = 'No.'\n[items.values.price]\nfree = 0\n", '"theirs" = "ours"'),
     ],
 )

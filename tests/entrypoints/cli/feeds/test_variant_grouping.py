@@ -110,7 +110,7 @@ OUT, IN = Availability.OUT_OF_STOCK, Availability.IN_STOCK
         ([Variant(9.0, None, 3, IN), Variant(9.0, None, None, IN)], (9.0, None, None, IN)),
         # one oversold by three takes nothing from the others
         ([Variant(9.0, None, -3, OUT), Variant(9.0, None, 4, IN)], (9.0, None, 4, IN)),
-        # a price that is not known is no price of 0
+        # a price that is not known is not a price of 0
         ([Variant(None, None, 1, IN), Variant(9.0, None, 1, IN)], (9.0, None, 2, IN)),
         ([], (None, None, None, None)),
     ],

@@ -125,7 +125,7 @@ def test_without_a_column_id_products_go_by_their_sku(tmp_path: Path) -> None:
         "tee": {"sku": "tee", "title": "Tee", "price": 12.0},
     }
     assert refused(items) == {4: "the row has no ID and no SKU"}
-    assert "products go by their SKU" in notes_of(content, tmp_path)
+    assert "products get their SKU as id" in notes_of(content, tmp_path)
 
 
 def test_a_choice_of_columns_says_what_it_cannot_tell(tmp_path: Path) -> None:

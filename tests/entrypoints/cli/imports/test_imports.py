@@ -113,7 +113,7 @@ def test_items_that_cannot_be_taken_are_told_and_the_rest_comes_in(
     assert "row 3 skipped: price" in result.stderr
     assert "row 4 skipped: " in result.stderr
     assert "row 5 skipped: id" in result.stderr
-    assert "3 rows left out; mend what is told above" in result.stderr.splitlines()[-1]
+    assert "3 rows skipped; correct the rows above" in result.stderr.splitlines()[-1]
 
 
 @BOTH
@@ -145,10 +145,10 @@ def test_more_items_than_one_push_holds_come_in(
     [
         ("items.xml", "<items/>", "no <item>"),
         ("items.csv", "title,price\nTent,9\n", "no column id"),
-        ("items.json", "{", "no JSON array"),
-        ("items.json", '{"products": []}', "no JSON array"),
-        ("items.json", '[{"id": "a"}', "no JSON array"),
-        ("items.json", "[" * 100_000, "no JSON array"),
+        ("items.json", "{", "not a JSON array"),
+        ("items.json", '{"products": []}', "not a JSON array"),
+        ("items.json", '[{"id": "a"}', "not a JSON array"),
+        ("items.json", "[" * 100_000, "not a JSON array"),
         ("items.json", b'[{"id": "\xff"}]', "UTF-8"),
         ("items.csv.gz", gzip.compress(b"id\na\n", mtime=0)[:-4], "gzip"),
         ("items.jsonl", "nothing\n", "nothing was imported"),
@@ -205,7 +205,7 @@ def test_a_table_without_titles_changes_what_is_known_and_creates_nothing(
 
     assert (told["created"], told["updated"], told["ignored_columns"]) == (0, 1, ["Farbe"])
     assert told["errors"] == [
-        {"row": 3, "message": "the catalog does not hold it, and the file has no titles"}
+        {"row": 3, "message": "it is not in the catalog, and the file has no titles"}
     ]
     assert [(one.title, one.price) for one in catalog(services)] == [("Tent", 5.0)]
 

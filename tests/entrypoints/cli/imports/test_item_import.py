@@ -110,7 +110,7 @@ def test_a_dry_run_is_told_in_words(shell: CommandLine, shop: str) -> None:
     assert "row 1 would create DB_1: " in result.stdout
     assert "2 would be created, 0 would be updated, 2 skipped" in result.stdout
     assert "the catalog would hold 2." in result.stdout
-    assert "row 4 skipped: 'free' is no price" in result.stderr
+    assert "row 4 skipped: 'free' is not a price" in result.stderr
 
 
 def test_the_beginning_of_addresses_can_be_named(

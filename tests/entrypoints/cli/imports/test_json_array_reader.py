@@ -47,7 +47,7 @@ def test_every_member_comes_out_as_it_is(
     ],
 )
 def test_what_is_no_array_is_refused(text: str) -> None:
-    with pytest.raises(NotAnArrayError, match="no JSON array"):
+    with pytest.raises(NotAnArrayError, match="not a JSON array"):
         members(text)
 
 

@@ -67,7 +67,7 @@ def test_a_list_says_which_rules_are_in_force(shell: CommandLine, shop: str) -> 
 def test_without_rules_the_list_says_how_to_add_one(shell: CommandLine, shop: str) -> None:
     assert f"rules add {shop} boost" in shell("rules", "list", shop)
     assert shell.told("rules", "list", shop) == []
-    assert shell("rules", "history", shop) == "No rule was ever changed.\n"
+    assert shell("rules", "history", shop) == "No rule has been changed yet.\n"
 
 
 @BOTH

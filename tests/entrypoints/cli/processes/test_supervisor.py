@@ -267,9 +267,9 @@ def test_an_unusable_data_folder_is_named_with_the_remedy(tmp_path: Path) -> Non
 
 
 def test_an_address_of_another_machine_is_refused_in_words() -> None:
-    with pytest.raises(ListenError, match="no address of this machine"):
+    with pytest.raises(ListenError, match="not an address of this machine"):
         listen("192.0.2.1", 0)
-    with pytest.raises(ProductRecsError, match="no address of this machine"):
+    with pytest.raises(ProductRecsError, match="not an address of this machine"):
         listen("not a host", 0)
 
 

@@ -107,7 +107,7 @@ def test_people_are_told_in_a_line(shell: CommandLine, shop: str) -> None:
     [
         (("gold",), "there are trial, starter, growth, scale, unlimited"),
         (("growth", "--until", "soon"), "write one like 2027-01-31"),
-        (("growth", "--until", "2026-03-10"), "over already"),
+        (("growth", "--until", "2026-03-10"), "in the past"),
     ],
 )
 def test_an_impossible_plan_is_refused_and_nothing_changes(

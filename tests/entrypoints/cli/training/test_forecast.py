@@ -92,12 +92,12 @@ def test_the_doctor_tells_of_a_forecast_that_is_missing_or_old(
     shell("forecast", selling, **NIGHT)
     assert "forecast" not in shell.run("doctor", **NIGHT).output
     later = {"PRODUCTRECS_NOW": "2026-03-05T02:30:00+01:00"}
-    assert "newest forecast is of 2026-03-02" in shell.run("doctor", **later).output
+    assert "newest forecast is from 2026-03-02" in shell.run("doctor", **later).output
 
 
 def test_the_add_on_can_be_taken_away(shell: CommandLine, shop: str) -> None:
     assert "forecasts now" in shell("store", "enable-demand", shop)
-    assert "Nobody sees it yet" not in shell("forecast", shop)
+    assert "not visible yet" not in shell("forecast", shop)
 
-    assert "no demand add-on" in shell("store", "enable-demand", shop, "--off")
-    assert "Nobody sees it yet" in shell("forecast", shop)
+    assert "is removed" in shell("store", "enable-demand", shop, "--off")
+    assert "not visible yet" in shell("forecast", shop)

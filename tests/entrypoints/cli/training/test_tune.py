@@ -13,14 +13,14 @@ from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
 
 def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str) -> None:
-    assert "Nothing was chosen yet" in shell("tune", shop, "--show")
+    assert "Nothing was tuned yet" in shell("tune", shop, "--show")
 
     told = shell.told("tune", shop)
 
     assert told["engines"] == []
     assert told["changes"] == {"companions": {}, "visits": {}}
     assert shell.told("tune", shop, "--show") == told
-    assert shell("tune", shop, "--show").count("too little past to tell") == 2
+    assert shell("tune", shop, "--show").count("not enough history") == 2
 
 
 def test_what_was_chosen_is_shown(

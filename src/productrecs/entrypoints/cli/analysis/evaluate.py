@@ -41,7 +41,7 @@ _TITLES: Final = {
     Task.ORDER: ("another product of the same order, on a product page", "orders"),
     Task.CART: ("the product of an order that is missing in the cart", "orders"),
 }
-_UNTOLD: Final = f"too little to tell: it filled fewer than {SAID} lists"
+_UNTOLD: Final = f"not enough data: it filled fewer than {SAID} lists"
 _HEAD: Final = (
     "                recall@20  MRR@20  nDCG@10  coverage  novelty  beside popularity"
 )
@@ -54,16 +54,16 @@ _HEAD: Final = (
     type=click.IntRange(100, 1_000_000),
     default=2_000,
     show_default=True,
-    help="How many lists are made for each task at most.",
+    help="The most lists to make for each task.",
 )
 @json_option
 @data_option
 def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -> None:
-    """Test the engines on a store's own past: learn what came before, ask what came after.
+    """Backtest the engines on a store's history: train on the past, predict what came next.
 
-    Each engine and their blend stand beside what trends: recall@20, MRR@20, nDCG@10 and
-    catalog coverage, with 95 % intervals. They learn by the defaults here: constants that
-    this very past chose (tune) would flatter themselves.
+    Compares each engine and their blend with trending: recall@20, MRR@20, nDCG@10 and
+    catalog coverage, with 95 % intervals. Engines use the default hyperparameters here:
+    tuned ones were chosen on the same history and would look better than they are.
 
     Example: productrecs evaluate shop.example.com
     """
@@ -90,10 +90,10 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
     own = {name: value for one in changes.values() for name, value in one.items()}
     if own:
         said = ", ".join(f"{name}={value:g}" for name, value in own.items())
-        click.echo(f"The store itself learns by constants of its own: {said}.")
+        click.echo(f"The store's engines use tuned hyperparameters: {said}.")
     if order is not None:
         day = datetime.fromtimestamp(order.trained_at / 1000, UTC).date()
-        click.echo(f"The order of mix lists that shoppers' clicks teach (learned {day}):")
+        click.echo(f"The order of mix lists learned from shoppers' clicks ({day}):")
         for line in ranking_result_lines(order.report):
             click.echo(line)
 
@@ -110,12 +110,12 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
     yield title
     if not outcome.scores:
         there = f"{outcome.groups} {groups} to ask about, {ENOUGH} are needed"
-        yield f"  too little data to tell: {there}"
+        yield f"  not enough data: {there}"
         yield ""
         return
     day = datetime.fromtimestamp(outcome.since_ms / 1000, UTC).date()
     asked = f"{outcome.questions:,} questions of {outcome.groups:,} {groups}"
-    yield f"  learned from what was before {day}; {asked} since then"
+    yield f"  trained on history before {day}; {asked} since then"
     yield _HEAD
     for score in outcome.scores:
         yield _row(score)
@@ -133,5 +133,5 @@ def _row(score: MethodMetrics) -> str:
 
 
 def _beside(gain: Interval) -> str:
-    verdict = {"level": "no difference that can be told"}.get(gain.verdict, gain.verdict)
+    verdict = {"level": "no significant difference"}.get(gain.verdict, gain.verdict)
     return f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]: {verdict}"

@@ -38,7 +38,7 @@ NameOf = Callable[[str], str]
 
 
 class _ExplainOptions(TypedDict):
-    """What the call that is to be explained says."""
+    """The options of the request to explain."""
 
     item: str | None
     cart: tuple[str, ...]
@@ -49,7 +49,7 @@ class _ExplainOptions(TypedDict):
 
 
 class _ExplainedList(NamedTuple):
-    """A list with its reasons, and what they are told in."""
+    """A list with its reasons, and the titles of its products."""
 
     explanation: Explanation
     arm: Arm | None
@@ -58,42 +58,42 @@ class _ExplainedList(NamedTuple):
     unknown_shoppers: list[str]  # of whom nothing was told
 
     def named(self, item_id: str) -> str:
-        """Return an id with its title, where that says more."""
+        """Return an id, followed by its title where the title adds something."""
         title = self.titles.get(item_id, "")
         return f"{item_id} ({title})" if title and title != item_id else item_id
 
 
 @click.command()
 @click.argument("domain")
-@click.option("--item", help="The product page's item: item_id of the call.")
+@click.option("--item", help="The item of the product page (item_id of the request).")
 @click.option("--cart", multiple=True, help="An item in the cart; may be repeated.")
-@click.option("--shopper", help="Whose call it is: its user_id.")
+@click.option("--shopper", help="The shopper (user_id of the request).")
 @click.option("--customer", help="Its customer_id.")
 @click.option(
     "--source",
     type=click.Choice([*(source.value for source in Source), _TRENDING]),
     default=Source.MIX.value,
     show_default=True,
-    help="What is asked for.",
+    help="The source of the request.",
 )
 @click.option(
     "--num",
     type=click.IntRange(1, 20),
-    help="How many products; the store's setting when not given.",
+    help="The number of products (default: the store's setting).",
 )
 @json_option
 @data_option
 def explain(
     domain: str, *, as_json: bool, data: Path | None, **call: Unpack[_ExplainOptions]
 ) -> None:
-    """Explain a list: who supplied each product, with which evidence, and what was struck.
+    """Explain a list: which engine suggested each product, why, and what was removed.
 
-    It is the list that the service answers such a call with right now.
+    Shows the list that the service would return for such a request right now.
 
     Example: productrecs explain shop.example.com --item tent --shopper s_anna
     """
     if call["source"] == Source.SIMILAR and call["item"] is None:
-        message = "similar needs --item: the product that the others should look like"
+        message = "similar needs --item: the product to find similar products for"
         raise click.UsageError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
@@ -114,7 +114,7 @@ def explain(
 
 
 def _explained(services: Services, store: Store, call: _ExplainOptions) -> _ExplainedList:
-    """Return the list and its reasons, and in which arm of a test the shopper stands."""
+    """Return the list with its reasons, and the shopper's arm of the holdout test."""
     shop_in_memory, now_ms = load_store(services, store), services.clock()
     shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
     named = tuple(name for name in (call["customer"], call["shopper"]) if name)
@@ -162,7 +162,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
 
 
 def _ids_in(explanation: Explanation) -> Iterator[str]:
-    """Give the ids of all products that the reasons name."""
+    """Return the ids of all products that the reasons mention."""
     yield from (*explanation.anchors, *explanation.recent)
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
     for product in explanation.products:
@@ -174,19 +174,19 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
 def _lines(told: _ExplainedList) -> Iterator[str]:
     explanation, named = told.explanation, told.named
     for item_id in told.unknown_items:
-        yield f"UNKNOWN: the catalog does not hold {item_id}; such an id is passed over"
+        yield f"UNKNOWN: {item_id} is not in the catalog; the id is ignored"
     for shopper in told.unknown_shoppers:
-        yield f"UNKNOWN: no event and no order named the shopper {shopper}"
+        yield f"UNKNOWN: no event or order has the shopper {shopper}"
     yield from _beginning(explanation, named)
     if told.arm is Arm.HELD_OUT:
-        yield "HELD OUT: this shopper is answered with an empty list; otherwise with"
+        yield "HELD OUT: this shopper gets an empty list; without the test:"
     if not explanation.products:
         yield "the list is empty"
     for place, product in enumerate(explanation.products, 1):
         reasons = "; ".join(_reasons(product, named)) or "newest"
         yield f"{place:>3}. {named(product.item_id)}  {product.source}: {reasons}"
     if explanation.below:
-        yield f"     {explanation.below} more could be shown and stand below"
+        yield f"     {explanation.below} more candidates are ranked below"
     for one in explanation.struck:
         reasons = "; ".join([_why(one), *map(_voice, one.voices)])
         yield f"  -  {named(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
@@ -196,12 +196,15 @@ def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
     about = ", ".join(map(named, explanation.anchors)) or "no product"
     yield f"{explanation.source}, placement {explanation.placement}, about {about}"
     if explanation.recent:
-        yield f"the shopper's newest: {', '.join(map(named, explanation.recent[:9]))}"
+        yield (
+            "the shopper's latest products: "
+            f"{', '.join(map(named, explanation.recent[:9]))}"
+        )
     for engine, count in explanation.proposals.items():
         weight = explanation.weights[engine]
         yield f"{engine} proposed {count} products (weight {weight:g})"
     if explanation.is_learned:
-        yield "ordered by what the store's shoppers click (the learned order)"
+        yield "ordered by the ranking learned from the store's clicks"
 
 
 def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
@@ -210,11 +213,16 @@ def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
     yield from map(_voice, product.voices)
     yield from _evidence(product, named)
     if product.tried is not None:
-        yield f"new: tried here by {product.tried:.2%} of such lists"
+        yield f"new product, explored: shown here in {product.tried:.2%} of such lists"
     if product.tired is not None:
-        yield f"x{product.tired:.2f}, shown again and again and never taken up"
+        yield (
+            f"x{product.tired:.2f}, impression fatigue: shown repeatedly and never clicked"
+        )
     if product.rests is not None:
-        yield f"x{product.rests:.2f}, of a category just bought or in the cart"
+        yield (
+            f"x{product.rests:.2f}, purchase cooldown: its category was just bought or "
+            "is in the cart"
+        )
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 
@@ -228,9 +236,9 @@ def _evidence(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
         yield _kinds(product.goes_with)
     yield from _seen(product)
     if product.category is not None:
-        yield f"of the category {product.category}"
+        yield f"in the category {product.category}"
     if product.trending_rank is not None:
-        yield f"no. {product.trending_rank} of what trends"
+        yield f"no. {product.trending_rank} in trending"
 
 
 def _seen(product: ExplainedProduct) -> Iterator[str]:
@@ -239,7 +247,7 @@ def _seen(product: ExplainedProduct) -> Iterator[str]:
     if product.seen_by.visits:
         yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
     elif not product.bought_with:
-        yield "comes next after what such visits see next"
+        yield "follows the products that such visits see next"
 
 
 def _kinds(met: GoesWith) -> str:

@@ -34,7 +34,7 @@ _SUBJECTS: Final = "\n".join(
 
 
 class _ReportOptions(TypedDict):
-    """The options, as click gives them."""
+    """The options of the command."""
 
     first_day: str | None
     last_day: str | None
@@ -48,9 +48,9 @@ class _ReportOptions(TypedDict):
 @click.argument("name", metavar="NAME")
 @click.option("--from", "first_day", help="The first day, such as 2026-03-01.")
 @click.option("--until", "last_day", help="The last day; today when not given.")
-@click.option("--by", help="The columns to sum by, such as day or widget,source.")
-@click.option("--limit", type=int, help="At most so many rows; 100 when not given.")
-@click.option("--test", help="Which holdout test; the store's present one when not given.")
+@click.option("--by", help="The columns to group by, such as day or widget,source.")
+@click.option("--limit", type=int, help="The most rows to print (default 100).")
+@click.option("--test", help="The holdout test (default: the store's current one).")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @json_option
 @data_option

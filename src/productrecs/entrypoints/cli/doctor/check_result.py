@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is; only what is wrong makes `doctor` fail."""
+    """Severity; only a problem makes `doctor` fail."""
 
     OK = "ok"
     NOTE = "note"
@@ -14,7 +14,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One sentence about one subject, and what to do about it when it is not well."""
+    """One finding about one subject, with its remedy when something is wrong."""
 
     subject: str
     level: Level
@@ -28,15 +28,15 @@ class CheckResult:
 
 
 def ok(subject: str, message: str) -> CheckResult:
-    """Return that all is well."""
+    """Return a finding that everything is in order."""
     return CheckResult(subject, Level.OK, message)
 
 
 def notice(subject: str, message: str, remedy: str) -> CheckResult:
-    """Return something worth knowing that may be as it should."""
+    """Return a finding that may be intended."""
     return CheckResult(subject, Level.NOTE, message, remedy)
 
 
 def problem(subject: str, message: str, remedy: str) -> CheckResult:
-    """Return something that must be mended."""
+    """Return a finding that has to be fixed."""
     return CheckResult(subject, Level.WRONG, message, remedy)

@@ -38,9 +38,9 @@ from productrecs.tenancy.accounts.store_management import all_stores, find_store
 @json_option
 @data_option
 def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
-    """Check configuration, storage, disk, models and each store's data, or DOMAIN's.
+    """Check configuration, storage, disk, models and the data of each store, or of DOMAIN.
 
-    Exit status 1 when something is wrong; each such line ends with how to mend it.
+    Exit status 1 when there is a problem; each problem ends with how to fix it.
 
     Example: productrecs doctor --json
     """
@@ -55,7 +55,7 @@ def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
 
 
 def _real(database: Database) -> list[Store]:
-    """Return all stores but those that are there to try things in."""
+    """Return all stores except test stores."""
     return [store for store in all_stores(database) if not store.is_sandbox]
 
 
@@ -63,7 +63,9 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
         settings = settings_for(data)
     except SettingsError as error:
-        yield problem("configuration", str(error), "change it; nothing starts before")
+        yield problem(
+            "configuration", str(error), "correct it; the service does not start before"
+        )
         return
     yield from check_configuration(settings, os.environ)
     yield from check_address(settings)
@@ -78,9 +80,13 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             for store in stores:
                 yield from check_store(services, store)
     except DataFolderError as error:
-        yield problem("disk", str(error), "make the folder, or name another with --data")
+        yield problem(
+            "disk", str(error), "create the folder, or choose another with --data"
+        )
     except UnsafeStorageError as error:
         yield CheckResult("storage", Level.WRONG, str(error))  # it says what to do
     except StorageError as error:
-        remedy = "see that the database runs; a damaged file needs a backup restored"
+        remedy = (
+            "make sure that the database runs; if its file is damaged, restore a backup"
+        )
         yield problem("storage", str(error), remedy)

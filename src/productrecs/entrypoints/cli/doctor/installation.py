@@ -31,7 +31,7 @@ MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
 AHEAD_MS: Final = 5 * MINUTE_MS
 EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: no clock that is right says less
 HEARTBEAT: Final = "clean-jobs"
-"""A duty that every worker takes its turn at, once an hour."""
+"""A periodic task that some worker runs once an hour."""
 _PREFIX: Final = "PRODUCTRECS_"
 _BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree; see there
 
@@ -39,46 +39,50 @@ _BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree
 def check_configuration(
     settings: Settings, environment: Mapping[str, str]
 ) -> Iterator[CheckResult]:
-    """Yield what is odd about the environment."""
+    """Yield findings about the environment."""
     yield ok("configuration", f"data folder {settings.data.resolve()}")
     if settings.now_ms is not None:
-        message = f"the clock stands still at {iso(settings.now_ms)}"
-        yield notice("configuration", message, "unset PRODUCTRECS_NOW, unless for a replay")
+        message = f"the clock is frozen at {iso(settings.now_ms)}"
+        yield notice(
+            "configuration", message, "unset PRODUCTRECS_NOW, unless this is a replay"
+        )
     known = {knob.environment for knob in KNOBS}
     known |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
     verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS)
     for name in sorted(environment.keys() - known - _BENCHMARKS):
         if name.startswith(_PREFIX) and not name.startswith(verbs):
-            remedy = f"unset it, or write one of {', '.join(sorted(known))}"
-            yield notice("configuration", f"{name} is no setting of this program", remedy)
+            remedy = f"unset it, or use one of {', '.join(sorted(known))}"
+            yield notice(
+                "configuration", f"{name} is not a setting of this program", remedy
+            )
 
 
 def check_folder(folder: Path) -> Iterator[CheckResult]:
-    """Yield whether the data folder can be written to and has room."""
+    """Yield whether the data folder is writable and has free space."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        remedy = f"let this user (id {os.getuid()}) write to {folder}"
-        yield problem("disk", f"the data folder cannot be written to: {error}", remedy)
+        remedy = f"give this user (id {os.getuid()}) write access to {folder}"
+        yield problem("disk", f"the data folder is not writable: {error}", remedy)
     if is_readable_by_others(folder):
         remedy = f"chmod 700 {folder}"
         if is_shared_folder(folder):
-            remedy = "give the service a folder of its own, and name it with --data"
-        message = "other users of this machine may look into the data folder"
+            remedy = "use a folder of the service's own: choose it with --data"
+        message = "other users of this machine can read the data folder"
         yield problem("disk", message, remedy)
     usage = shutil.disk_usage(folder)
     free = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
     if usage.free < MIN_FREE_BYTES:
         yield problem("disk", free, "free some space; without it nothing can be stored")
     elif usage.free < MIN_FREE_SHARE * usage.total:
-        yield notice("disk", free, "make room before it is full")
+        yield notice("disk", free, "free some space before the disk is full")
     else:
         yield ok("disk", free)
 
 
 def check_storage(services: Services) -> Iterator[CheckResult]:
-    """Yield what the database says of itself."""
+    """Yield the result of the database's own checks."""
     dialect = services.database.dialect
     with services.database.reading() as connection:
         found = dialect.find_problems(connection)
@@ -91,41 +95,41 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
 
 
 def check_clock(services: Services) -> Iterator[CheckResult]:
-    """Yield whether the machine's clock can be right."""
+    """Yield whether the machine's clock is plausible."""
     now_ms = system_ms()
     with services.database.reading() as connection:
         newest = newest_job(connection)
-    remedy = "set the machine's clock, and keep it right (timedatectl set-ntp true)"
+    remedy = "set the machine's clock and synchronise it (timedatectl set-ntp true)"
     if now_ms < EARLIEST_MS:
-        message = f"the clock says {iso(now_ms)}, before this program was made"
+        message = f"the clock says {iso(now_ms)}, which is before this program was released"
         yield problem("clock", message, remedy)
     elif newest is not None and newest > now_ms + AHEAD_MS:
-        message = f"the clock says {iso(now_ms)}, and jobs were made at {iso(newest)}"
+        message = f"the clock says {iso(now_ms)}, but jobs were created at {iso(newest)}"
         yield problem("clock", message, remedy)
     else:
-        yield ok("clock", f"it is {iso(now_ms)}")
+        yield ok("clock", f"the clock says {iso(now_ms)}")
 
 
 def check_background(services: Services) -> Iterator[CheckResult]:
-    """Yield whether jobs are being done."""
+    """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
         dead = dead_jobs(connection)
         waiting = waiting_jobs(connection, system_ms() - MAX_QUEUE_WAIT_MS)
         turn = next_turn(connection, HEARTBEAT)
     for job in dead:
-        message = f"{job.count} {job.kind} jobs were given up: {job.error or 'no reason'}"
+        message = f"{job.count} {job.kind} jobs failed for good: {job.error or 'no reason'}"
         remedy = "fix the cause; the next job starts from scratch"
         yield problem("background", message, remedy)
     if waiting:
-        message = f"{waiting} jobs wait for over 5 minutes: no worker runs"
+        message = f"{waiting} jobs have waited for more than 5 minutes: no worker runs"
         yield problem(
             "background", message, "start productrecs serve or productrecs worker"
         )
     is_silent = turn is not None and turn < system_ms() - MAX_QUEUE_WAIT_MS
     if turn is not None and is_silent:
-        message = f"the background's turn at {iso(turn)} was not taken: no worker runs"
+        message = f"the hourly task that was due at {iso(turn)} did not run: no worker runs"
         yield problem(
             "background", message, "start productrecs serve or productrecs worker"
         )
     if not dead and not waiting and not is_silent:
-        yield ok("background", "no job waits or was given up")
+        yield ok("background", "no job waits and none failed for good")

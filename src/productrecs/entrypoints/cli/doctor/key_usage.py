@@ -15,7 +15,7 @@ _MOST_NAMED: Final = 5
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield which origins asked that the allowlist lacks, and whether the secret leaked."""
+    """Yield origins missing from the allowlist, and whether the secret key leaked."""
     since_ms = services.clock() - _RECENT_MS
     with services.database.reading() as connection:
         found = KeyMisuseRepository(connection, store.store_id).all()
@@ -33,8 +33,13 @@ def _origins(store: Store, strange: list[str]) -> Iterator[CheckResult]:
         return
     more = len(strange) - _MOST_NAMED
     names = ", ".join(strange[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    message = f"pages asked this week that its origin allowlist lacks: {names}"
-    remedy = f"if they are its own: productrecs origins {store.domain} --add {strange[0]}"
+    message = (
+        f"pages of origins that are not on the allowlist sent requests this week: {names}"
+    )
+    remedy = (
+        f"if they belong to the store: productrecs origins {store.domain} --add "
+        f"{strange[0]}"
+    )
     yield notice(store.domain, message, remedy)
 
 
@@ -43,9 +48,11 @@ def _leaks(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
         return
     newest = leaks[0]
     place = f"in pages of {newest.value}" if newest.value else "in an address"
-    message = f"its secret key was sent {place} at {iso(newest.seen_at)}: others know it"
+    message = (
+        f"its secret key was sent {place} at {iso(newest.seen_at)}: others can know it"
+    )
     remedy = (
-        "take it out of there (pages need the publishable key), then: "
-        f"productrecs keys rotate {store.domain}"
+        "remove it there (pages use the publishable key), then: productrecs keys rotate "
+        f"{store.domain}"
     )
     yield problem(store.domain, message, remedy)

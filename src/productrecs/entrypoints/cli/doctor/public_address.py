@@ -26,7 +26,7 @@ _LONGEST: Final = 10_000
 
 
 class ObservedRequest(NamedTuple):
-    """How a request of ours came to the service, by its own words."""
+    """A request of the doctor's own, as the service received it."""
 
     scheme: str | None
     host: str | None
@@ -34,14 +34,14 @@ class ObservedRequest(NamedTuple):
 
 
 class _ProbeResponse(NamedTuple):
-    """What came back; `seen` is None where it was not this program."""
+    """The response; `seen` is None when it did not come from this program."""
 
     status: int
     seen: ObservedRequest | None
 
 
 def check_address(settings: Settings) -> Iterator[CheckResult]:
-    """Yield whether the service answers at its base URL; nothing where there is none."""
+    """Yield whether the service answers at its base URL; nothing without one."""
     base = settings.base_url
     if base is None:
         return
@@ -49,16 +49,22 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
         answer = _asked(base)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
-        remedy = "renew the proxy's certificate, or let it speak TLS at that address"
-        yield problem("address", f"{base} cannot be trusted: {reason}", remedy)
+        remedy = "renew the proxy's certificate, or configure TLS for that address"
+        yield problem(
+            "address", f"the certificate of {base} is not trusted: {reason}", remedy
+        )
     except (OSError, http.client.HTTPException) as error:
         remedy = f"start the service and its proxy, or correct {_VARIABLE}"
-        message = f"nobody answers at {base} ({error})"
+        message = f"{base} does not answer ({error})"
         yield notice("address", message, remedy)
     else:
         if answer.status != HTTPStatus.OK or answer.seen is None:
-            remedy = f"let the proxy pass {base} to the service, or correct {_VARIABLE}"
-            message = f"{base} is answered {answer.status}, and not by this program"
+            remedy = (
+                f"configure the proxy to pass {base} to the service, or correct {_VARIABLE}"
+            )
+            message = (
+                f"{base} answers {answer.status}, and the answer is not from this program"
+            )
             yield problem("address", message, remedy)
             return
         yield ok("address", f"{base} leads to the service")
@@ -66,22 +72,25 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_proxy(base: str, seen: ObservedRequest) -> Iterator[CheckResult]:
-    """Yield what a proxy says wrongly of those who ask; the service has no TLS itself."""
+    """Yield wrong forwarding headers of the proxy; the service has no TLS itself."""
     parts = urlsplit(base)
     if seen.host is not None and seen.host.lower() != parts.netloc.lower():
-        message = f"requests to {base} come to the service as for {seen.host!r}"
-        remedy = "let the proxy pass Host on (nginx: proxy_set_header Host $host)"
+        message = f"requests to {base} reach the service with the host {seen.host!r}"
+        remedy = "configure the proxy to forward Host (nginx: proxy_set_header Host $host)"
         yield notice("proxy", message, remedy)
     if parts.scheme != "https":
         return
     if seen.scheme != "https":
-        message = f"the proxy speaks https and tells the service {seen.scheme or 'nothing'}"
-        remedy = "let it say so (nginx: proxy_set_header X-Forwarded-Proto $scheme)"
+        message = f"the proxy uses https and tells the service {seen.scheme or 'nothing'}"
+        remedy = (
+            "configure it to send the scheme (nginx: proxy_set_header X-Forwarded-Proto "
+            "$scheme)"
+        )
         yield notice("proxy", message, remedy)
     remedy = "let it write the header anew (nginx: proxy_set_header X-Forwarded-For "
     remedy += "$remote_addr)"
     if seen.client is None:
-        message = "the proxy does not say whose requests it passes on"
+        message = "the proxy does not forward the client's address"
         yield notice("proxy", message, remedy)
     elif seen.client == _CLAIMED["X-Forwarded-For"]:
         message = "the proxy passes X-Forwarded-For on as clients write it: anybody may "

@@ -19,7 +19,7 @@ _SHOPPERS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class EventSample:
-    """A store's newest events that name a product."""
+    """A sample of a store's newest events that name a product."""
 
     named: int
     unknown: int  # of them, whose product is not in the catalog
@@ -29,7 +29,7 @@ class EventSample:
 
 @dataclass(frozen=True, slots=True)
 class PurchaseSample:
-    """A store's newest purchases that came live."""
+    """A sample of a store's newest purchases that were not imported."""
 
     buys: int  # from buy events
     without_order: int  # of them, without an order id
@@ -39,7 +39,7 @@ class PurchaseSample:
 
 @dataclass(frozen=True, slots=True)
 class DeadJob:
-    """Jobs of one kind that were given up, and what the last of them said."""
+    """Jobs of one kind that failed for good, with the error of the newest."""
 
     kind: str
     count: int
@@ -48,7 +48,7 @@ class DeadJob:
 
 @dataclass(frozen=True, slots=True)
 class ItemGaps:
-    """Of how many items a part is missing that shoppers would see."""
+    """The number of items that lack a part which shoppers would see."""
 
     items: int
     untitled: int
@@ -57,7 +57,7 @@ class ItemGaps:
 
 
 class StoreSampler:
-    """One store's records, inside one transaction."""
+    """Queries over one store's records, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Look at `store_id`'s rows only."""
@@ -65,7 +65,7 @@ class StoreSampler:
         self._store_id = store_id
 
     def gaps(self) -> ItemGaps:
-        """Return what the items that are in the catalog, and not put away, lack."""
+        """Return what the visible items of the catalog lack."""
         count = sa.func.count
         missing = [
             count().filter(sa.func.coalesce(column, "") == "")
@@ -79,14 +79,14 @@ class StoreSampler:
         return ItemGaps(*map(int, self._connection.execute(query).one()))
 
     def model_id(self) -> str | None:
-        """Return the model that serves, or None before the first."""
+        """Return the model that serves, or None before the first one."""
         query = sa.select(store_heads.c.model_id)
         query = query.where(store_heads.c.store_id == self._store_id)
         found: str | None = self._connection.execute(query).scalar()
         return found
 
     def newest_live_event(self) -> int | None:
-        """Return when the last event came in that was not imported; None for never."""
+        """Return the time of the newest event that was not imported, or None."""
         query = (
             sa.select(events.c.ts)
             .where(events.c.store_id == self._store_id, events.c.imported.is_(False))
@@ -97,7 +97,7 @@ class StoreSampler:
         return found
 
     def events(self) -> EventSample:
-        """Return what the newest events name."""
+        """Return a sample of the newest events."""
         newest = (
             sa.select(events.c.item, events.c.ts)
             .where(events.c.store_id == self._store_id, events.c.item.is_not(None))
@@ -157,7 +157,7 @@ class StoreSampler:
 
 
 def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
-    """Return what the background gave up on, by kind."""
+    """Return the jobs that failed for good, by kind."""
     query = (
         sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
         .where(jobs.c.state == JobState.DEAD)
@@ -168,7 +168,7 @@ def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
 
 
 def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
-    """Return how many jobs should have begun before `before_ms` and have not."""
+    """Return how many jobs were due before `before_ms` and have not started."""
     query = sa.select(sa.func.count()).where(
         jobs.c.state == JobState.QUEUED, jobs.c.run_at < before_ms
     )
@@ -176,7 +176,7 @@ def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
 
 
 def newest_job(connection: sa.Connection) -> int | None:
-    """Return when the newest job was made, by the machine's clock; None before any."""
+    """Return when the newest job was created, or None without one."""
     found: int | None = connection.execute(
         sa.select(sa.func.max(jobs.c.created_at))
     ).scalar()
@@ -184,7 +184,7 @@ def newest_job(connection: sa.Connection) -> int | None:
 
 
 def next_turn(connection: sa.Connection, duty: str) -> int | None:
-    """Return when the installation's turn at a duty comes; None when none ever ran."""
+    """Return when the installation's periodic task is due; None before its first run."""
     query = sa.select(duties.c.due_at).where(
         duties.c.store_id == INSTALLATION, duties.c.duty == duty
     )

@@ -41,9 +41,9 @@ AHEAD_MS: Final = 5 * MINUTE_MS
 
 
 def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield what is wrong with a store; one line that all is well otherwise."""
+    """Yield what is wrong with a store; otherwise one finding that it is in order."""
     found = list(_look(services, store))
-    words, said = "has what it needs", store.subscription
+    words, said = "everything is in order", store.subscription
     if said.ends_at is not None:
         words += f"; its plan {said.plan} ends at {iso(said.ends_at)}"
     yield from found or [ok(store.domain, words)]
@@ -75,7 +75,7 @@ def _look(services: Services, store: Store) -> Iterator[CheckResult]:
 
 
 def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
-    """Yield what cards lack: a name is always wrong, the rest may be meant so."""
+    """Yield what product cards lack: a missing title is a problem, the rest a notice."""
     remedy = (
         "import the products again with these columns: productrecs import-items "
         f"{store.domain} FILE --dry-run shows what a file holds"
@@ -84,8 +84,8 @@ def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
         message = f"{gaps.untitled:,} of its {gaps.items:,} items have no title"
         yield problem(store.domain, f"{message}: shoppers see cards without a name", remedy)
     lacking = (
-        (gaps.unlinked, "no product_url, so that a click leads nowhere"),
-        (gaps.without_picture, "no image_url, so that their cards have no picture"),
+        (gaps.unlinked, "no product_url: clicks lead nowhere"),
+        (gaps.without_picture, "no image_url: their cards have no picture"),
     )
     for count, what in lacking:
         if count:
@@ -99,36 +99,38 @@ def _settings(store: Store) -> Iterator[CheckResult]:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         remedy = f"productrecs settings {store.domain} timezone=Europe/Berlin"
         yield problem(
-            store.domain, f"there is no time zone {store.settings.timezone!r}", remedy
+            store.domain,
+            (f"the time zone {store.settings.timezone!r} does not exist"),
+            remedy,
         )
     own = {f"https://{store.domain}", f"https://www.{store.domain}"}
     if store.origins and not store.origins & own:
         remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
-        yield notice(store.domain, "its own pages are not on its origin allowlist", remedy)
+        yield notice(store.domain, "the store's own origin is not on its allowlist", remedy)
 
 
 def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResult]:
     if newest is None:
         remedy = "embed the widget, or send POST /v1/events from the storefront"
-        yield notice(store.domain, "no event has come from its pages yet", remedy)
+        yield notice(store.domain, "no event was received from its pages yet", remedy)
     elif newest < clock() - DAY_MS:
-        remedy = "see whether the widget still stands in the pages, with the right key"
-        yield problem(store.domain, f"no event has come since {iso(newest)}", remedy)
+        remedy = "check that the widget is still in the pages, with the right key"
+        yield problem(store.domain, f"no event was received since {iso(newest)}", remedy)
 
 
 def _named(store: Store, sample: EventSample, services: Services) -> Iterator[CheckResult]:
     if sample.named >= MIN_SAMPLE and sample.unknown > UNKNOWN_SHARE * sample.named:
         share = round(100 * sample.unknown / sample.named)
         message = (
-            f"{share} % of its events name products that are not in the catalog, such as "
+            f"{share} % of its events have products that are not in the catalog, such as "
             f"{(sample.example or '')[:60]!r}"
         )
-        remedy = "push those items, or send the catalog's own ids with the events"
+        remedy = "push those items, or send the catalog's ids in events"
         yield problem(store.domain, message, remedy)
     now_ms = services.clock()
     if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
         message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
-        remedy = "set this machine's clock right (or unset PRODUCTRECS_NOW)"
+        remedy = "set this machine's clock (or unset PRODUCTRECS_NOW)"
         yield problem(store.domain, message, remedy)
 
 
@@ -145,13 +147,18 @@ def _identities(
         and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys
     ):
         share = round(100 * sample.without_order / sample.buys)
-        message = f"{share} % of its buy events carry no order_id"
-        remedy = "send order_id with each buy, or else nothing is bought together"
+        message = f"{share} % of its buy events have no order_id"
+        remedy = (
+            "send order_id with each buy event; without it no products count as bought "
+            "together"
+        )
         yield problem(store.domain, message, remedy)
     strange = sample.strangers > STRANGER_SHARE * sample.shoppers
     if sample.shoppers >= MIN_SAMPLE and strange and not has_told_of_ids:
-        message = "the shoppers of its orders are never seen in its pages"
-        remedy = "give data-customer-id (or data-user-id) the customer id that orders carry"
+        message = "none of the customers in its orders appears in its pages' events"
+        remedy = (
+            "set data-customer-id (or data-user-id) to the customer id that orders have"
+        )
         yield problem(store.domain, message, remedy)
 
 
@@ -161,7 +168,7 @@ def _model(
     remedy = f"productrecs train {store.domain}"
     if model_id is None:
         if sample.named:
-            message = "nothing was learned yet"
+            message = "no model was trained yet"
             yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
         return
     try:
@@ -171,7 +178,7 @@ def _model(
 
 
 def _freshness(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield whether learning keeps up: it does within a minute where a worker runs."""
+    """Yield whether training keeps up (within a minute where a worker runs)."""
     with services.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head, model = repository.head(), repository.serving()
@@ -179,8 +186,8 @@ def _freshness(services: Services, store: Store) -> Iterator[CheckResult]:
         return
     if model.trained_at < services.clock() - STALE_MS:
         message = (
-            f"{head.seq - model.applied_seq:,} records since {iso(model.trained_at)} "
-            "were not learned from"
+            f"the model lacks {head.seq - model.applied_seq:,} records since "
+            f"{iso(model.trained_at)}"
         )
-        remedy = "start productrecs serve or productrecs worker, and look at its log"
+        remedy = "start productrecs serve or productrecs worker, and check its log"
         yield problem(store.domain, message, remedy)

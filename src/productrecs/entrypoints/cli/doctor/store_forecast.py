@@ -23,8 +23,8 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
     if run is None:
         yield notice(store.domain, "its demand was not forecast yet", remedy)
     elif services.clock() - run.generated_at > _OLD_MS:
-        message = f"its newest forecast is of {iso(run.generated_at)}"
+        message = f"its newest forecast is from {iso(run.generated_at)}"
         yield problem(store.domain, message, remedy)
     if ctypes.util.find_library("gomp") is None:
-        message = "the forecast's learned model cannot be loaded: simpler ways forecast"
+        message = "the learned forecast model cannot be loaded; simpler methods are used"
         yield notice(store.domain, message, "apt-get install libgomp1")

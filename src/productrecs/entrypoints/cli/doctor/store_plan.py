@@ -15,27 +15,27 @@ NEARLY_USED_SHARE: Final = 0.95  # of the catalog limit
 
 
 def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckResult]:
-    """Yield what a store's plan withholds from it, or soon will."""
+    """Yield what a store's plan denies it now or soon."""
     now_ms = services.clock()
     found = read_plan_usage(services.database, store, services.settings.plans, now_ms)
     larger = f"productrecs store set-plan {store.domain} PLAN"
     if found.plan is None:
         message = f"plan {store.subscription.plan!r} is not configured"
-        remedy = f"name the file of plans in PRODUCTRECS_PLANS, or {larger}"
-        yield problem(store.domain, f"{message}: nothing is limited", remedy)
+        remedy = f"set PRODUCTRECS_PLANS to the file of plans, or {larger}"
+        yield problem(store.domain, f"{message}: no limits apply", remedy)
         return
     yield from _period(store, now_ms, larger)
     yield from _calls(store, found, larger)
     limit = found.plan.catalog_items
     if limit is not None and items > NEARLY_USED_SHARE * limit:
-        message = f"its catalog holds {items:,} of the {limit:,} items of its plan"
+        message = f"its catalog has {items:,} of the {limit:,} items of its plan"
         yield notice(store.domain, message, f"delete items, or {larger}")
 
 
 def _period(store: Store, now_ms: int, larger: str) -> Iterator[CheckResult]:
     said = store.subscription
     if said.suspended_at is not None:
-        message = f"it is suspended since {iso(said.suspended_at)}: its pages get nothing"
+        message = f"suspended since {iso(said.suspended_at)}: its pages get nothing"
         yield notice(store.domain, message, f"productrecs store resume {store.domain}")
     if said.ends_at is None:
         return
@@ -53,7 +53,7 @@ def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]
     told = found.notice
     if told is None or told.limit is None:
         return
-    message = f"{told.used:,} of the {told.limit:,} calls of {found.month} are used"
+    message = f"{told.used:,} of {told.limit:,} calls of {found.month} are used"
     if told.status is BillingStatus.OVER_QUOTA:
         message += ": its pages get nothing until the month ends"
     yield notice(store.domain, message, larger)

@@ -43,15 +43,17 @@ _WITHIN: Final = "|"  # between the members of a list in one cell
     "--format",
     "kind",
     type=click.Choice([_CSV, _JSONL]),
-    help="CSV or JSON lines (default: by the file's ending, else CSV for orders, JSON "
-    "lines for the rest). Events are JSON lines always.",
+    help=(
+        "CSV or JSON lines (default: by the file's extension, else CSV for orders and "
+        "JSON lines for the rest). Events are always JSON lines."
+    ),
 )
 @data_option
 def export(domain: str, what: str, file: str, kind: str | None, data: Path | None) -> None:
     """Write a store's items, orders or events to FILE (- for standard output).
 
-    The imports take these files: into another store, or into the same one, where they
-    change nothing. FILE appears once it is whole.
+    The import commands read these files: into another store, or into the same one,
+    where they change nothing. FILE appears only when it is complete.
 
     Example: productrecs export shop.example.com orders orders.csv
     """
@@ -59,7 +61,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
     if kind not in {_CSV, _JSONL}:
         kind = _USUAL[what]
     if kind == _CSV and what not in _COLUMNS:
-        message = f"{what} are written as JSON lines: --format jsonl"
+        message = f"{what} are exported as JSON lines: use --format jsonl"
         raise click.BadParameter(message, param_hint="--format")
     with open_services(data) as services:
         store = find_store(services.database, domain)
@@ -74,7 +76,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 
 @contextlib.contextmanager
 def _written_whole(file: str) -> Iterator[IO[str]]:
-    """Give a file to write to; it has its name once all of it is there."""
+    """Open a temporary file; it gets its name when all of it is written."""
     if file == "-":
         with click.open_file("-", "w", encoding="utf-8") as out:
             yield out

@@ -30,7 +30,7 @@ Rows: TypeAlias = Callable[[Database, StoreId], Iterator[Fields]]
 
 
 def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
-    """Yield the items of the catalog; fields that have their default are left out."""
+    """Yield the items of the catalog; fields with their default value are left out."""
     after = -1
     while True:
         with database.reading() as connection:
@@ -48,10 +48,10 @@ def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
 
 
 def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
-    """Yield a row for each order and item, whichever way the purchase came.
+    """Yield a row for each item of each order, whether it was sent or imported.
 
-    Several lines of one item are one row, their units and revenue summed. An order id that
-    was taken again after seven days has a row for each time.
+    Several lines of one item become one row, with units and revenue summed. An order id
+    that was accepted again after seven days has a row for each time.
     """
     standing = _standing(database, store_id)
     for _, lines in itertools.groupby(
@@ -86,13 +86,13 @@ def _standing(database: Database, store_id: StoreId) -> Iterator[tuple[str, Purc
 
 
 def event_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
-    """Yield the log, then the purchases that only a `buy` event tells of."""
+    """Yield the log, then the purchases that only a `buy` event reported."""
     yield from _paged(database, store_id, _logged)
     yield from _paged(database, store_id, _bought)
 
 
 _Page: TypeAlias = tuple[list[Fields], int | None]
-"""Rows, and behind which `seq` the next ones lie; None at the end."""
+"""A batch of rows, and the `seq` after which the next batch starts; None at the end."""
 
 
 def _paged(
@@ -115,7 +115,7 @@ def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
 
 
 def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
-    """Return a row of the log as the import takes it; `names` tells the item ids."""
+    """Return a row of the log in the form of the import; `names` gives the item ids."""
     kind = EventKind(row["kind"])
     item = names.get(row["item"])
     told: Fields = {
@@ -158,12 +158,12 @@ def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
 
 
 def identity_fields(shopper: str, session: str | None) -> Fields:
-    """Return whose a fact is, as it was sent."""
+    """Return the shopper's ids as they were sent."""
     return {"user_id": None if shopper == session else shopper, "session_id": session}
 
 
 def without_empty_fields(told: Fields) -> Fields:
-    """Return the fields that say something."""
+    """Return the fields that are not empty."""
     return {name: value for name, value in told.items() if value is not None}
 
 

@@ -34,13 +34,13 @@ from productrecs.tenancy.accounts.store_management import find_store
 _user_option: Final = click.option(
     "--user",
     required=True,
-    help="Any id of the shopper: user_id or customer_id, or a session_id of theirs.",
+    help="Any id of the shopper: user_id, customer_id or a session_id.",
 )
 
 
 @click.group()
 def shopper() -> None:
-    """Write out all that a store keeps of one shopper, or forget it."""
+    """Export or erase everything that a store has stored about one shopper."""
 
 
 @shopper.command()
@@ -49,9 +49,10 @@ def shopper() -> None:
 @_user_option
 @data_option
 def export(domain: str, file: str, user: str, data: Path | None) -> None:
-    """Write all that is kept of a shopper to FILE as JSON lines (- for standard output).
+    """Write all records of a shopper to FILE as JSON lines (- for standard output).
 
-    Their names, events, purchases, arms of tests, and what lists tried with them.
+    Their ids, events, purchases, test arms, and the new products that lists explored
+    for them.
 
     Example: productrecs shopper export shop.example.com anna.jsonl --user c-1042
     """
@@ -74,21 +75,22 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
 @shopper.command()
 @click.argument("domain")
 @_user_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @data_option
 def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None) -> None:
-    """Forget a shopper: delete what they did, take their name off what they bought.
+    """Erase a shopper: delete their events, remove their name from their orders.
 
-    A running server then learns anew without them and deletes the last traces; `shopper
-    erasures` tells when. What is said twice is done once, and what breaks off goes on.
+    A running server then retrains without them and deletes the last traces; `shopper
+    erasures` shows when. Repeating the command changes nothing; an interrupted erasure
+    continues.
 
     Example: productrecs shopper erase shop.example.com --user c-1042
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
         if not yes and sys.stdin.isatty():
-            click.confirm(f"Forget this shopper of {store.domain} for good?", abort=True)
+            click.confirm(f"Erase this shopper of {store.domain} for good?", abort=True)
         eraser = build_eraser(services)
         asked = eraser.ask(store.store_id, user)
         eraser.go_on(store.store_id)
@@ -102,7 +104,7 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         f"Erased {counted(done.events, 'event')} of {counted(len(asked.names), 'name')}; "
         f"{counted(done.lines, 'order line')} lost the customer."
     )
-    click.echo("A running server now learns without them, within a minute.")
+    click.echo("A running server retrains without them within a minute.")
 
 
 @shopper.command()
@@ -110,7 +112,7 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
 @json_option
 @data_option
 def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """List when shoppers were forgotten, and whether that is done; nobody is named.
+    """List when shoppers were erased and whether it is complete; without their names.
 
     Example: productrecs shopper erasures shop.example.com
     """
@@ -124,7 +126,7 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         click.echo("No shopper of this store was erased.")
     for row in rows:
         click.echo(
-            f"{row['erasure']}  asked {row['asked_at']}  {row['events']} events  "
+            f"{row['erasure']}  requested {row['asked_at']}  {row['events']} events  "
             f"{row['lines']} order lines  {row['state']} {row['done_at'] or ''}".rstrip()
         )
 

@@ -41,7 +41,7 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "material": ("material",),
     }
 )
-"""What no field of an item takes, and a file of our own may tell all the same."""
+"""Columns without a field of an item that a mapped file may have all the same."""
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id", *FIELD_DEFAULTS, *ATTRIBUTES), "orders": tuple(HISTORY_LAYOUT.columns)}
@@ -59,7 +59,7 @@ class MappingError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """The names that our columns have in somebody's table, and what their words mean."""
+    """A mapping from a file's column names and values to ours."""
 
     name: str  # of the mapping file
     layout: CsvLayout
@@ -67,17 +67,17 @@ class ColumnMapping:
     moment: str | None = None  # how times are written, where not in ISO
 
     def translated(self, cells: dict[str, str]) -> dict[str, str]:
-        """Return cells by our columns, with our words for theirs."""
+        """Return the cells under our column names, with our values."""
         for column, words in self.values.items():
             if column in cells:
                 cells[column] = words.get(cells[column].strip().casefold(), cells[column])
         return cells
 
     def check(self, file: BinaryIO) -> None:
-        """See that the table has every column that is mapped.
+        """Check that the table has every mapped column.
 
         Raises:
-            MappingError: with the columns that it has, where one is missing.
+            MappingError: when one is missing; the message names the columns that exist.
             MissingColumnsError: when it lacks a required one.
         """
         file.seek(0)
@@ -86,17 +86,18 @@ class ColumnMapping:
         for column, names in self.layout.columns.items():
             if column not in found:
                 message = (
-                    f"{self.name} takes {column} from {' or '.join(map(repr, names))}, and "
-                    f"the table has no such column; it has {', '.join(column_names(head))}"
+                    f"{self.name} maps {column} to {' or '.join(map(repr, names))}, and "
+                    "the table has no such column; it has "
+                    f"{', '.join(column_names(head))}"
                 )
                 raise MappingError(message)
 
 
 def read_mapping(path: Path, kind: str) -> ColumnMapping:
-    """Return what a mapping file says of `kind`, which is `items` or `orders`.
+    """Return the mapping of `kind` (`items` or `orders`) from a TOML file.
 
     Raises:
-        MappingError: when it cannot be read, or says what cannot be meant.
+        MappingError: when the file cannot be read or is invalid.
     """
     try:
         told = tomllib.loads(path.read_text("utf-8"))
@@ -135,7 +136,7 @@ def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     _check_column(path, kind, name)
     names: Sequence[object] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(one, str) and one.strip() for one in names):
-        message = f"{path}: {name} takes the name of a column, or a list of names"
+        message = f"{path}: {name} must be the name of a column, or a list of names"
         raise MappingError(message)
     return tuple(str(one) for one in names)
 
@@ -146,8 +147,8 @@ def _moment(path: Path, columns: Mapping[str, tuple[str, ...]], form: object) ->
     if isinstance(form, str) and "%" in form and "timestamp" in columns:
         return form
     message = (
-        f"{path}: {_MOMENT} takes how the column timestamp is written, such as "
-        "%d.%m.%Y %H:%M"
+        f"{path}: {_MOMENT} must be the format of the column timestamp, such as %d.%m.%Y "
+        "%H:%M"
     )
     raise MappingError(message)
 
@@ -160,7 +161,7 @@ def _values(path: Path, kind: str, told: object) -> Mapping[str, Mapping[str, st
         if not isinstance(words, dict) or not all(
             isinstance(word, str) for word in words.values()
         ):
-            message = f'{path}: [{kind}.values.{name}] takes words: "theirs" = "ours"'
+            message = f'{path}: [{kind}.values.{name}] must hold words: "theirs" = "ours"'
             raise MappingError(message)
         found[name] = {theirs.casefold(): ours for theirs, ours in words.items()}
     return MappingProxyType(found)
@@ -168,5 +169,8 @@ def _values(path: Path, kind: str, told: object) -> Mapping[str, Mapping[str, st
 
 def _check_column(path: Path, kind: str, name: str) -> None:
     if name not in FIELDS[kind]:
-        message = f"{path}: {name} is none of our columns: {', '.join(FIELDS[kind])}"
+        message = (
+            f"{path}: {name} is not a field of ours; the fields are "
+            f"{', '.join(FIELDS[kind])}"
+        )
         raise MappingError(message)

@@ -13,12 +13,12 @@ _MOST_IGNORED: Final = 200
 
 @dataclass(slots=True)
 class FeedReading:
-    """One reading of one file; what is noticed on the way is kept in it.
+    """The state of reading one file, with what was noticed on the way.
 
-    `address` begins the addresses of products, for files that have none. `parents` are
-    the products of variations, where a file tells them apart from the variations' rows,
-    and `lowest` the lowest prices of what grouped products consist of. `decimals` are the
-    decimal marks that prices prove. `ignored` are the columns that are not used.
+    `address` begins the product addresses of files that have none. `parents` are the
+    products of variations, where a file separates them from the variations' rows;
+    `lowest` the lowest price of each part of grouped products. `decimals` are the
+    decimal marks found in prices. `ignored` are the unused columns.
     """
 
     address: str
@@ -47,23 +47,23 @@ class FeedReading:
         return self.address + path
 
     def saw(self, currency: str | None) -> None:
-        """Note that a price was in this currency."""
+        """Record the currency of a price."""
         if currency is not None and len(self.currencies) < _MOST_CURRENCIES:
             self.currencies.add(currency)
 
     def ignores(self, names: Iterable[str]) -> None:
-        """Note columns, or fields, that are not used."""
+        """Record unused columns or fields."""
         for name in names:
             if len(self.ignored) < _MOST_IGNORED and name.strip():
                 self.ignored.setdefault(name.strip())
 
     def note(self, topic: str, text: str) -> None:
-        """Note something for a person, once for each topic."""
+        """Record a note for a person, once per topic."""
         if topic not in self._noted:
             self._noted.add(topic)
             self.notes.append(text)
 
     def saw_odd_date(self, text: str) -> None:
-        """Note that a date of a sale could not be read."""
+        """Record an unreadable sale date."""
         self.odd_dates += 1
         self.odd_date = self.odd_date or text.strip()

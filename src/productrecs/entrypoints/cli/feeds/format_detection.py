@@ -37,7 +37,7 @@ CATALOG: Final = CsvLayout(
 
 
 class ItemFileFormat(StrEnum):
-    """The kinds of files that items come in."""
+    """The supported formats of item files."""
 
     CSV = "csv"
     JSON = "json"
@@ -59,7 +59,7 @@ FORMAT_TITLES: Final[Mapping[ItemFileFormat, str]] = MappingProxyType(
 
 
 class UnknownItemFormatError(ProductRecsError):
-    """Nothing in the file tells what it is."""
+    """The format of the file could not be detected."""
 
 
 _ENDINGS: Final = MappingProxyType(
@@ -93,10 +93,10 @@ _PLAIN: Final = 3  # columns of an export, all of them known, that need no sign
 
 
 def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
-    """Return the kind of a file: of JSON by its `ending`, of all else by its content.
+    """Return the format of a file: JSON by its `ending`, others by their content.
 
     Raises:
-        UnknownItemFormatError: when nothing tells it.
+        UnknownItemFormatError: when it cannot be detected.
     """
     if ending in _ENDINGS:
         return _ENDINGS[ending]
@@ -109,13 +109,13 @@ def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
 
 
 def is_xml(file: BinaryIO) -> bool:
-    """Return whether the file begins as XML does."""
+    """Return whether the file starts like XML."""
     file.seek(0)
     return _start(file.read(HEAD_BYTES)) == "<"
 
 
 def _start(head: bytes) -> str:
-    """Return the first character that is no blank."""
+    """Return the first character that is not a blank."""
     return decode_head(head).lstrip()[:1]
 
 
@@ -129,7 +129,7 @@ def _is_lines(head: bytes) -> bool:
 
 
 def _table(head: bytes) -> ItemFileFormat:
-    """Return the kind that knows the most columns of a table, of equals the first."""
+    """Return the format that knows most columns of a table; ties: the first."""
     if woocommerce_products.columns_by_place(head) is not None:
         return ItemFileFormat.WOOCOMMERCE
     found = {kind: _known(head, kind) for kind in _SIGNS}
@@ -141,15 +141,15 @@ def _table(head: bytes) -> ItemFileFormat:
     except MissingColumnsError as error:
         message = (
             f"{error}; exports of WooCommerce, Shopify and Magento and Google Merchant "
-            "feeds are known by their columns, or named with --format; for any other table "
-            "--mapping says which column is what"
+            "feeds are detected by their columns, or set --format; for any other table, "
+            "map its columns with --mapping"
         )
         raise UnknownItemFormatError(message) from None
     return ItemFileFormat.CSV
 
 
 def _known(head: bytes, kind: ItemFileFormat) -> int:
-    """Return how many columns of a table a kind knows; 0 where it is not of that kind."""
+    """Return how many columns of a table a format knows; 0 if it cannot be that format."""
     layout, signs = _SIGNS[kind]
     try:
         header = read_header(head, layout)

@@ -31,7 +31,7 @@ from productrecs.records.orders.csv_format import CsvLayout
 
 
 def _named(*names: str) -> tuple[str, ...]:
-    """Return the names of a column: with Google's prefix, and without."""
+    """Return the names of a column: with and without Google's prefix."""
     return tuple(found for name in names for found in (f"g:{name}", name))
 
 
@@ -66,17 +66,17 @@ LAYOUT: Final = CsvLayout(
     example="id, title, description, link, image_link, price, availability, ...",
     prose=True,
 )
-"""Attributes by the names Google gives them; blanks and `_` in them do not matter."""
+"""Attributes by their Google names; blanks and `_` are ignored."""
 
 
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
 
 def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
-    """Return what one row of a table, or one item of a feed, says.
+    """Return the offer of one row of a table, or one item of a feed.
 
     Raises:
-        InvalidOfferError: when it has no id, or something in it is not what it must be.
+        InvalidOfferError: when it has no id, or a value is invalid.
     """
     own_id, group = cells.get("id", "").strip(), cells.get("group", "").strip()
     if not own_id:
@@ -131,7 +131,7 @@ def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
 
 
 def _is_on_sale(dates: str, reading: FeedReading) -> bool:
-    """Return whether now lies within `from/until`; without dates a sale price counts."""
+    """Return whether now is within `from/until`; without dates the sale price applies."""
     if not dates.strip():
         return True
     begins, _, ends = dates.partition("/")
@@ -158,5 +158,5 @@ def _expiry(text: str) -> str | None:
     try:
         return normalise_timestamp(text) if text.strip() else None
     except InvalidDateError:
-        message = f"expiration_date {text.strip()[:40]!r} is no ISO date"
+        message = f"expiration_date {text.strip()[:40]!r} is not an ISO date"
         raise InvalidOfferError(message) from None

@@ -68,7 +68,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "availability": ("status", "online", "visibility"),
     }
 )
-"""What an export says of an item, and in which columns."""
+"""The fields of an item, and the columns of an export that hold them."""
 
 _COMPOSED: Final = frozenset({"configurable", "grouped", "bundle"})
 _UNSEEN: Final = "not visible individually"
@@ -85,7 +85,7 @@ _LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 def collect_parents(
     read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
 ) -> None:
-    """Note of which product each variation is one: only the product's own row says it."""
+    """Record the parent of each variation, which only the parent's row names."""
     for cells in read_rows():
         if cells.get("view", "").strip():
             continue
@@ -95,10 +95,10 @@ def collect_parents(
 
 
 def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
-    """Return what one row says; a row of a store view only joins its product.
+    """Return the offer of one row; a row of a store view joins its product.
 
     Raises:
-        InvalidOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is invalid.
     """
     sku = cells.get("sku", "").strip()
     if not sku:
@@ -125,7 +125,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
 
 
 def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return what `color=Red|Blue,manufacturer=Acme` and columns of their own tell."""
+    """Return the attributes in `color=Red|Blue,manufacturer=Acme` and in own columns."""
     told = [("Brand", cells.get("brand", "")), ("Color", cells.get("color", ""))]
     told += (
         (_LABELS.get(name, name.replace("_", " ").capitalize()), value)
@@ -155,7 +155,7 @@ def _image(path: str, reading: FeedReading) -> str:
 
 
 def _categories(cell: str) -> list[str]:
-    """Return the levels of each path, without the root that no shopper sees."""
+    """Return the levels of each path, without the root category that shops hide."""
     root = re.escape(cell.partition("/")[0].partition(",")[0])
     paths = re.split(rf"[,|](?={root}(?:[/,|]|$))", cell) if root else []
     below = (path.partition("/")[2].replace("/", " > ") for path in paths)
@@ -188,7 +188,7 @@ def _availability(cells: Mapping[str, str], stock: int | None) -> Availability |
 
 
 def _iso(text: str) -> str:
-    """Return an ISO date for one such as `11/21/26`; anything else as it is."""
+    """Return an ISO date for one such as `11/21/26`; anything else unchanged."""
     bare = text.strip()
     slashed = _DATE.match(bare)
     if slashed is None:

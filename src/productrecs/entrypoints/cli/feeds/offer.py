@@ -26,9 +26,9 @@ _RANK: Final = MappingProxyType(
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """What can be bought under one row; None is what is not known.
+    """What one row sells; None means not known.
 
-    A `stock` of None on something that can be bought means: not counted.
+    A `stock` of None on something that can be bought means that it is not counted.
     """
 
     price: float | None = None
@@ -39,18 +39,18 @@ class Variant(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row that cannot be taken, and why."""
+    """A rejected row, and why."""
 
     row: int
     message: str
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """One row. Rows with the same `product` are one product; `item_id` is that one's.
+    """One row of a feed. Rows with the same `product` are one product, `item_id`.
 
-    `leads` tells the row that speaks for the product. `part` is what it sells by itself,
-    `whole` what a product with variants says of all of them. `fields` are an item's, and
-    `attributes` its brand, colours and the like, by their names.
+    `leads` marks the row whose texts the product takes. `part` is what the row sells
+    itself, `whole` what a product with variants states for all of them. `fields` are an
+    item's, and `attributes` its brand, colours and the like, by name.
     """
 
     row: int
@@ -66,7 +66,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class FeedProduct:
-    """The rows of one product so far; of many variants no more is kept than of one."""
+    """The rows of one product so far, merged: many variants take the memory of one."""
 
     name: str  # by which its rows are known as one
     row: int
@@ -85,7 +85,7 @@ class FeedProduct:
     _has_uncounted: bool = False
 
     def add(self, offer: Offer) -> None:
-        """Take in one more row."""
+        """Merge one more row."""
         self.rows += 1
         self.item_id = self.item_id or offer.item_id
         if offer.leads:
@@ -102,10 +102,10 @@ class FeedProduct:
             self._sell(offer.part)
 
     def fields(self) -> dict[str, object]:
-        """Return the item that all rows make, by its fields; what none says is absent.
+        """Return the item that all rows make, by field; empty fields are left out.
 
-        Its price is that of its cheapest variant among those that can be had soonest,
-        its stock that of all variants, if all that can be bought are counted.
+        Its price is that of the cheapest variant with the best availability; its stock
+        is the sum over all variants, if each that can be bought is counted.
         """
         found: dict[str, object] = {**self._others, **self._own}
         title = self._title.rstrip(_JOINTS)
@@ -154,7 +154,7 @@ def _sum(one: int, other: int) -> int:
 
 
 def _common(one: str, other: str) -> str:
-    """Return the words that both begin with."""
+    """Return the longest common beginning, in whole words."""
     alike = []
     for left, right in zip(one.split(), other.split(), strict=False):
         if left != right:

@@ -31,10 +31,10 @@ _BOTH: Final = 2
 
 
 class ItemMatcher:
-    """Which product of the catalog does a line of an order mean, by id, SKU or title?"""
+    """Matches a line of an order to a product of the catalog by id, SKU or title."""
 
     def __init__(self, known: Iterable[tuple[str, str | None, str]]) -> None:
-        """Take the catalog's products: id, sku, title. What two have tells neither."""
+        """Index the catalog's products: id, sku, title. Ambiguous keys match nothing."""
         self._ids: set[str] = set()
         self._by_sku: dict[str, str | None] = {}
         self._by_title: dict[str, str | None] = {}
@@ -48,14 +48,14 @@ class ItemMatcher:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no product at all."""
+        """Whether the catalog has no products."""
         return not self._ids
 
     def item_of(self, sku: str, title: str, item_id: str = "") -> str | None:
-        """Return the id of the product; None where the catalog tells none.
+        """Return the id of the product, or None without a match.
 
-        An order names a variant as `Trail shirt - M`, by the product and what sets it
-        apart, so that what stands behind the last dashes is left out until a title fits.
+        An order names a variant as `Trail shirt - M`: the product's title and its
+        options. So the text after the last dash is dropped until a title matches.
         """
         if item_id in self._ids:
             return item_id
@@ -71,7 +71,7 @@ class ItemMatcher:
 
 @dataclass(slots=True)
 class ExportedOrder:
-    """What all lines of an order have in common."""
+    """The fields that all lines of an order share."""
 
     order_id: str = ""
     created: str = ""
@@ -82,7 +82,7 @@ class ExportedOrder:
 
 @dataclass(frozen=True, slots=True)
 class ExportedLine:
-    """One line of an order, as it is written; what is not known is empty."""
+    """One line of an order, as written; unknown fields are empty."""
 
     item_id: str = ""
     sku: str = ""
@@ -92,7 +92,7 @@ class ExportedLine:
 
 
 class OrderExportReader:
-    """Reads the rows of one file, in their order; a platform says what its columns mean."""
+    """Reads the rows of one file in order; each platform maps its columns."""
 
     sums = True
 
@@ -103,7 +103,7 @@ class OrderExportReader:
         names: ItemMatcher,
         times: TimeFormat | None = None,
     ) -> None:
-        """Read a file that is `written` so; times without an offset are in `zone`."""
+        """Read a file whose format is `written`; times without an offset are in `zone`."""
         self._places = written.columns
         self._names = names
         self._reader = HistoryLineReader(_COLUMNS, written.separator, zone, times)
@@ -113,19 +113,19 @@ class OrderExportReader:
         self.statuses = Counter[str]()  # of orders that were taken as bought
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
-        """Return the order of a row; one without an id goes on with the order before."""
+        """Return the order of a row; a row without an id continues the previous order."""
         raise NotImplementedError
 
     def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
-        """Return the lines that a row tells."""
+        """Return the lines in a row."""
         raise NotImplementedError
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
-        """Return what a row says.
+        """Return the lines of a row.
 
         Raises:
-            UnreadableRowError: when it cannot be taken for lines of an order.
-            NotAPurchaseError: when its order was taken back, or never paid.
+            UnreadableRowError: when the row is not a valid line of an order.
+            NotAPurchaseError: when its order was refunded or never paid.
         """
         self._turn_to(self.order_of(cells))
         if self._order.not_bought:
@@ -137,21 +137,21 @@ class OrderExportReader:
         return told
 
     def notes(self) -> list[str]:
-        """Return what a person should know of how the file was read."""
+        """Return what a person should know about how the file was read."""
         found = []
         if self.strange:
             lines = f"{self.strange:,} line{'' if self.strange == 1 else 's'}"
             found.append(
-                f"{lines} of products that the catalog does not hold: they go by their "
-                "id, else their SKU."
+                f"{lines} of products that are not in the catalog: they are stored by "
+                "their id, else their SKU."
             )
         if self.statuses:
             named = ", ".join(sorted(self.statuses))
-            found.append(f"Taken as bought were orders of the status {named}.")
+            found.append(f"Orders with the status {named} were imported as purchases.")
         return found
 
     def cell(self, cells: list[str], name: str) -> str:
-        """Return what stands in a column; nothing where there is none."""
+        """Return the text of a column; empty when the column is missing."""
         place = self._places.get(name)
         return "" if place is None or place >= len(cells) else cells[place].strip()
 
@@ -179,9 +179,9 @@ class OrderExportReader:
         return self._together(self._reader.read(row))
 
     def _together(self, line: HistoryLine) -> HistoryLine:
-        """Return a line with what other variants of its product in the order add to it.
+        """Return a line with the units of other variants of its product in the order added.
 
-        Of the rows of one order and item the last counts, so that one has to tell of all.
+        For one order and item the last row counts, so it has to include all of them.
         """
         before = self._lines.get(line.item_id)
         if before is not None and before.quantity and line.quantity:

@@ -40,12 +40,11 @@ _Row: TypeAlias = tuple[int, Cells | RejectedRow]
 
 @dataclass(frozen=True, slots=True)
 class PlatformFormat:
-    """How the files of one program are read.
+    """How the files of one platform are read.
 
-    `carries` names the fields of an item that a file is the whole truth of, and the
-    columns that then are in it: what is empty there, the product does not have. `survey`
-    looks through all rows first, more than once where it must. `title` is the column that
-    names a product.
+    `carries` maps item fields to the columns that define them: if such a column is
+    empty, the product does not have the field. `survey` reads all rows first, more than
+    once if necessary. `title` is the column with the product's name.
     """
 
     layout: CsvLayout
@@ -94,13 +93,13 @@ def read_products(
     folder: Path,
     on_bytes: OnBytes,
 ) -> tuple[frozenset[str], Iterator[FeedProduct | RejectedRow]]:
-    """Return the fields that the file is the whole truth of, and its products, one by one.
+    """Return the fields that the file defines, and its products one by one.
 
-    Large files are sorted out below `folder`.
+    Large files are sorted below `folder`.
 
     Raises:
-        MissingColumnsError: when a table lacks a column of its kind.
-        BrokenFeedError: where XML ends being any; what came before stays.
+        MissingColumnsError: when a table lacks a required column.
+        BrokenFeedError: at the place where XML is not well-formed; earlier items stay.
         NotAFeedError: when XML holds no item.
     """
     platform = PLATFORMS[kind]
@@ -137,8 +136,8 @@ def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvForma
             )
     if not woocommerce_products.names_products(written.columns):
         message = (
-            "the CSV has no column ID and no column SKU; its first line names them: "
-            f"{layout.example}"
+            "the CSV has no column ID and no column SKU; its first line names the "
+            f"columns: {layout.example}"
         )
         raise MissingColumnsError(message)
     return written
@@ -147,7 +146,7 @@ def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvForma
 def _note_columns(
     file: BinaryIO, written: CsvFormat, kind: ItemFileFormat, reading: FeedReading
 ) -> None:
-    """Note which columns are not used, and what the lack of some means."""
+    """Record unused columns, and what missing columns mean."""
     note_columns(file, written, reading)
     reading.is_untitled = PLATFORMS[kind].title not in written.columns
     if kind is not ItemFileFormat.WOOCOMMERCE:
@@ -155,19 +154,19 @@ def _note_columns(
     if "id" not in written.columns:
         reading.note(
             "no id",
-            "The file has no column ID: products go by their SKU, which your pages must "
-            "send then, and have no address. Export the column ID too where you can.",
+            "The file has no column ID: products get their SKU as id (your pages must "
+            "send it) and no address. Export the column ID too if you can.",
         )
     if "published" not in written.columns:
         reading.note(
             "published",
-            "The file has no column Published: drafts and hidden products cannot be told "
-            "from others. Export the columns Published and Visibility in catalog too.",
+            "The file has no column Published: drafts and hidden products cannot be "
+            "recognised. Export the columns Published and Visibility in catalog too.",
         )
 
 
 def note_columns(file: BinaryIO, written: CsvFormat, reading: FeedReading) -> None:
-    """Note which columns of a table are not used."""
+    """Record the unused columns of a table."""
     file.seek(0)
     used = set(written.columns.values())
     names = column_names(file.read(HEAD_BYTES), written.separator)
@@ -198,7 +197,7 @@ def _table_rows(file: BinaryIO, written: CsvFormat, on_bytes: OnBytes) -> Iterat
         if isinstance(cells, BrokenRow):
             yield number, RejectedRow(number, cells.message)
         elif not _is_unicode(cells):
-            yield number, RejectedRow(number, "it holds characters that are no text")
+            yield number, RejectedRow(number, "it has characters that are not text")
         else:
             yield (
                 number,
@@ -218,7 +217,7 @@ def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterat
     known = {name for found in names.values() for name in found}
     for number, item in read_feed(file, on_bytes):
         if item is None:
-            message = f"it is over {MAX_ITEM_BYTES} characters"
+            message = f"it is longer than {MAX_ITEM_BYTES} characters"
             yield number, RejectedRow(number, message)
             continue
         plain = {name.replace("_", "").lower(): value for name, value in item.items()}

@@ -23,14 +23,14 @@ def current_price(
     as_iso: Callable[[str], str] = str.strip,
     read: Callable[[str, FeedReading], Price | None] | None = None,
 ) -> Price | None:
-    """Return the sale price while it holds, else the regular one; None where none is told.
+    """Return the sale price while it is valid, else the regular one, or None.
 
-    `as_iso` puts a day as the file writes it in a form that `normalise_timestamp` reads,
-    and `read` reads a price. With a day that cannot be read the sale price does not hold,
-    and the reading notes it.
+    `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
+    `read` parses a price. With an unreadable date the regular price applies and the
+    reading records it.
 
     Raises:
-        InvalidOfferError: when a price is none.
+        InvalidOfferError: when a price is invalid.
     """
     regular, sale = (
         parse_price(cells.get(name, ""), reading.separator)
@@ -52,7 +52,7 @@ def current_price(
 
 
 def _moment(text: str) -> str | None:
-    """Return a day or a moment, normalised; None where there is none.
+    """Return a date or a time, normalised; None for a blank.
 
     Raises:
         InvalidDateError: with the text itself, when it is neither.

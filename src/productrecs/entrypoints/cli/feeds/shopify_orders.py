@@ -35,7 +35,7 @@ _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 
 
 class ShopifyOrders(OrderExportReader):
-    """What an order has, its first row says; nobody is named but by an e-mail address."""
+    """Shopify orders: the first row has the order's fields; customers go by e-mail."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
@@ -50,7 +50,7 @@ class ShopifyOrders(OrderExportReader):
         )
 
     def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
-        """Return the one line that a row tells."""
+        """Return the line of a row."""
         return (
             ExportedLine(
                 sku=self.cell(cells, "sku"),

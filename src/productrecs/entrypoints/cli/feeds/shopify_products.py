@@ -65,7 +65,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "availability": ("stock", "status", "published"),
     }
 )
-"""What an export says of an item, and in which columns."""
+"""The fields of an item, and the columns of an export that hold them."""
 
 
 _OPTIONS: Final = ("option", "option2", "option3")
@@ -73,10 +73,10 @@ _NO_OPTION: Final = "Default Title"
 
 
 def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
-    """Return what one row says.
+    """Return the offer of one row.
 
     Raises:
-        InvalidOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is invalid.
     """
     handle = cells.get("handle", "").strip()
     if not handle:
@@ -107,9 +107,9 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
 def _attributes(
     cells: Mapping[str, str], reading: FeedReading, *, leads: bool
 ) -> dict[str, list[str]]:
-    """Return the vendor, the colour, and by which options variants differ.
+    """Return the vendor, the colour and the options by which variants differ.
 
-    Only the first row of a handle names its options; the reading keeps the names.
+    Only the first row of a handle names its options; the reading stores the names.
     """
     if leads:
         reading.option_names = {
@@ -125,7 +125,7 @@ def _attributes(
 
 
 def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
-    """Return what a row sells; a row may be for a further picture only."""
+    """Return what a row sells; None when the row only adds a picture."""
     if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
         return None
     price = parse_price(cells.get("price", ""), reading.separator)

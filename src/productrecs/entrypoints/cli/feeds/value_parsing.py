@@ -29,21 +29,21 @@ _NUMERAL: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)", re.ASCII)
 
 
 class InvalidOfferError(ProductRecsError):
-    """A row of a feed cannot be taken for what a shop sells; the message says why."""
+    """A row of a feed is not a valid product; the message says why."""
 
 
 class Price(NamedTuple):
-    """An amount, and its currency where one was written (three capitals)."""
+    """An amount, and its currency if one was written (three capitals)."""
 
     amount: float
     currency: str | None
 
 
 def html_to_text(markup: str) -> str:
-    """Return what a person would read of a description, whether it is HTML or not.
+    """Return a description as plain text, whether it is HTML or not.
 
-    Tags go, blocks and line breaks become lines, scripts and styles go with what they
-    hold, entities become their characters. `5 < 6` stays.
+    Tags are removed, blocks and line breaks become lines, scripts and styles are
+    dropped with their content, entities become their characters. `5 < 6` stays.
     """
     if "<" not in markup and "&" not in markup:
         return _tidied(markup)
@@ -72,11 +72,11 @@ def category_levels(path: str) -> list[str]:
 def parse_price(text: str, separator: str) -> Price | None:
     """Return a price such as `19.90 EUR`, `€ 1.299,00` or `19,90`; None for a blank.
 
-    `separator` is what stands between the cells of its file, since `1,234` means more
-    than a thousand where commas do.
+    `separator` is the file's cell separator: `1,234` is a thousand only where commas do
+    not separate cells.
 
     Raises:
-        InvalidOfferError: when it is none.
+        InvalidOfferError: when it is not a price.
     """
     bare = text.strip()
     if not bare:
@@ -84,7 +84,7 @@ def parse_price(text: str, separator: str) -> Price | None:
     found = _NUMBER.search(bare)
     numeral = normalise_number(found.group(), separator) if found else ""
     if not _NUMERAL.fullmatch(numeral):
-        message = f"{bare[:40]!r} is no price"
+        message = f"{bare[:40]!r} is not a price"
         raise InvalidOfferError(message)
     currency = _CURRENCY.search(bare)
     return Price(float(numeral), currency.group() if currency else None)
@@ -93,7 +93,7 @@ def parse_price(text: str, separator: str) -> Price | None:
 def collect_attributes(
     told: Iterable[tuple[str, str]], parts: str = ","
 ) -> dict[str, list[str]]:
-    """Return attributes by their names; `parts` stands between the values of one."""
+    """Return attributes by name; `parts` separates the values of one."""
     found: dict[str, list[str]] = {}
     for name, text in told:
         key = html_to_title(name).strip(" :;")
@@ -105,7 +105,7 @@ def collect_attributes(
 
 
 def parse_stock(text: str) -> int | None:
-    """Return a count of stock such as `7` or `7.0`; None when the text is none."""
+    """Return a stock count such as `7` or `7.0`; None when the text is not a number."""
     try:
         return int(float(text.strip()))
     except (ValueError, OverflowError):
@@ -113,7 +113,7 @@ def parse_stock(text: str) -> int | None:
 
 
 def _after_tag(markup: str, mark: int) -> tuple[str, int]:
-    """Return what the tag at `mark` stands for, and where the text goes on."""
+    """Return the text that the tag at `mark` becomes, and where the text continues."""
     if markup.startswith("<!--", mark):
         return "", _past(markup, "-->", mark)
     tag = _TAG.match(markup, mark)

@@ -16,17 +16,17 @@ import msgspec
 from productrecs.entrypoints.cli.feeds.offer import FeedProduct, Offer, RejectedRow
 
 PARTITION_BYTES: Final = 8 << 20
-"""Bytes of a file whose products are held at a time."""
+"""The most bytes of a file whose products are held in memory."""
 _MOST_PARTS: Final = 256
 
 
 def group_by_product(
     offers: Iterable[Offer | RejectedRow], size: int, folder: Path
 ) -> Iterator[FeedProduct | RejectedRow]:
-    """Yield the products that offers make, those of a small file in the order they came.
+    """Yield the products that offers make; for a small file in order of appearance.
 
-    What was refused passes through at once. `size` is that of the file in bytes; parts of
-    a large one are kept below `folder`.
+    Rejected rows are passed on at once. `size` is the file's, in bytes; parts of a
+    large one are stored below `folder`.
     """
     parts = min(size // PARTITION_BYTES + 1, _MOST_PARTS)
     if parts == 1:

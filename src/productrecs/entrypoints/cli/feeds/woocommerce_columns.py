@@ -6,7 +6,7 @@ from typing import Final
 from productrecs.records.orders.csv_format import CsvLayout
 
 MOST_ATTRIBUTES: Final = 12
-"""So many attributes of a product are looked for."""
+"""The most attributes of a product that are read."""
 
 _NAMES: Final = (
     *("Attribute {} name", "Attribut {} Name", "Nom de l'attribut {}"),

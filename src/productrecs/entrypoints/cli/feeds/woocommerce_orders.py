@@ -99,7 +99,7 @@ _NEXT: Final = re.compile(r",\s+(?=\d+\s*[\u00d7x]\s)")
 
 
 def is_export(columns: Mapping[str, int]) -> bool:
-    """Return whether these columns are those of an export of orders."""
+    """Return whether these columns are those of an order export."""
     if "order" not in columns:
         return False
     if columns.keys() & {"lines", "products", "line1", "title1"}:
@@ -110,7 +110,7 @@ def is_export(columns: Mapping[str, int]) -> bool:
 
 
 class WooCommerceOrders(OrderExportReader):
-    """Reads any of these exports; customers go by their user id, guests by nothing."""
+    """WooCommerce orders in any format; customers go by user id, guests by nothing."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
@@ -128,10 +128,10 @@ class WooCommerceOrders(OrderExportReader):
         )
 
     def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
-        """Return the lines that a row tells.
+        """Return the lines of a row.
 
         Raises:
-            NotAPurchaseError: when all that it tells was sent back.
+            NotAPurchaseError: when everything in it was refunded.
             UnreadableRowError: when its lines cannot be read.
         """
         told = list(self._told(cells))
@@ -142,7 +142,7 @@ class WooCommerceOrders(OrderExportReader):
         return [_sold(one) for one in kept]
 
     def _told(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
-        """Yield what is told of each line, by names of our own."""
+        """Yield each line's fields, by our names."""
         if "lines" in self._places:
             yield from _listed(self.cell(cells, "lines"))
         elif "products" in self._places:
@@ -185,7 +185,7 @@ def _sold(told: Mapping[str, str]) -> ExportedLine:
 
 
 def _each(total: str, quantity: str) -> str:
-    """Return the price of one unit, of the total of a line; empty where it is not known."""
+    """Return the unit price, from the line's total; empty when it is not known."""
     try:
         return f"{float(total) / float(quantity):.6g}"
     except (ValueError, ZeroDivisionError):
@@ -193,7 +193,7 @@ def _each(total: str, quantity: str) -> str:
 
 
 def _net(told: dict[str, str]) -> dict[str, str]:
-    """Return a line without the units that were sent back; the price of one stays."""
+    """Return a line without its refunded units; the unit price stays."""
     try:
         back, units = abs(float(told.get("refunded") or 0)), float(told["quantity"])
     except (KeyError, ValueError):
@@ -221,7 +221,7 @@ def _from_json(text: str) -> Iterator[Mapping[str, str]]:
     try:
         rows = json.loads(text)
     except ValueError:
-        message = "its line items are no JSON that can be read"
+        message = "its line items are not valid JSON"
         raise UnreadableRowError(message) from None
     for row in rows:
         if isinstance(row, dict):

@@ -40,7 +40,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "availability": ("status", "published", "visibility"),
     }
 )
-"""What an export says of an item, and in which columns."""
+"""The fields of an item, and the columns of an export that hold them."""
 
 TYPES: Final = frozenset({"simple", "variable", "variation", "grouped", "external"})
 _VISIBILITY: Final = frozenset({"visible", "catalog", "search", "hidden"})
@@ -86,7 +86,7 @@ _POUND: Final = re.compile(r"[^\d.,+-]+")
 def collect_file_facts(
     read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
 ) -> None:
-    """Note what only the whole file tells: parents by SKU, decimal marks, group prices."""
+    """Record facts that need the whole file: parents, decimal marks, group prices."""
     wanted = set[str]()
     for cells in read_rows():
         own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
@@ -106,7 +106,7 @@ def collect_file_facts(
 def _survey_children(
     rows: Iterable[Mapping[str, str]], wanted: set[str], reading: FeedReading
 ) -> None:
-    """Note the lowest price of each child that a grouped product names."""
+    """Record the lowest price of each child of a grouped product."""
     by_product = {reading.parents.get(name, name): name for name in wanted}
     for cells in rows:
         own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
@@ -131,12 +131,12 @@ def _survey_children(
 def price_as_written(text: str, reading: FeedReading) -> Price | None:
     """Return a price of a WooCommerce export, whose comma is a decimal comma.
 
-    WooCommerce writes no marks of thousands. Another program may: in a file whose other
-    prices prove the point to be the decimal mark, `1,299` is more than a thousand, and
-    where they prove the comma, so is `1.299`. The reading notes it.
+    WooCommerce writes no thousands separators. Another program may: in a file whose
+    other prices show that the point is the decimal mark, `1,299` is more than a
+    thousand, and where they show the comma, so is `1.299`. The reading records it.
 
     Raises:
-        InvalidOfferError: when it is none.
+        InvalidOfferError: when it is not a price.
     """
     bare = _bare(text)
     found = _MARKED.fullmatch(bare)
@@ -166,7 +166,7 @@ def _bare(text: str) -> str:
 
 
 def _decimal_mark(bare: str) -> str | None:
-    """Return the decimal mark that a price proves; None if it may be of thousands."""
+    """Return the decimal mark that a price shows; None if it may separate thousands."""
     if "." in bare and "," in bare:
         return max(".,", key=bare.rfind)
     found = _MARKED.fullmatch(bare)
@@ -180,10 +180,10 @@ def _decimal_mark(bare: str) -> str | None:
 
 
 def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
-    """Return what one row says.
+    """Return the offer of one row.
 
     Raises:
-        InvalidOfferError: when it names no product, or its price is none.
+        InvalidOfferError: when it names no product, or its price is invalid.
     """
     own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
     is_variation = _is_variation(cells)
@@ -210,7 +210,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
 
 
 def _kind(cells: Mapping[str, str]) -> str:
-    """Return the type of a row, such as `simple`, whatever stands behind it."""
+    """Return the type of a row, such as `simple`, without its suffixes."""
     return cells.get("type", "simple").split(",")[0].strip().lower() or "simple"
 
 
@@ -225,7 +225,7 @@ def _product(own_id: str, sku: str) -> str:
 
 
 def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> Variant:
-    """Return what a grouped product sells: it costs what its cheapest part does."""
+    """Return what a grouped product sells: its price is that of its cheapest part."""
     children = _listed(cells.get("grouped", ""))
     prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
     return Variant(
@@ -247,15 +247,16 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def names_products(columns: Container[str]) -> bool:
-    """Return whether a table has a column that says which product a row is of."""
+    """Return whether a table has a column that identifies products."""
     return "id" in columns or "sku" in columns
 
 
 def columns_by_place(head: bytes) -> Mapping[str, int] | None:
-    """Return where a full export in another language has its columns; None if it is none.
+    """Map the columns of a full export in another language by their order, or None.
 
-    An export names its columns in the language of whoever made it, but in one order, and
-    some of its words and units are the same in all of them. `head` is the file's beginning.
+    An export names its columns in the language of the person who made it, but always in
+    the same order, and some words and units are the same in all languages. `head` is
+    the beginning of the file.
     """
     names, first = _first_rows(head)
     kind = first[1].split(",")[0].strip() if len(first) > 1 else ""
@@ -275,7 +276,7 @@ def columns_by_place(head: bytes) -> Mapping[str, int] | None:
 
 
 def _first_rows(head: bytes) -> tuple[list[str], list[str]]:
-    """Return the header and the row below it, empty where there is none."""
+    """Return the header and the row below it, empty if there is none."""
     try:
         header = read_header(head, LAYOUT)
         lines = decode_head(head).splitlines(keepends=True)[header.lines - 1 :]
@@ -313,10 +314,10 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
 
 
 def _parent(cells: Mapping[str, str], reading: FeedReading) -> str:
-    """Return the product of a variation, which `Parent` names by its SKU or as `id:44`."""
+    """Return the parent of a variation: `Parent` holds its SKU, or `id:44`."""
     parent = _plain(cells.get("parent", "")).strip()
     if not parent:
-        message = "a variation that names no parent"
+        message = "a variation without a parent"
         raise InvalidOfferError(message)
     return reading.parents.get(parent, parent)
 

@@ -13,7 +13,7 @@ from productrecs.core.errors import ProductRecsError
 
 BLOCK: Final = 64 * 1024
 MAX_ITEM_BYTES: Final = 1 << 20
-"""Characters of one item's attributes."""
+"""The most characters of one item's attributes."""
 _LONGEST_TAG: Final = 4 << 20  # bytes read without anything having ended
 _DEEPEST: Final = 64
 _ITEMS: Final = frozenset({"item", "entry"})
@@ -21,23 +21,23 @@ _GOOGLE: Final = "http://base.google.com/ns/1.0"
 
 
 class BrokenFeedError(ProductRecsError):
-    """The file is not well-formed XML, or a trap; what came before its place stays."""
+    """The file is not well-formed XML, or is an attack; earlier items stay."""
 
 
 class NotAFeedError(ProductRecsError):
-    """The XML has no items: it is no feed of products."""
+    """The XML has no items, so it is not a product feed."""
 
 
 def read_feed(
     file: BinaryIO, on_bytes: Callable[[int], None]
 ) -> Iterator[tuple[int, Mapping[str, str] | None]]:
-    """Yield each item with its place (from 1): the first text under each of its names.
+    """Yield each item with its number (from 1): the first text under each of its names.
 
-    Names are as in `g:price`, or bare where they are not Google's. An item that is too
-    long is None.
+    Names are as in `g:price`, or without a prefix if they are not Google's. An item
+    that is too long is None.
 
     Raises:
-        BrokenFeedError: where the XML ends being any.
+        BrokenFeedError: where the XML is not well-formed.
         NotAFeedError: at the end, when there was no item.
     """
     file.seek(0)
@@ -53,12 +53,12 @@ def read_feed(
         if broken is not None:
             raise broken
     if count == 0:
-        message = "this XML holds no <item> and no <entry>: it is no feed of products"
+        message = "this XML has no <item> and no <entry>, so it is not a product feed"
         raise NotAFeedError(message)
 
 
 class _FeedParser:
-    """The parser, and the item it stands in."""
+    """The parser, and the item that it is reading."""
 
     def __init__(self) -> None:
         self.found: deque[Mapping[str, str] | None] = deque()
@@ -78,7 +78,7 @@ class _FeedParser:
         self._parser.ExternalEntityRefHandler = self._declares
 
     def take(self, block: bytes) -> BrokenFeedError | None:
-        """Read on, no bytes being the end; return what is wrong: items may stand before."""
+        """Parse the next bytes (none at the end); return an error, or None."""
         self._fed += len(block)
         self.is_over = not block
         try:
@@ -93,7 +93,7 @@ class _FeedParser:
 
     def _declares(self, *_: object) -> int:
         message = (
-            "this XML declares entities of its own, which no feed needs; it is refused"
+            "this XML declares entities of its own, which no feed needs; it is rejected"
         )
         raise BrokenFeedError(message)
 

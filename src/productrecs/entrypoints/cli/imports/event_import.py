@@ -21,7 +21,7 @@ from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store import Store
 
 CHUNK: Final = 2_000
-"""Lines of one transaction: it holds the write lock for some 50 ms."""
+"""Lines per transaction: it holds the write lock for about 50 ms."""
 
 _KIND: Final = "events"
 
@@ -30,7 +30,7 @@ _Line = tuple[int, list[NewEvent]]  # a line's number, and what it said
 
 @dataclass(slots=True)
 class EventImportReport(RowReport):
-    """What became of a file of events; `rows_known` of its lines were imported before."""
+    """The result of an event import; `rows_known` lines were imported before."""
 
     events_stored: int = 0
     rows_known: int = 0
@@ -38,7 +38,7 @@ class EventImportReport(RowReport):
 
 @dataclass(frozen=True, slots=True)
 class _FilePosition:
-    """How far into which file: it identifies each of its lines."""
+    """The position in a file: with the file's digest it identifies each line."""
 
     digest: str
     line: int
@@ -47,10 +47,10 @@ class _FilePosition:
 def import_events(
     services: Services, store: Store, source: ImportSource, on_bytes: Callable[[int], None]
 ) -> EventImportReport:
-    """Store every event of a file of JSON lines, each at its own time; return what became.
+    """Store every event of a JSON lines file at its own time; return the result.
 
     Raises:
-        StorageError: what was imported so far stays; the same file goes on from there.
+        StorageError: earlier lines stay imported; the same file continues from there.
     """
     digest = source.digest()
     with services.database.reading() as connection:
@@ -78,7 +78,7 @@ def import_events(
 
 
 def _lines(file: BinaryIO, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield each line; of one that is too long only its beginning, which is no event."""
+    """Yield each line, cut at the size limit (a cut line is not a valid event)."""
     file.seek(0)
     while line := file.readline(EVENT_LIMIT):
         on_bytes(len(line))

@@ -14,7 +14,7 @@ _MOST_SHOWN: Final = 10
 
 
 class NothingImportedError(ProductRecsError):
-    """Not one row of the file could be read."""
+    """No row of the file could be read."""
 
 
 class RowsLeftOutError(ProductRecsError):
@@ -22,7 +22,7 @@ class RowsLeftOutError(ProductRecsError):
 
 
 def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> None:
-    """Print what became of a file, and on standard error what could not be read of it.
+    """Print the result of an import, and the rejected rows on standard error.
 
     Raises:
         NothingImportedError: when there were rows and none could be read.
@@ -38,9 +38,9 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
     if further > 0:
         click.echo(f"... and {further} more rows skipped", err=True)
     if report.rows and report.rows_skipped == report.rows:
-        message = "nothing was imported: not one row could be taken; mend the rows above"
+        message = "nothing was imported: no row could be read; correct the rows above"
         raise NothingImportedError(message)
     if report.rows_skipped:
         left_out = counted(report.rows_skipped, "row")
-        message = f"{left_out} left out; mend what is told above and import the file again"
+        message = f"{left_out} skipped; correct the rows above and import the file again"
         raise RowsLeftOutError(message)

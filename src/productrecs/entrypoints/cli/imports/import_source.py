@@ -33,9 +33,10 @@ class UnreadableSourceError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """What is imported: a file that can be read more than once.
+    """A file to import, which can be read more than once.
 
-    `ending` is that of its name, lower case, such as `.csv`; empty for standard input.
+    `ending` is the extension of its name, lower case, such as `.csv`; empty for
+    standard input.
     """
 
     file: BinaryIO
@@ -43,7 +44,7 @@ class ImportSource:
     size: int
 
     def digest(self) -> str:
-        """Return the SHA-256 of all of it, in hex."""
+        """Return the SHA-256 of the file, in hex."""
         self.file.seek(0)
         found = hashlib.sha256()
         while block := self.file.read(BLOCK):
@@ -62,12 +63,12 @@ def table_format_options(
         "--format",
         "kind",
         type=click.Choice([one.value for one in kinds]),
-        help="The kind of file, where its content does not tell it.",
+        help="The format of the file (default: detected from its content).",
     )
     mapping = click.option(
         "--mapping",
         type=click.Path(dir_okay=False, path_type=Path),
-        help=f"A TOML file whose [{section}] says which column of a table is what.",
+        help=f"A TOML file whose [{section}] maps the columns of a table to ours.",
     )
     return lambda command: kind(mapping(command))
 
@@ -76,14 +77,14 @@ def table_format_options(
 def open_import_source(
     name: str, folder: Path, *, may_be_empty: bool = False
 ) -> Iterator[ImportSource]:
-    """Give the file `name`; `-` is standard input, kept below `folder` while it is read.
+    """Open the file `name`; `-` is standard input, copied below `folder`.
 
-    Compressed files (gzip, a zip archive of one file) are unpacked there first. Nothing is
-    left behind.
+    Compressed files (gzip, a zip archive of one file) are unpacked there first. Nothing
+    is left behind.
 
     Raises:
-        UnreadableSourceError: when there is no such file, it cannot be unpacked, or it is
-            a workbook, a web page, a picture or empty.
+        UnreadableSourceError: when the file does not exist, cannot be unpacked, or is a
+            workbook, a web page, a picture or empty.
     """
     path = Path(name)
     with contextlib.ExitStack() as stack:
@@ -129,12 +130,12 @@ def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
         with gzip.GzipFile(fileobj=packed) as content:
             shutil.copyfileobj(content, unpacked, BLOCK)
     except (EOFError, gzip.BadGzipFile) as error:
-        message = f"{name} is not a whole gzip file: {error}"
+        message = f"{name} is not a complete gzip file: {error}"
         raise UnreadableSourceError(message) from error
 
 
 def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
-    """Unpack the one file of an archive; return the ending of its name."""
+    """Unpack the one file of an archive; return the extension of its name."""
     try:
         with zipfile.ZipFile(packed) as archive:
             names = [one.filename for one in archive.infolist() if not one.is_dir()]
@@ -152,7 +153,7 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
             with archive.open(held[0]) as content:
                 shutil.copyfileobj(content, unpacked, BLOCK)
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
-        message = f"{name} is not a zip archive that can be unpacked: {error}"
+        message = f"{name} is a zip archive that cannot be unpacked: {error}"
         raise UnreadableSourceError(message) from error
     return Path(held[0]).suffix.lower()
 

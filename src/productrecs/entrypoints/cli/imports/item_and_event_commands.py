@@ -36,11 +36,13 @@ from productrecs.tenancy.accounts.store_management import find_store
 @click.argument("domain")
 @click.argument("file")
 @table_format_options(ItemFileFormat, "items")
-@click.option("--dry-run", is_flag=True, help="Tell what would change; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.option(
     "--base-url",
-    help="What addresses of products begin with, in exports that have none "
-    "(default: https:// and the store's domain).",
+    help=(
+        "The start of product addresses, for exports that have none (default: https:// "
+        "and the store's domain)."
+    ),
 )
 @click.option(
     "--each-variant",
@@ -61,11 +63,11 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Push the items of FILE (- for standard input), whatever wrote it.
+    r"""Import the items of FILE (- for standard input), whatever program wrote it.
 
-    CSV with the item's field names as headers and | between categories, JSON, JSON lines;
-    product exports of WooCommerce, Shopify and Magento; Google Merchant feeds (XML or a
-    table); any other table by a --mapping.
+    CSV with the item's field names as headers and \| between categories, JSON, JSON
+    lines; product exports of WooCommerce, Shopify and Magento; Google Merchant feeds
+    (XML or a table); any other table with a --mapping.
 
     Example: productrecs import-items shop.example.com products.csv --dry-run
     """
@@ -84,10 +86,10 @@ def import_items(  # noqa: PLR0913 - one argument for each option
 
 
 def _address(base_url: str | None) -> str | None:
-    """Return the beginning of addresses without its last slash, or None.
+    """Return the base address without its last slash, or None.
 
     Raises:
-        click.BadParameter: when it is no web address.
+        click.BadParameter: when it is not a web address.
     """
     if base_url is None:
         return None
@@ -107,7 +109,7 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
         f"{report.rows_skipped:,} skipped",
     ]
     if report.folded:
-        parts.append(f"{report.folded:,} joined to these as variants or pictures")
+        parts.append(f"{report.folded:,} merged into these as variants or pictures")
     if report.hidden:
         parts.append(f"{report.hidden:,} not published and left out")
     holds = "would hold" if dry_run else "holds"
@@ -124,7 +126,7 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
 
 
 def _line(sample: DryRunSample) -> str:
-    """Return an item on one line: its id and what can be said briefly of it."""
+    """Return an item on one line: its id and its short fields."""
     told = {
         name: value
         for name, value in sample.fields.items()

@@ -32,7 +32,7 @@ from productrecs.records.orders.csv_reader import BrokenRow, read_rows
 from productrecs.records.orders.history_line import normalise_number
 
 MAX_ITEM_BYTES: Final = 1 << 20
-"""Bytes of one item; the longest description takes 256 KiB."""
+"""The most bytes of one item; the longest description takes 256 KiB."""
 
 _FIELDS: Final = frozenset(
     {"id", *FIELD_DEFAULTS, *(name for names in ATTRIBUTES.values() for name in names)}
@@ -43,17 +43,17 @@ OnBytes: TypeAlias = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """An item that cannot be taken, and why."""
+    """A rejected item, and why."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadItem:
-    """What the row `row` says (or line, or place in an array, from 1), with `rows` in all.
+    """The item in row `row` (or line, or index in an array, from 1), of `rows` in all.
 
-    A hidden one is not to be shown: its shop has not published it. `attributes` are what
-    no field of an item takes, such as its brand.
+    A hidden one is not published by its shop. `attributes` are facts without a field of
+    their own, such as its brand.
     """
 
     row: int
@@ -70,15 +70,16 @@ def read_items(
     folder: Path,
     on_bytes: OnBytes,
 ) -> Iterator[ReadItem]:
-    """Yield the items of a file; `on_bytes` is told how many further bytes were read.
+    """Yield the items of a file; `on_bytes` gets the number of further bytes read.
 
-    Without a `kind` it is recognised. Large files of others are sorted out below `folder`.
+    Without a `kind` the format is detected. Large files of others are sorted below
+    `folder`.
 
     Raises:
-        UnknownItemFormatError: when nothing tells what kind of file it is.
+        UnknownItemFormatError: when the format cannot be detected.
         NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
-        MissingColumnsError: when a table lacks a column of its kind.
-        BrokenFeedError: where XML ends being any.
+        MissingColumnsError: when a table lacks a required column.
+        BrokenFeedError: where XML is not well-formed.
         NotAFeedError: when XML holds no item.
         MappingError: when the mapping names a column that the table lacks.
     """
@@ -166,7 +167,9 @@ def _json_lines(
         if not line.strip():
             continue
         if len(line) == MAX_ITEM_BYTES and not line.endswith(b"\n"):
-            yield ReadItem(number, RejectedItem(f"the line is over {MAX_ITEM_BYTES} bytes"))
+            yield ReadItem(
+                number, RejectedItem(f"the line is longer than {MAX_ITEM_BYTES} bytes")
+            )
             _pass_over_line(file, on_bytes)
             continue
         yield _json_item(number, line, reading)
@@ -185,7 +188,7 @@ def _json(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[R
 
 
 def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
-    """Return what an object says; fields that no item has are noted."""
+    """Return the item of an object; unknown fields are recorded."""
     try:
         value = parse_json(text)
     except BodyError as error:

@@ -45,10 +45,10 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 MAX_SAMPLES: Final = 20
-"""So many items are shown of what would change."""
+"""The most items shown in a dry run."""
 
 ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""How a step's progress is shown: by its name and length, then by each advance."""
+"""Progress display: opened with a step's name and length, called with each advance."""
 
 
 _Known = Mapping[str, StoredItem]
@@ -56,11 +56,11 @@ _Known = Mapping[str, StoredItem]
 
 @dataclass(frozen=True, slots=True)
 class ItemImportOptions:
-    """How a file is to be read. Without a `kind` it is recognised by its content.
+    """How a file is read. Without a `kind` its format is detected.
 
-    `address` begins the addresses of products in files that have none; without one it is
-    the store's domain. `each_variant` leaves the variants of a Google feed apart. A
-    `mapping` says which columns of a table are ours. With `dry_run` nothing is stored.
+    `address` begins the product addresses of files that have none; the default is the
+    store's domain. `each_variant` keeps the variants of a Google feed separate. A
+    `mapping` maps the columns of a table. With `dry_run` nothing is stored.
     """
 
     kind: ItemFileFormat | None = None
@@ -82,19 +82,19 @@ def import_items(
     options: ItemImportOptions | None = None,
     shown: ProgressFactory = _unseen,
 ) -> ItemImportReport:
-    """Push every item of a file; return what became of it. Doing it again changes nothing.
+    """Store every item of a file; return the result. Repeating it changes nothing.
 
     Raises:
-        UnknownItemFormatError: when nothing tells what kind of file it is.
-        MissingColumnsError: when a table lacks a column of its kind.
+        UnknownItemFormatError: when the format cannot be detected.
+        MissingColumnsError: when a table lacks a required column.
         UntitledTableError: when a table has no column of titles, and no known product.
-        NotAnArrayError: for a `.json` that is none.
-        BrokenFeedError: where XML ends being any.
+        NotAnArrayError: for a `.json` without an array.
+        BrokenFeedError: where XML is not well-formed.
         NotAFeedError: for XML without items.
-        CatalogLimitError: when the catalog would hold more than the plan allows.
+        CatalogLimitError: when the catalog would exceed the plan's limit.
 
-    Whatever it raises, nothing of the file is stored; but for items that others pushed
-    meanwhile, so that the catalog is full: then what came before stays.
+    After an error nothing of the file is stored, with one exception: if items pushed
+    meanwhile by others fill the catalog, what was stored before stays.
     """
     chosen = options or ItemImportOptions()
     reading = FeedReading(
@@ -126,7 +126,7 @@ def import_items(
 
 
 class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item as it lies in the file between reading and storing."""
+    """An item in the staging file, between reading and storing."""
 
     row: int
     item_id: str
@@ -148,7 +148,7 @@ def _brought_back(aside: _StagedItem) -> ReadItem:
 
 
 class _ItemStaging:
-    """Reads a file whole, and says what storing its items would come to."""
+    """Reads a whole file, and determines what storing its items would do."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _ItemStaging:
         self._known = 0
 
     def take(self, items: Iterable[ReadItem]) -> None:
-        """Put aside the items that can be taken."""
+        """Stage the valid items."""
         report = self._report
         chunk: list[ReadItem] = []
         for item in items:
@@ -185,11 +185,11 @@ class _ItemStaging:
         self._keep(chunk)
 
     def check(self) -> None:
-        """Do nothing where the items may be stored.
+        """Check that the items may be stored.
 
         Raises:
             UntitledTableError: when a table has no titles, and no product that is known.
-            CatalogLimitError: when the catalog would hold more than the plan allows.
+            CatalogLimitError: when the catalog would exceed the plan's limit.
         """
         if self._reading.is_untitled and not self._known:
             raise missing_titles_error(self._reading)
@@ -202,7 +202,7 @@ class _ItemStaging:
             raise _too_many(services, store, size, len(self._new))
 
     def chunks(self) -> Iterator[Sequence[ReadItem]]:
-        """Yield what was put aside."""
+        """Yield the staged items."""
         self._file.seek(0)
         left = self.items
         while left:
@@ -218,7 +218,7 @@ class _ItemStaging:
             patch = _patch(item)
             is_new = patch.item_id not in known
             if is_new and self._reading.is_untitled:
-                message = "the catalog does not hold it, and the file has no titles"
+                message = "it is not in the catalog, and the file has no titles"
                 self._report.skipped(item.row, message)
                 self._report.rows_skipped += item.rows - 1
                 self._report.folded -= item.rows - 1
@@ -245,7 +245,7 @@ class _ItemStaging:
 
 
 class _ItemWriter:
-    """Stores items, a chunk of them in one transaction."""
+    """Stores items, one transaction per chunk."""
 
     def __init__(self, services: Services, store: Store, report: ItemImportReport) -> None:
         self.report = report
@@ -253,7 +253,7 @@ class _ItemWriter:
         self._store = store
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
-        """Store what is to be stored of a chunk, and tell it to the report."""
+        """Store the changed items of a chunk, and update the report."""
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
@@ -268,7 +268,7 @@ class _ItemWriter:
 
 
 class _DryRun:
-    """Stores nothing, and tells what would have been stored."""
+    """Stores nothing, and reports what would have been stored."""
 
     def __init__(self, services: Services, store: Store, report: ItemImportReport) -> None:
         self.report = report
@@ -277,7 +277,7 @@ class _DryRun:
         self._created: set[int] = set()  # hashes of ids: a file may hold a million
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
-        """Tell the report what storing a chunk would do."""
+        """Report what storing a chunk would do."""
         with self._services.database.reading() as connection:
             repository = CatalogRepository(connection, self._store.store_id)
             known, size = _known(repository, chunk), repository.size()
@@ -303,13 +303,13 @@ class _DryRun:
 
 
 def _known(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _Known:
-    """Return what the catalog holds of the chunk, by id."""
+    """Return the chunk's items that the catalog has, by id."""
     stored = repository.find(_patch(item).item_id for item in chunk)
     return {item_id: one for item_id, one in stored.items() if one.present}
 
 
 def _whole(item: ReadItem, known: _Known) -> ItemPatch:
-    """Return what is stored of an item: its attributes end its description."""
+    """Return the item as stored: its attributes are at the end of its description."""
     patch = _patch(item)
     if not item.attributes:
         return patch
@@ -325,7 +325,7 @@ def _whole(item: ReadItem, known: _Known) -> ItemPatch:
 
 
 def _is_left_out(item: ReadItem, known: _Known) -> bool:
-    """Return whether an item is neither shown by its shop nor in the catalog."""
+    """Return whether an item is unpublished and not in the catalog."""
     return item.is_hidden and _patch(item).item_id not in known
 
 

@@ -11,12 +11,12 @@ from productrecs.tenancy.accounts.store import Store
 
 
 class UntitledTableError(ProductRecsError):
-    """The table does not say what its products are called."""
+    """The table has no column of product titles."""
 
 
 @dataclass(frozen=True, slots=True)
 class DryRunSample:
-    """What one row would do, in a dry run."""
+    """What a dry run would do with one row."""
 
     row: int
     change: Literal["create", "update"]
@@ -26,12 +26,12 @@ class DryRunSample:
 
 @dataclass(slots=True)
 class ItemImportReport(RowReport):
-    """What became of a file of items; `total` is the size of the catalog after it.
+    """The result of an item import; `total` is the size of the catalog after it.
 
-    `folded` rows told more of a product that another row had begun; `hidden` products
-    are not shown by their shop and not held by this catalog. `untitled` of the new ones
-    have no title. `ignored_columns` of the file are not used. `notes` are for a person,
-    and what a dry run `would` do is shown by its first items.
+    `folded` rows were merged into the product of another row; `hidden` products are
+    unpublished and not in this catalog. `untitled` of the new ones have no title.
+    `ignored_columns` of the file are not used. `notes` are for a person, and a dry
+    run's samples are in `would`.
     """
 
     created: int = 0
@@ -46,7 +46,7 @@ class ItemImportReport(RowReport):
 
 
 def missing_titles_error(reading: FeedReading) -> UntitledTableError:
-    """Return the refusal of a table without titles, and the way out."""
+    """Return the error for a table without titles, with the remedy."""
     ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
     title = next(iter(reading.ignored), "...")
     return UntitledTableError(
@@ -60,9 +60,9 @@ def missing_titles_error(reading: FeedReading) -> UntitledTableError:
 def import_notes(
     reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
 ) -> list[str]:
-    """Return what a person should know of how a file was read.
+    """Return what a person should know about how a file was read.
 
-    With `has_address` somebody said what addresses of products begin with.
+    With `has_address` the caller chose the start of product addresses.
     """
     notes = []
     if reading.kind:
@@ -72,18 +72,18 @@ def import_notes(
     notes += reading.notes
     if reading.odd_dates:
         notes.append(
-            f"{counted(reading.odd_dates, 'date')} of sales could not be read, such as "
-            f"{reading.odd_date[:40]!r}: there the regular price counts."
+            f"{counted(reading.odd_dates, 'sale date')} could not be read, such as "
+            f"{reading.odd_date[:40]!r}: the regular price applies there."
         )
     if report.untitled:
         notes.append(
-            f"{counted(report.untitled, 'new product')} without a title: shoppers see no "
-            "name."
+            f"{counted(report.untitled, 'new product')} without a title: their cards "
+            "have no name."
         )
     if reading.made_addresses and not has_address:
         notes.append(
-            "The file has no addresses of products; they were made to begin with "
-            f"{reading.address}. --base-url sets another beginning."
+            f"The file has no product addresses; they start with {reading.address}. "
+            "--base-url sets another start."
         )
     strange = sorted(reading.currencies - {store.settings.currency})
     if strange:

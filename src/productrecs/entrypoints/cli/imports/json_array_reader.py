@@ -17,12 +17,12 @@ class NotAnArrayError(ProductRecsError):
 
 
 class JsonArray:
-    """The texts of an array's members; the array is the file, or `items` of an object."""
+    """Yields the texts of an array's members; the array is the file, or its `items`."""
 
     def __init__(
         self, file: BinaryIO, longest: int, on_bytes: Callable[[int], None]
     ) -> None:
-        """Read `file` on from where it stands; no member may be over `longest` long."""
+        """Read `file` from its position; no member may be longer than `longest`."""
         self._longest = longest
         self._file = file
         self._on_bytes = on_bytes
@@ -33,7 +33,7 @@ class JsonArray:
         self._at_end = False
 
     def __iter__(self) -> Iterator[str]:
-        """Yield each member's text.
+        """Yield the text of each member.
 
         Raises:
             NotAnArrayError: where the text is not JSON.
@@ -48,7 +48,7 @@ class JsonArray:
                 return
 
     def _open(self) -> None:
-        """Pass over what stands before the first member."""
+        """Skip the text before the first member."""
         if self._take("[{") == "[":
             return
         while True:
@@ -62,7 +62,7 @@ class JsonArray:
             self._take(",")
 
     def _value(self) -> tuple[int, int]:
-        """Return where the next value stands in the text, and pass over it."""
+        """Return the bounds of the next value, and skip it."""
         self._peek()
         while True:
             try:
@@ -82,12 +82,12 @@ class JsonArray:
         found = self._peek()
         if not found or found not in expected:
             wanted = " or ".join(expected)
-            raise self._refusal(f"found {found or 'the end'!r} where {wanted} should stand")
+            raise self._refusal(f"found {found or 'the end'!r} instead of {wanted}")
         self._at += 1
         return found
 
     def _peek(self) -> str:
-        """Return the next character that is no blank, or nothing at the end."""
+        """Return the next character that is not a blank; empty at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in _BLANKS:
                 self._at += 1
@@ -107,5 +107,5 @@ class JsonArray:
 
     def _refusal(self, reason: str) -> NotAnArrayError:
         return NotAnArrayError(
-            f"this is no JSON array of items, nor an object with a list items: {reason}"
+            f"this is not a JSON array of items, nor an object with a list items: {reason}"
         )

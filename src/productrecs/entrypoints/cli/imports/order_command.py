@@ -45,10 +45,10 @@ _MOST_SAMPLES: Final = 20
 
 @dataclass(slots=True)
 class OrderDryRun(HistoryReport):
-    """What a file holds; nothing of it was imported.
+    """The content of a file in a dry run; nothing was imported.
 
-    `orders` and `items` are different ones, `unknown_items` those of them that the catalog
-    does not hold; `first` and `last` are times of its lines, and `would` the first lines.
+    `orders` and `items` are counted once each, `unknown_items` are those not in the
+    catalog; `first` and `last` are times of its lines, and `would` the first lines.
     """
 
     lines: int = 0
@@ -64,11 +64,13 @@ class OrderDryRun(HistoryReport):
 @click.argument("domain")
 @click.argument("file")
 @table_format_options(OrderFileFormat, "orders")
-@click.option("--dry-run", is_flag=True, help="Tell what the file holds; change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help=("Show what the file contains; change nothing.")
+)
 @click.option(
     "--timestamp-format",
     "pattern",
-    help="How times are written, where it is not found out, such as %d/%m/%Y.",
+    help="The format of times, if it is not detected, such as %d/%m/%Y.",
 )
 @json_option
 @data_option
@@ -85,9 +87,8 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Import the order history FILE (a CSV, or - for standard input).
 
-    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an orders
-    export of Shopify or WooCommerce. A line that was imported before is overwritten with
-    what the file carries.
+    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an order
+    export of Shopify or WooCommerce. A line that was imported before is overwritten.
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
@@ -105,7 +106,9 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     _tell_times(report, dry_run=dry_run)
     if report.not_bought:
         left_out = ", ".join(f"{n:,} {why}" for why, n in report.not_bought.items())
-        click.echo(f"Rows of orders that were not bought, left out: {left_out}.", err=True)
+        click.echo(
+            (f"Rows of orders that are not purchases were skipped: {left_out}."), err=True
+        )
     print_import_result(report, _summary(report), as_json=as_json)
 
 
@@ -132,7 +135,7 @@ def _tell_notes(reader: RowReader) -> None:
 
 
 def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
-    """Say which rows have no time that can be read, and how to say what is meant."""
+    """Print the rows whose time cannot be read, and how to set the format."""
     if not report.rows_undated:
         return
     undated = counted(report.rows_undated, "row")
@@ -142,8 +145,8 @@ def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
         click.echo(f"row {one.row}: {one.message}", err=True)
     if report.undated:
         click.echo(
-            "Say how times are written: --timestamp-format %d/%m/%Y for days first, "
-            "%m/%d/%Y for months first, with %H:%M:%S for the hour.",
+            "Set the format of times: --timestamp-format %d/%m/%Y for days first, "
+            "%m/%d/%Y for months first, with %H:%M:%S for the time.",
             err=True,
         )
 

@@ -42,11 +42,11 @@ _PAGE: Final = 1_000
 
 
 class EmptyCatalogError(ProductRecsError):
-    """Orders that name products by SKU and title came before the products."""
+    """An order export names products by SKU and title, and the catalog is empty."""
 
 
 class OrderFileFormat(StrEnum):
-    """The kinds of tables that orders come in."""
+    """The supported formats of order files."""
 
     CSV = "csv"
     SHOPIFY = "shopify"
@@ -73,7 +73,7 @@ _LINE_COLUMNS: Final = frozenset({"title", "quantity"})
 
 @dataclass(frozen=True, slots=True)
 class OrderFile:
-    """How a file of orders is written, and what reads its rows, once through."""
+    """The format of an order file, and the reader of its rows (one pass)."""
 
     written: CsvFormat
     reader: Callable[[], RowReader]
@@ -87,9 +87,9 @@ def open_orders(
     mapping: ColumnMapping | None = None,
     pattern: str | None = None,
 ) -> OrderFile:
-    """Return how a file is to be read; without a `kind` its header tells.
+    """Return how a file is read; without a `kind` its header decides.
 
-    `pattern` is how its times are written, where it is not found out.
+    `pattern` is the format of its times, if it is not detected.
 
     Raises:
         MissingColumnsError: when the header lacks a required column.
@@ -132,14 +132,14 @@ def open_orders(
 
 
 class MappedReader:
-    """Reads the rows of a table whose columns and words somebody else chose."""
+    """Reads the rows of a table through a column mapping."""
 
     sums = False
 
     def __init__(
         self, written: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeFormat
     ) -> None:
-        """Read by `mapping`; times without an offset are in the store's zone."""
+        """Read with `mapping`; times without an offset are in the store's zone."""
         self._mapping = mapping
         self._places = written.columns
         here = {name: place for place, name in enumerate(written.columns)}
@@ -148,10 +148,10 @@ class MappedReader:
         )
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
-        """Return what a row says.
+        """Return the lines of a row.
 
         Raises:
-            UnreadableRowError: when an id is missing or impossible, or a number is none.
+            UnreadableRowError: when an id is missing or invalid, or a number is not one.
         """
         told = {
             name: cells[place] if place < len(cells) else ""
@@ -183,15 +183,15 @@ def _recognise(file: BinaryIO) -> OrderFileFormat:
         read_header(head, HISTORY_LAYOUT)
     except MissingColumnsError as error:
         message = (
-            f"{error}; exports of orders of Shopify and WooCommerce are known by their "
-            "columns, and for any other table --mapping says which column is what"
+            f"{error}; order exports of Shopify and WooCommerce are detected by their "
+            "columns; for any other table, map its columns with --mapping"
         )
         raise MissingColumnsError(message) from None
     return OrderFileFormat.CSV
 
 
 def _apart(written: CsvFormat, mapping: str) -> CsvFormat:
-    """Return a format whose import goes on only with the same file and the same mapping."""
+    """Return a format whose import continues only with the same file and mapping."""
     both = hashlib.sha256(f"{written.digest}\n{mapping}".encode())
     return replace(written, digest=both.hexdigest())
 

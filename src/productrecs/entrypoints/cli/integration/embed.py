@@ -12,18 +12,20 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 @click.command()
 @click.argument("domain")
-@click.option("--base-url", help="Where browsers reach the service.")
-@click.option("--pinned", is_flag=True, help="Scripts that never change, with integrity.")
+@click.option("--base-url", help="The address at which browsers reach the service.")
+@click.option(
+    "--pinned", is_flag=True, help=("Pin the scripts' builds with integrity hashes.")
+)
 @data_option
 def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None) -> None:
-    """Print what a shop puts into the head of its pages; take the scripts you need.
+    """Print the tags for the head of a shop's pages; use the scripts that you need.
 
-    First a stylesheet by the store's settings: it reserves the height of each widget, so
-    that nothing moves when products come. The script beside it releases that height when
-    the service does not answer. Then one tag a script.
+    First a stylesheet made from the store's settings: it reserves the height of each
+    widget, so that nothing moves when products appear. The script beside it releases
+    that height when the service does not answer. Then one tag per script.
 
-    `--pinned` names what each script must be, so that browsers run nothing else; such a tag
-    stays as it is until you take a newer one. The address is `--base-url`, else
+    With `--pinned` each tag has an integrity hash, so that browsers run only that
+    build; replace the tag to get a newer one. The address is `--base-url`, else
     `PRODUCTRECS_BASE_URL`.
 
     Example: productrecs embed shop.example.com --base-url https://recs.example.com
@@ -42,8 +44,8 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         if not base:
             base = f"http://localhost:{settings.port}"
             click.echo(
-                f"No address is configured, so the tags name {base}, which only browsers "
-                "on this machine reach. Set PRODUCTRECS_BASE_URL or give --base-url.",
+                f"No address is configured: the tags use {base}, which only browsers on "
+                "this machine reach. Set PRODUCTRECS_BASE_URL or give --base-url.",
                 err=True,
             )
         with services.database.reading() as connection:

@@ -20,24 +20,24 @@ _ADDRESS: Final = "http://127.0.0.1:8000"
     "--base-url",
     default=_ADDRESS,
     show_default=True,
-    help="Where the service that it describes is reached.",
+    help="The address of the service that is described.",
 )
 @click.option(
     "--form",
     type=click.Choice(["openapi", "http", "postman"]),
     default="openapi",
     show_default=True,
-    help="Print the calls for editors that run .http files, or as a Postman collection.",
+    help="Print the calls as a .http file for editors, or as a Postman collection.",
 )
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it to this file instead of printing it.",
+    help="Write to this file instead of standard output.",
 )
 def openapi(base_url: str, form: str, out: Path | None) -> None:
-    """Print the OpenAPI description, as `/openapi.json` answers it.
+    """Print the OpenAPI description, the same as `/openapi.json`.
 
-    With --form its calls, each with an example, for programs with which people try them.
+    With --form, print its calls with examples, for API clients.
 
     Example: productrecs openapi --base-url https://recs.example.com --out openapi.json
     Example: productrecs openapi --form http --out productrecs.http

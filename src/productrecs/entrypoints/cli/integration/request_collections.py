@@ -21,7 +21,7 @@ _CUT: Final = "cut-here"
 
 @dataclass(frozen=True, slots=True)
 class CallParameter:
-    """One parameter of the address, with its example."""
+    """One query or path parameter, with its example."""
 
     name: str
     value: str
@@ -31,7 +31,7 @@ class CallParameter:
 
 @dataclass(frozen=True, slots=True)
 class ExampleCall:
-    """One call as the description shows it."""
+    """One call of the OpenAPI description."""
 
     group: str
     title: str
@@ -57,7 +57,7 @@ def calls_in_openapi(described: Mapping[str, Any]) -> Iterator[ExampleCall]:
 
 
 def to_http_file(described: Mapping[str, Any]) -> str:
-    """Return the calls as a .http file, which editors run (the variables stand first)."""
+    """Return the calls as a .http file for editors; variables come first."""
     variables = {"base": described["servers"][0]["url"], **_VARIABLES}
     lines = [f"@{name} = {value}" for name, value in variables.items()]
     for call in calls_in_openapi(described):
@@ -66,7 +66,7 @@ def to_http_file(described: Mapping[str, Any]) -> str:
 
 
 def to_postman_collection(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the calls as a Postman collection, a folder for each tag."""
+    """Return the calls as a Postman collection, one folder per tag."""
     folders: dict[str, list[dict[str, Any]]] = {}
     for call in calls_in_openapi(described):
         folders.setdefault(call.group, []).append(_postman_item(call))
@@ -116,7 +116,7 @@ def _example(parameter: Mapping[str, Any]) -> str:
 
 
 def _body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """Return a body's type, its text, and the file in it; None for what there is not."""
+    """Return a body's media type, its text and its file; None for each missing one."""
     if "multipart/form-data" in content:
         form = content["multipart/form-data"]
         return None, None, str(form["example"]["file"])

@@ -37,7 +37,7 @@ from productrecs.storage.backup.restore_backup import (
 )
 
 NICENESS: Final = 10
-"""On a busy machine the service goes first."""
+"""Lower priority: on a busy machine the service goes first."""
 
 _TOLD: Final = {"stores": "store", "items": "product", "events": "event"}
 _LINES: Final = "purchase_lines"
@@ -45,16 +45,16 @@ _LINES: Final = "purchase_lines"
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 @data_option
 def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None:
-    """Save everything in FILE, while the service runs; compressed if it ends in .gz.
+    """Save everything in FILE while the service runs; compressed if it ends in .gz.
 
-    FILE is a tar: the database as it was at one moment, with every event and order that
-    was acknowledged before the command began, and uploads that wait to be imported. It is
-    checked and read back before it appears under its name. Trained models are left out:
-    they are made from the database.
+    FILE is a tar: the database at one moment, with every event and order that was
+    acknowledged before the command began, and uploads that wait to be imported. It is
+    verified before it gets its name. Trained models are left out: they are trained from
+    the database.
 
     Example: productrecs backup /backups/productrecs-$(date +%F).tar.gz
     """
@@ -81,20 +81,22 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--verify", is_flag=True, help="Check FILE as a restore would; put nothing in."
+    "--verify", is_flag=True, help="Verify FILE as a restore would; change nothing."
 )
 @click.option(
-    "--force", is_flag=True, help="Restore over data; they are kept in a folder beside."
+    "--force",
+    is_flag=True,
+    help=("Restore over existing data, which is moved to a folder beside it."),
 )
 @json_option
 @data_option
 def restore(
     file: Path, *, verify: bool, force: bool, as_json: bool, data: Path | None
 ) -> None:
-    """Put what a backup holds into the data folder (or the database of DATABASE_URL).
+    """Restore a backup into the data folder (or the database of DATABASE_URL).
 
-    FILE is unpacked beside the data and checked whole before anything is touched. The
-    service must not run there, and the place must be empty, unless --force is said. A
+    FILE is unpacked beside the data and verified before anything is changed. The
+    service must be stopped, and the target must be empty unless --force is given. A
     backup of SQLite restores into PostgreSQL too, and the other way round.
 
     Example: productrecs restore /backups/productrecs-2026-11-21.tar.gz --data /srv/recs
@@ -104,13 +106,13 @@ def restore(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"the data folder {folder} cannot be made: {error.strerror}"
+        message = f"the data folder {folder} cannot be created: {error.strerror}"
         raise DataFolderError(message) from error
     with _stages() as stages:
         if verify:
             manifest = verify_backup(file, folder, stages.begin)
             facts = _facts(file, manifest, time.monotonic() - began)
-            _tell(f"{file} is whole: {_told(manifest)}", facts, as_json=as_json)
+            _tell(f"{file} is valid: {_told(manifest)}", facts, as_json=as_json)
             return
         place = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, place, stages.begin)
@@ -121,17 +123,18 @@ def restore(
     facts["former_data"] = str(restored.aside) if restored.aside else None
     _tell(f"Restored {_told(manifest)} as of {manifest.made_at}", facts, as_json=as_json)
     if restored.aside and not as_json:
-        click.echo(f"What was there before is in {restored.aside}; delete it when you may.")
-    if forgotten and not as_json:
         click.echo(
-            f"Erased again: {counted(forgotten, 'name')} that had come back with it."
+            f"The previous data is in {restored.aside}; delete it when you no longer "
+            "need it."
         )
+    if forgotten and not as_json:
+        click.echo(f"Erased again: {counted(forgotten, 'name')} that the backup still had.")
     if not as_json:
-        click.echo("Start the service: it trains its models anew within seconds.")
+        click.echo("Start the service: it retrains its models within seconds.")
 
 
 def _erase_again(settings: Settings) -> int:
-    """Erase whoever was erased since the backup was made; return how many names."""
+    """Erase the shoppers who were erased since the backup; return how many ids."""
     services = build_services(settings)
     try:
         return replay_erasures(build_eraser(services))
@@ -140,7 +143,7 @@ def _erase_again(settings: Settings) -> int:
 
 
 class _Stages:
-    """Draws one progress bar after the other."""
+    """Draws one progress bar per stage."""
 
     def __init__(self) -> None:
         self._bar = contextlib.ExitStack()
@@ -155,7 +158,7 @@ class _Stages:
 
 @contextlib.contextmanager
 def _stages() -> Iterator[_Stages]:
-    """Give the progress bars; SIGTERM ends the work like Ctrl-C, leaving nothing behind."""
+    """Open the progress bars; SIGTERM ends the work like Ctrl-C and cleans up."""
 
     def leave(number: int, _frame: object) -> NoReturn:
         sys.exit(128 + number)

@@ -17,14 +17,17 @@ from productrecs.storage import migrations
 
 @click.command()
 @click.option(
-    "--check", "only_check", is_flag=True, help="Change nothing; exit 1 if it is behind."
+    "--check",
+    "only_check",
+    is_flag=True,
+    help=("Change nothing; exit 1 if a migration is pending."),
 )
 @json_option
 @data_option
 def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
-    """Bring the database to this program's schema, forward only.
+    """Migrate the database to this program's schema, forward only.
 
-    Usually unnecessary: every command and `serve` migrate when they start. It is for
+    Usually unnecessary: every command and `serve` migrate when they start. Use it in
     deployments that migrate, or check, before they start.
 
     Example: productrecs migrate --check
@@ -48,8 +51,8 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
         click.echo(f"The database has this program's schema, {newest}.")
     else:
         click.echo(
-            f"The database is behind schema {newest}; productrecs migrate, or a start, "
-            "brings it there. Make a backup first: productrecs backup FILE"
+            f"The database is behind schema {newest}; `productrecs migrate` or a start "
+            "migrates it. Make a backup first: productrecs backup FILE"
         )
     if not is_current:
         sys.exit(1)

@@ -40,7 +40,7 @@ from productrecs.training.visual.picture_embedding import choose_embedding
     "--accept",
     "accepted",
     multiple=True,
-    help="The number of a proposal to keep, as N or N=ITEM for another product; or all.",
+    help="The number of a proposal to accept, as N or N=ITEM for another product; or all.",
 )
 @json_option
 @data_option
@@ -52,9 +52,9 @@ def propose(
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Propose hotspots for a look: what of the catalog may be in its picture, and where.
+    """Propose hotspots for a look: products of the catalog that its picture may show.
 
-    Nothing changes before you say --accept. Places that the look has already are left out.
+    Nothing changes without --accept. Areas with a hotspot are left out.
 
     Example: productrecs looks propose shop.example.com 3 --accept 1 --accept 2=tent
     """
@@ -74,7 +74,7 @@ def propose(
         products = "  ".join(f"{item} {score:.2f}" for item, score in one.products[:3])
         click.echo(f"{number}  {one.confidence:.2f}  {one.label}  at {box}  {products}")
     if not found:
-        click.echo("Nothing in the picture looks like the catalog.")
+        click.echo("No product of the catalog was found in the picture.")
     if chosen:
         click.echo(f"Look {look_id} has {len(chosen)} more hotspots.")
 
@@ -96,7 +96,7 @@ def _proposals(
 
 
 def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hotspot]:
-    """Return the hotspots that were accepted.
+    """Return the accepted hotspots.
 
     Raises:
         LookError: when there is no such proposal.

@@ -51,15 +51,15 @@ class _Written(msgspec.Struct):
     hotspots: list[_Spot] = []
 
     def __post_init__(self) -> None:
-        """Refuse two pictures."""
+        """Reject a look with two pictures."""
         if self.image_url and self.image:
-            message = "a look has image_url or image, not both"
+            message = "a look has either image_url or image, not both"
             raise ValueError(message)
 
 
 @click.group()
 def looks() -> None:
-    """Make looks: pictures of several products, each with its place in it."""
+    """Manage looks: pictures of several products, each product with a hotspot."""
 
 
 @looks.command("list")
@@ -67,7 +67,7 @@ def looks() -> None:
 @json_option
 @data_option
 def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """List all looks with their state, the oldest first."""
+    """List all looks with their state, oldest first."""
     with open_services(data) as services:
         store = find_store(services.database, domain)
         found = LookEditor(services.database, store, services.clock).all()
@@ -86,14 +86,14 @@ def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
 @looks.command("import")
 @click.argument("domain")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--publish", is_flag=True, help="Show them at once.")
+@click.option("--publish", is_flag=True, help="Publish them at once.")
 @data_option
 def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -> None:
-    """Make looks from a file: JSON, one look or a list of them; all or none.
+    """Create looks from a file: JSON, one look or a list of them; all or none.
 
-    A look has item_id (the product whose page it stands on), image_url or image (a picture
-    beside FILE, which the service then keeps and shows itself), title and hotspots: label,
-    bbox ([x, y, width, height], fractions of the picture) and item_id.
+    A look has item_id (the product whose page shows it), image_url or image (a picture
+    beside FILE, which the service stores and serves), title and hotspots: label, bbox
+    ([x, y, width, height], fractions of the picture) and item_id.
     """
     written = _read(file)
     with open_services(data) as services:
@@ -107,9 +107,9 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
 
 @looks.command()
 @click.argument("domain")
-@click.option("--item", required=True, help="The product whose page it stands on.")
-@click.option("--image-url", default="", help="Where the picture is.")
-@click.option("--image", type=PICTURE, help="A picture for the service to keep and show.")
+@click.option("--item", required=True, help="The product whose page shows the look.")
+@click.option("--image-url", default="", help="The URL of the picture.")
+@click.option("--image", type=PICTURE, help="A picture for the service to store and serve.")
 @click.option("--title", default="", help="Its title.")
 @click.option(
     "--hotspot",
@@ -117,7 +117,7 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
     multiple=True,
     help="X,Y,WIDTH,HEIGHT=ITEM or X,Y,WIDTH,HEIGHT=ITEM:LABEL; may be repeated.",
 )
-@click.option("--publish", is_flag=True, help="Show it at once.")
+@click.option("--publish", is_flag=True, help="Publish it at once.")
 @data_option
 def add(  # noqa: PLR0913 - one an option
     domain: str,
@@ -130,10 +130,10 @@ def add(  # noqa: PLR0913 - one an option
     publish: bool,
     data: Path | None,
 ) -> None:
-    """Make one look.
+    """Create one look.
 
-    Example: productrecs looks add shop.example.com --item tent
-    --image-url https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
+    Example: productrecs looks add shop.example.com --item tent --image-url
+    https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
     """
     spots = tuple(map(_spot, hotspots))
     with open_services(data) as services:
@@ -142,7 +142,7 @@ def add(  # noqa: PLR0913 - one an option
         kept = _keep(looks_of, [image])[0] if image else ""
         content = LookContent(item, image_url, title, spots, kept)
         made = looks_of.add([content], publish=publish)[0]
-    click.echo(f"Made look {made.look_id} on {item} ({made.state}).")
+    click.echo(f"Created look {made.look_id} on {item} ({made.state}).")
 
 
 @looks.command()
@@ -151,19 +151,19 @@ def add(  # noqa: PLR0913 - one an option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
-    """Replace a look's contents from FILE: JSON, as `import` reads it.
+    """Replace a look's contents from FILE: JSON, in the format of `import`.
 
-    Without image_url and image it keeps the picture that it has.
+    Without image_url and image it keeps its picture.
     """
     written = _read(file)
     if len(written) != 1:
-        message = "the file must hold one look"
+        message = "the file must contain exactly one look"
         raise LookError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         looks_of = LookEditor(services.database, store, services.clock)
         looks_of.edit(look_id, _contents(looks_of, written, file.parent)[0])
-    click.echo(f"Look {look_id} says what {file.name} says.")
+    click.echo(f"Look {look_id} was replaced from {file.name}.")
 
 
 @looks.command()
@@ -172,10 +172,10 @@ def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
 @click.argument("file", type=PICTURE)
 @data_option
 def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
-    """Let a look have the picture FILE, kept and shown by the service.
+    """Set the picture of a look to FILE; the service stores and serves it.
 
-    JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels. It is kept as a JPEG of
-    at most 1,600 pixels a side, upright, without what else the file says.
+    JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels. It is stored as a JPEG
+    of at most 1,600 pixels a side, upright, without metadata.
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
@@ -193,7 +193,7 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
 @click.argument("look_id", type=int)
 @data_option
 def publish(domain: str, look_id: int, *, data: Path | None) -> None:
-    """Show a look from now on; of several of one product the last published is shown."""
+    """Publish a look; if a product has several, the last published one is shown."""
     _change(data, domain, lambda looks_of: looks_of.publish(look_id))
 
 
@@ -202,7 +202,7 @@ def publish(domain: str, look_id: int, *, data: Path | None) -> None:
 @click.argument("look_id", type=int)
 @data_option
 def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
-    """Show a look no more; it is a draft again."""
+    """Hide a look; it is a draft again."""
     _change(data, domain, lambda looks_of: looks_of.unpublish(look_id))
 
 
@@ -220,7 +220,7 @@ def archive(domain: str, look_id: int, *, data: Path | None) -> None:
 @click.argument("look_id", type=int)
 @data_option
 def remove(domain: str, look_id: int, *, data: Path | None) -> None:
-    """Forget a look."""
+    """Delete a look."""
     with open_services(data) as services:
         store = find_store(services.database, domain)
         LookEditor(services.database, store, services.clock).remove(look_id)
@@ -235,15 +235,15 @@ def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]
 
 
 def _read(file: Path) -> list[_Written]:
-    """Return the looks that a file tells.
+    """Return the looks in a file.
 
     Raises:
-        LookError: when it tells something else.
+        LookError: when the file holds something else.
     """
     try:
         told = msgspec.json.decode(file.read_bytes(), type=_Written | list[_Written])
     except msgspec.DecodeError as error:
-        message = f"{file.name} holds no looks: {error}"
+        message = f"{file.name} is not a valid file of looks: {error}"
         raise LookError(message) from error
     return told if isinstance(told, list) else [told]
 
@@ -251,7 +251,7 @@ def _read(file: Path) -> list[_Written]:
 def _contents(
     looks_of: LookEditor, written: Sequence[_Written], folder: Path
 ) -> list[LookContent]:
-    """Return what looks say, once their own pictures are kept.
+    """Return the contents of looks, after storing their pictures.
 
     Raises:
         LookError: when a picture's file cannot be read.
@@ -273,7 +273,7 @@ def _contents(
 
 
 def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
-    """Keep pictures; return the id of each.
+    """Store pictures; return the id of each.
 
     Raises:
         LookError: when a file cannot be read, or holds no picture.
@@ -284,7 +284,7 @@ def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
             try:
                 kept.append(looks_of.keep_picture(file.read_bytes(), viewer).picture_id)
             except (OSError, NotAPictureError, PictureTooLargeError) as error:
-                message = f"{file.name} cannot be the picture of a look: {error}"
+                message = f"{file.name} cannot be used as the picture of a look: {error}"
                 raise LookError(message) from error
     return kept
 

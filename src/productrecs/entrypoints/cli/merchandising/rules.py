@@ -34,7 +34,7 @@ _PLACES = click.Choice([place.value for place in ListKind])
 
 
 class _RuleOptions(TypedDict):
-    """The options of `add`, as click gives them."""
+    """The options of `add`."""
 
     item: tuple[str, ...]
     category: tuple[str, ...]
@@ -62,7 +62,7 @@ def rules() -> None:
 @json_option
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """List a store's rules, and which are in force right now."""
+    """List a store's rules, and which are active now."""
     with _rules_of(domain, data) as (services, found):
         now_ms, kept = services.clock(), found.all()
     zone = found.store.settings.zone
@@ -80,33 +80,39 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
 @rules.command()
 @click.argument("domain")
 @click.argument("action", type=click.Choice([action.value for action in RuleAction]))
-@click.option("--item", multiple=True, help="A product by its id; may be repeated.")
-@click.option("--category", multiple=True, help="Products of a category, by its name.")
-@click.option("--title", multiple=True, help="Products with these words in their title.")
-@click.option("--price-min", type=float, help="Products that cost at least this.")
-@click.option("--price-max", type=float, help="Products that cost at most this.")
+@click.option("--item", multiple=True, help="A product id; may be repeated.")
+@click.option("--category", multiple=True, help="The products of a category, by its name.")
+@click.option("--title", multiple=True, help="Products with these words in the title.")
+@click.option("--price-min", type=float, help="The lowest price of the products.")
+@click.option("--price-max", type=float, help="The highest price of the products.")
 @click.option(
     "--in",
     "only_in",
     multiple=True,
     type=_PLACES,
-    help="Only in these lists: a placement or a source; all when not given.",
+    help="Only in these lists: a placement or a source (default: all lists).",
 )
-@click.option("--not-in", multiple=True, type=_PLACES, help="In all lists but these.")
-@click.option("--from", "starts", help="The first date, or the time, in the store's zone.")
-@click.option("--until", "ends", help="The last date, or the time, in the store's zone.")
+@click.option("--not-in", multiple=True, type=_PLACES, help="In all lists except these.")
+@click.option("--from", "starts", help="The first date or time, in the store's time zone.")
+@click.option("--until", "ends", help="The last date or time, in the store's time zone.")
 @click.option(
-    "--priority", default=0, help="Of rules that contradict each other the higher wins."
+    "--priority",
+    default=0,
+    help=("If rules contradict each other, the one with the higher priority applies."),
 )
 @click.option(
     "--strength",
     type=float,
-    help="How many times more (boost) or less (bury) a score counts.  "
-    f"[default: {BOOST_STRENGTH:g} and {BURY_STRENGTH:g}]",
+    help=(
+        "The factor by which a score is multiplied (boost) or divided (bury).  "
+        f"[default: {BOOST_STRENGTH:g} and {BURY_STRENGTH:g}]"
+    ),
 )
-@click.option("--position", type=int, help="Where a pin puts its first product, from 1.")
-@click.option("--name", default="", help="What the rule is called.")
-@click.option("--disabled", is_flag=True, help="Keep it without obeying it yet.")
+@click.option(
+    "--position", type=int, help=("The position of the first pinned product, from 1.")
+)
+@click.option("--name", default="", help="The name of the rule.")
+@click.option("--disabled", is_flag=True, help="Add the rule disabled.")
 @json_option
 @data_option
 def add(
@@ -117,10 +123,10 @@ def add(
     data: Path | None,
     **said: Unpack[_RuleOptions],
 ) -> None:
-    """Add a rule; a running server obeys it within a second.
+    """Add a rule; a running server applies it within a second.
 
-    ACTION is exclude, boost, bury or pin. Options of different kinds narrow the products
-    down: a category and a price mean those of the category at that price.
+    ACTION is exclude, boost, bury or pin. Options of different kinds are combined: a
+    category and a price select the products of the category at that price.
 
     Example: productrecs rules add shop.example.com pin --item gift-card --position 3
     """
@@ -135,7 +141,7 @@ def add(
 @json_option
 @data_option
 def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
-    """Remove a rule; `rules history` still tells what it was."""
+    """Remove a rule; `rules history` still shows it."""
     with _rules_of(domain, data) as (_, found):
         rule = found.remove(rule_id)
     _tell("Removed", rule, as_json=as_json)
@@ -147,7 +153,7 @@ def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @json_option
 @data_option
 def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
-    """Let a rule be obeyed (again), within its schedule."""
+    """Enable a rule (again), within its schedule."""
     with _rules_of(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=True)
     _tell("Enabled", rule, as_json=as_json)
@@ -159,7 +165,7 @@ def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @json_option
 @data_option
 def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
-    """Keep a rule, but do not obey it."""
+    """Disable a rule without removing it."""
     with _rules_of(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=False)
     _tell("Disabled", rule, as_json=as_json)
@@ -170,14 +176,14 @@ def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> N
 @json_option
 @data_option
 def history(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Show who changed which rule when, the newest first."""
+    """Show who changed which rule and when, newest first."""
     with _rules_of(domain, data) as (_, found):
         changes = found.history()
     if as_json:
         print_json([_change_fields(change) for change in changes])
         return
     if not changes:
-        click.echo("No rule was ever changed.")
+        click.echo("No rule has been changed yet.")
     for change in changes:
         click.echo(
             f"{iso(change.changed_at)}  {change.actor}: {change.what} "

@@ -19,7 +19,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 @click.group()
 def synonyms() -> None:
-    """Let words of a search mean others too."""
+    """Manage the synonyms of search."""
 
 
 @synonyms.command("list")
@@ -43,7 +43,7 @@ def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
 @click.argument("domain")
 @click.argument("texts", nargs=-1, required=True)
 @click.option(
-    "--one-way", is_flag=True, help="The first finds the others too, not the reverse."
+    "--one-way", is_flag=True, help="The first text also finds the others, not the reverse."
 )
 @json_option
 @data_option
@@ -55,9 +55,9 @@ def add_synonym(
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Let 2 to 20 texts mean the same; a text of several words goes in quotes.
+    """Add 2 to 20 texts with the same meaning; quote texts of several words.
 
-    They are also meant where one is mistyped or not finished. A running server follows
+    They also apply to a misspelt or unfinished word. A running server applies them
     within a second.
 
     Example: productrecs synonyms add shop.example.com sofa couch "love seat"
@@ -83,7 +83,7 @@ def remove_synonym(domain: str, number: int, *, data: Path | None) -> None:
 
 @click.group("search-rules")
 def search_rules() -> None:
-    """Pin and hide products for a query, or lead it elsewhere."""
+    """Pin or hide products for a query, or redirect it."""
 
 
 @search_rules.command("list")
@@ -108,10 +108,10 @@ def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
 @click.argument("domain")
 @click.argument("action", type=click.Choice([action.value for action in SearchRuleAction]))
 @click.argument("query")
-@click.option("--item", multiple=True, help="A product by its id; may be repeated.")
-@click.option("--to", "address", help="Where a redirect leads: an address or a path.")
-@click.option("--from", "starts", help="The first date, or the time, in the store's zone.")
-@click.option("--until", "ends", help="The last date, or the time, in the store's zone.")
+@click.option("--item", multiple=True, help="A product id; may be repeated.")
+@click.option("--to", "address", help="The target of a redirect: a URL or a path.")
+@click.option("--from", "starts", help="The first date or time, in the store's time zone.")
+@click.option("--until", "ends", help="The last date or time, in the store's time zone.")
 @json_option
 @data_option
 def add_rule(  # noqa: PLR0913 - one an option
@@ -126,9 +126,10 @@ def add_rule(  # noqa: PLR0913 - one an option
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Say what a query shows; a running server obeys within a second.
+    """Add a search rule; a running server applies it within a second.
 
-    ACTION is pin, hide or redirect. The QUERY is meant in every form of its words.
+    ACTION is pin, hide or redirect. The rule applies to every form of the QUERY's
+    words.
 
     Example: productrecs search-rules add shop.example.com pin "winter coat" --item c-7
     """

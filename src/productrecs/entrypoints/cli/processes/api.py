@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 @click.option("--fd", type=int, hidden=True)
 @click.option("--lifeline", type=int, hidden=True)
 @click.option("--office", type=click.Path(path_type=Path), hidden=True)
-@click.option("--middleware", hidden=True, help="MODULE:NAME, around the service.")
+@click.option(
+    "--middleware",
+    hidden=True,
+    help=("MODULE:NAME of an ASGI middleware around the service."),
+)
 @metrics_slot_option
 def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
@@ -117,7 +121,7 @@ def _serve(
 def _wrapped(
     service: "Application", services: "Services", middleware: str
 ) -> "Application":
-    """Return the service inside the ASGI middleware `MODULE:NAME`."""
+    """Return the service wrapped in the ASGI middleware `MODULE:NAME`."""
     module, _, name = middleware.partition(":")
     wrap: Callable[[Application, Services], Application]
     wrap = getattr(importlib.import_module(module), name)

@@ -24,37 +24,37 @@ _OURS: Final = 3  # file numbers below are standard input, output and error
 
 
 class ChildProcess(Protocol):
-    """One process that was started."""
+    """A started process."""
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process id."""
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, as `poll` found; minus the signal that ended it."""
+        """The exit status that `poll` saw; -N after signal N."""
 
     def poll(self) -> int | None:
-        """Return how it ended, or None while it lives."""
+        """Return the exit status, or None while it runs."""
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
 
     def kill(self) -> None:
-        """End it."""
+        """Send SIGKILL."""
 
     def wait(self) -> int:
-        """Wait for its end and return how it was."""
+        """Wait for its end; return the exit status."""
 
 
 class ForkedProcess:
-    """A child that is a copy of this process."""
+    """A child process forked from this one."""
 
     def __init__(self, name: str, work: Callable[[], int], keeps: Iterable[int]) -> None:
-        """Let it do `work`, whose result is its exit status.
+        """Fork and run `work`, whose result is the exit status.
 
-        It keeps the files `keeps` and standard output and error, none other. For `top` it
-        is called `name`.
+        The child keeps the file descriptors `keeps` and standard output and error, and
+        closes the others. Its process name is `name`.
         """
         gc.collect()
         gc.freeze()  # no collection writes to pages that are shared, or closes our files
@@ -68,19 +68,19 @@ class ForkedProcess:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def poll(self) -> int | None:
-        """Return how it ended, or None while it lives."""
+        """Return the exit status, or None while it runs."""
         return self._look(os.WNOHANG)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it."""
+        """Send SIGKILL."""
         self._signal(signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for its end and return how it was."""
+        """Wait for its end; return the exit status."""
         status = self._look(0)
         assert status is not None  # noqa: S101 - a wait without a hurry ends with it
         return status
@@ -98,7 +98,7 @@ class ForkedProcess:
 
 
 def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
-    """Be the child, from the fork to its end: never return into the parent's doings."""
+    """Run the child from the fork to its end; never return to the parent's code."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -120,7 +120,7 @@ def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
 
 
 def _keep_only(keeps: Iterable[int]) -> None:
-    """Close every file but `keeps` and the standard ones, and read nothing."""
+    """Close every file except `keeps` and the standard ones; empty standard input."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     first = _OURS

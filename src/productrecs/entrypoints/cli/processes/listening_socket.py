@@ -40,7 +40,7 @@ _OPTIONS: Final = (
 
 
 class ListenError(ProductRecsError):
-    """The address cannot be listened on; the message says why and what to do."""
+    """Listening on the address failed; the message says why and what to do."""
 
 
 def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,7 +56,7 @@ def settings_from_options(
     data: Path | None = None,
     workers: int | None = None,
 ) -> Settings:
-    """Return the settings of the environment, with the given ones in their place."""
+    """Return the settings of the environment, overridden by the given options."""
     settings = from_environment(os.environ, data)
     given = {"host": host, "port": port, "workers": workers}
     chosen: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
@@ -64,7 +64,7 @@ def settings_from_options(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; a predecessor that is just stopping is waited for.
+    """Return a listening socket; wait if the previous process is still stopping.
 
     Raises:
         ListenError: when the address is unknown, taken or forbidden.
@@ -74,7 +74,7 @@ def listen(host: str, port: int) -> socket.socket:
             socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         )[0]  # IPv4 first
     except OSError as error:
-        message = f"{host!r} is no address of this machine; choose another with --host"
+        message = f"{host!r} is not an address of this machine; choose another with --host"
         raise ListenError(message) from error
     deadline = time.monotonic() + BIND_RETRY_SECONDS
     while True:
@@ -93,7 +93,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def listener_url(listener: socket.socket) -> str:
-    """Return the address as a browser wants it, such as `http://127.0.0.1:8000`."""
+    """Return the address for a browser, such as `http://127.0.0.1:8000`."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -105,7 +105,10 @@ def _why(error: OSError, host: str, port: int) -> str:
             "another port with --port"
         )
     if error.errno == errno.EACCES:
-        return f"this user may not listen on port {port}; choose one above 1023 with --port"
+        return (
+            f"this user is not allowed to listen on port {port}; choose one above 1023 "
+            "with --port"
+        )
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host!r} is no address of this machine; choose another with --host"
+        return f"{host!r} is not an address of this machine; choose another with --host"
     return f"cannot listen on port {port} of {host}: {os.strerror(error.errno or 0)}"

@@ -36,9 +36,9 @@ _LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its las
 def serve(
     host: str | None, port: int | None, data: Path | None, workers: int | None
 ) -> None:
-    """Run everything: the API, the background jobs and their timetable.
+    """Run everything: the API, the background jobs and their schedule.
 
-    Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+    Stop it with SIGTERM or Ctrl-C: every accepted request is answered first.
 
     Example: productrecs serve --port 8000 --data /srv/productrecs --workers 2
     """
@@ -57,11 +57,12 @@ def supervise(
     announce: Callable[[str], None] = _announce,
     middleware: str | None = None,
 ) -> int:
-    """Run API processes, and one for the background, until told to stop.
+    """Run the API and background processes until told to stop.
 
     Returns the exit status. The first process migrates the database, then the others
-    start; `announce` is called with the address once requests are answered. `middleware`
-    is the MODULE:NAME of an ASGI middleware around each API process, such as the demo's.
+    start; `announce` is called with the address when requests are answered.
+    `middleware` is the MODULE:NAME of an ASGI middleware around each API process, such
+    as the demo's.
 
     Raises:
         ListenError: when the address cannot be listened on.
@@ -98,13 +99,13 @@ def supervise(
 
 @contextlib.contextmanager
 def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
-    """Give the address at which one process writes what the others take, and its socket.
+    """Create the socket of the writer process, and return its address with it.
 
     Only this user may enter the folder. The socket outlives the process that serves it:
-    whoever comes while there is none waits for its successor.
+    clients that connect meanwhile wait for its successor.
 
     Raises:
-        OSError: when there can be none; the message says what to change.
+        OSError: when it cannot be created; the message says what to change.
     """
     temporary = Path(tempfile.gettempdir())
     with temp_folder(temporary, "productrecs-office-") as folder:
@@ -122,7 +123,7 @@ def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
 
 
 def supervise_background(settings: Settings) -> int:
-    """Run the processes of the background only, until told to stop; return the status."""
+    """Run only the background processes until told to stop; return the status."""
     configure_logging(settings.log_format)
     _preload_worker()
     roles = background_roles(settings)
@@ -130,9 +131,9 @@ def supervise_background(settings: Settings) -> int:
 
 
 def _preload_api() -> None:
-    """Load what answers requests, once for all: every process is a copy of this one.
+    """Import the API's modules once: every API process is forked from this one.
 
-    Nothing is opened: no copy may share a connection, and none a thread.
+    Nothing is opened: forked processes must not share connections or threads.
     """
     # Before numpy comes: its threads would wait for one another, and are no part of a copy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -142,12 +143,12 @@ def _preload_api() -> None:
 
 
 def _preload_worker() -> None:
-    """Load what every process of the background needs."""
+    """Import the modules of every background process."""
     import productrecs.entrypoints.cli.command_context  # noqa: F401, PLC0415
 
 
 def with_metrics_slots(roles: Sequence[ProcessRole]) -> list[ProcessRole]:
-    """Return the roles, each with its row on one board, so that any answers for all."""
+    """Return the roles with a row each on one board, so that any process reports all."""
     board = SharedMetrics.make([role.name for role in roles])
     return [
         replace(
@@ -160,7 +161,7 @@ def with_metrics_slots(roles: Sequence[ProcessRole]) -> list[ProcessRole]:
 
 
 def background_roles(settings: Settings) -> list[ProcessRole]:
-    """Return the processes of the background: learning, indexes, files, pictures."""
+    """Return the background processes: training, indexes, files, pictures."""
     command = ("worker", "--data", str(settings.data), "--lane")
     return [
         ProcessRole("worker", (*command, "learning")),

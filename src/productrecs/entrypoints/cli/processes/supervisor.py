@@ -30,11 +30,11 @@ PROGRAM: Final = (sys.executable, "-m", "productrecs")
 
 @dataclass(frozen=True, slots=True)
 class ProcessRole:
-    """One place in the group: a command of the program, and the files it inherits.
+    """One process of the group: a command, and the files that it inherits.
 
-    It is run by a copy of this process, which has the program loaded: `run` is given the
-    command, and returns the exit status. With a `program` it is run by that, as a process
-    that knows nothing of this one.
+    It runs in a fork of this process, where the program is already imported: `run` gets
+    the command, and returns the exit status. With a `program` it is a new process that
+    executes that program.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ProcessRole:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorTimeouts:
-    """How many seconds things may take."""
+    """Timeouts, in seconds."""
 
     start: float = 120.0  # until a child is ready
     stop: float = 45.0  # until all have drained; then they are killed
@@ -64,7 +64,7 @@ class _Child:
 
 
 class Supervisor:
-    """Keeps one child in each role until SIGTERM or SIGINT."""
+    """Keeps one child process per role running until SIGTERM or SIGINT."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Supervisor:
         on_stop: Callable[[], None],
         limits: SupervisorTimeouts | None = None,
     ) -> None:
-        """Prepare; `on_ready` is called when the first role is, `on_stop` at the stop."""
+        """Prepare; call `on_ready` when the first role is ready, `on_stop` at the stop."""
         self._roles = roles
         self._on_ready = on_ready
         self._on_stop = on_stop
@@ -132,7 +132,7 @@ class Supervisor:
         _log.info("process started", extra={"role": role.name, "pid": process.pid})
 
     def _next(self) -> float | None:
-        """Return when something is due by itself, or None."""
+        """Return the time of the next timeout or restart, or None."""
         moments = [moment for moment, _ in self._due]
         moments += [
             child.began + self._limits.start
@@ -142,7 +142,7 @@ class Supervisor:
         return min(moments, default=None)
 
     def _wait(self, until: float | None) -> None:
-        """Wait for a signal, a word from a child, or the moment `until`."""
+        """Wait for a signal, a message from a child, or the time `until`."""
         pause = None if until is None else max(0.0, until - time.monotonic())
         for key, _ in self._selector.select(pause):
             if isinstance(key.data, _Child):
@@ -168,7 +168,7 @@ class Supervisor:
             self._on_ready()
 
     def _reap(self) -> None:
-        """Take leave of the dead, and note when their successors start."""
+        """Collect ended processes, and schedule their restarts."""
         now = time.monotonic()
         for child in list(self._children):
             if not child.is_ready and now - child.began > self._limits.start:

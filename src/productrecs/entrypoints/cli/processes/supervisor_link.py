@@ -21,7 +21,7 @@ STOP: Final = b"."
 
 
 def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the hidden option that says in which row of which board it counts."""
+    """Add the hidden option that names a process's row in the shared metrics."""
 
     def opened(
         _context: click.Context, _option: click.Parameter, said: str | None
@@ -37,8 +37,8 @@ def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def stop_at_signals(stop: Callable[[], None]) -> None:
     """Call `stop`, from a thread, at every SIGTERM and SIGINT.
 
-    A handler comes between any two steps of the main thread, which may be holding the very
-    lock that `stop` waits for: as every wait for an event does when it begins and ends.
+    A signal handler may run between any two steps of the main thread, which may hold
+    the lock that `stop` needs; a thread avoids that deadlock.
     """
     told: SimpleQueue[None] = SimpleQueue()  # whose `put` never waits, not even for itself
 
@@ -53,21 +53,21 @@ def stop_at_signals(stop: Callable[[], None]) -> None:
 
 
 class SupervisorLink:
-    """The child's end."""
+    """The child's end of the connection to the supervisor."""
 
     def __init__(self, number: int) -> None:
-        """Take the inherited socket `number`, and pass it on to no other process."""
+        """Take the inherited socket `number`, and do not pass it on to child processes."""
         self._socket = socket.socket(fileno=number)
         self._socket.set_inheritable(False)
         self.number = number
 
     def ready(self) -> None:
-        """Tell the supervisor that this process does its work now."""
+        """Report to the supervisor that this process is ready."""
         with contextlib.suppress(OSError):  # it is gone: the watch will say so
             self._socket.send(READY)
 
     def watch(self, stop: Callable[[], None]) -> None:
-        """Call `stop`, from a thread, when the supervisor says so or is gone."""
+        """Call `stop`, from a thread, when the supervisor asks for it or is gone."""
 
         def wait() -> None:
             with contextlib.suppress(OSError):

@@ -52,9 +52,9 @@ def worker(
     lifeline: int | None,
     place: MetricsSlot | None,
 ) -> None:
-    """Run background jobs and their timetable; any number may run beside one another.
+    """Run background jobs and their schedule; several may run side by side.
 
-    Stop it with SIGTERM or Ctrl-C: the job in hand is finished or given back first.
+    Stop it with SIGTERM or Ctrl-C: the current job is finished or given back first.
 
     Example: DATABASE_URL=postgresql://... productrecs worker
     """

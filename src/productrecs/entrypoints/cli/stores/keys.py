@@ -23,7 +23,7 @@ def keys() -> None:
 @json_option
 @data_option
 def rotate(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Make a new secret key; the old one is refused from the next second on.
+    """Create a new secret key; the old one is rejected within a second.
 
     Example: productrecs keys rotate shop.example.com --json
     """

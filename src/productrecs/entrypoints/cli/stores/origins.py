@@ -16,7 +16,7 @@ from productrecs.tenancy.accounts.store_management import change_origins, find_s
 @click.command()
 @click.argument("domain")
 @click.option("--add", multiple=True, help="An origin such as https://www.example.com.")
-@click.option("--remove", multiple=True, help="An origin to take off the list.")
+@click.option("--remove", multiple=True, help="An origin to remove from the list.")
 @json_option
 @data_option
 def origins(
@@ -27,10 +27,10 @@ def origins(
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Show or change the origins that browsers may use the publishable key from.
+    """Show or change the origins whose pages may use the publishable key.
 
-    An empty list lets any page use it. `https://shop.example` and
-    `https://www.shop.example` are two origins.
+    An empty list allows any page. `https://shop.example` and `https://www.shop.example`
+    are two origins.
 
     Example: productrecs origins shop.example.com --add https://shop.example.com
     """

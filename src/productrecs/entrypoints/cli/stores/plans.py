@@ -25,19 +25,22 @@ Facts = Mapping[str, object]
 
 
 class PlanEndError(ProductRecsError):
-    """The moment at which a plan should end cannot be read, or is over."""
+    """The end of a plan cannot be read, or is in the past."""
 
 
 @click.command("set-plan")
 @click.argument("domain")
 @click.argument("plan")
-@click.option("--until", help="When it ends, as an ISO date or time in the store's zone.")
+@click.option(
+    "--until",
+    help=("The end of the plan, as an ISO date or time in the store's time zone."),
+)
 @json_option
 @data_option
 def set_plan(
     domain: str, plan: str, *, until: str | None, as_json: bool, data: Path | None
 ) -> None:
-    """Give a store another plan, from now on; `trial` begins its days anew.
+    """Change a store's plan at once; `trial` starts its days again.
 
     Example: productrecs store set-plan shop.example.com growth --until 2027-01-31
     """
@@ -54,9 +57,9 @@ def set_plan(
 @json_option
 @data_option
 def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Answer a store's pages with nothing and refuse its pushes.
+    """Suspend a store: its pages get nothing and its pushes are rejected.
 
-    Its events and orders are received all the same.
+    Its events and orders are still accepted.
     """
     with open_services(data) as services:
         found, now_ms = find_store(services.database, domain), services.clock()
@@ -69,7 +72,7 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
 @json_option
 @data_option
 def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Take a suspension back. A plan that is over stays over: see `store set-plan`."""
+    """End a suspension. An expired plan stays expired: see `store set-plan`."""
     with open_services(data) as services:
         found = find_store(services.database, domain)
         facts = _change(services, found, lambda one: one.resumed())
@@ -100,7 +103,7 @@ def plans(*, as_json: bool, data: Path | None) -> None:
 
 
 def plan_facts(services: Services, store: Store) -> dict[str, object]:
-    """Return what a store's plan is, how it stands with it, and what it used of it."""
+    """Return a store's plan, its status, and how much of it is used."""
     found = read_plan_usage(
         services.database, store, services.settings.plans, services.clock()
     )
@@ -118,7 +121,7 @@ def plan_facts(services: Services, store: Store) -> dict[str, object]:
 
 
 def describe_allowance(plan: Plan) -> str:
-    """Return what a plan allows as a person reads it."""
+    """Return what a plan allows, in words."""
     return (
         f"{describe_limit(plan.monthly_calls)} calls a month, "
         f"{describe_limit(plan.catalog_items)} items"
@@ -126,19 +129,19 @@ def describe_allowance(plan: Plan) -> str:
 
 
 def plan_lines(store: Store, plan: Plan) -> list[str]:
-    """Return what whoever registers a store should know of its plan, line by line."""
+    """Return what the person who registers a store should know about its plan."""
     lines = [f"plan             {plan.name}: {describe_allowance(plan)}"]
     ends_at = store.subscription.ends_at
     if ends_at is not None:
         own = f"productrecs store set-plan {store.domain} unlimited"
         over = "Then lists and searches are empty and pushes are refused."
         lines.append(f"{'':<17}It ends at {iso(ends_at)}. {over}")
-        lines.append(f"{'':<17}For a shop of your own, without limits: {own}")
+        lines.append(f"{'':<17}For your own shop, without limits: {own}")
     return lines
 
 
 def describe_limit(limit: object) -> str:
-    """Return a limit as a person reads it."""
+    """Return a limit in words."""
     return f"{limit:,}" if isinstance(limit, int) else "unlimited"
 
 
@@ -169,6 +172,6 @@ def _end(text: str, store: Store, now_ms: int) -> int:
         message = f"--until {text} is no time; write one like 2027-01-31"
         raise PlanEndError(message) from error
     if ends_at <= now_ms:
-        message = f"--until {text} is over already; `store suspend` stops a store at once"
+        message = f"--until {text} is in the past; `store suspend` stops a store at once"
         raise PlanEndError(message)
     return ends_at

@@ -22,7 +22,7 @@ _Row = dict[str, object]
 
 
 class SettingSyntaxError(ProductRecsError):
-    """What should be set is not written as NAME=VALUE."""
+    """A setting is not written as NAME=VALUE."""
 
 
 @click.command()
@@ -58,14 +58,14 @@ def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[st
 
 
 def _shown(value: object) -> str:
-    """Return a value as it may be written in KEY=VALUE."""
+    """Return a value in the form of NAME=VALUE."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        message = f"{text!r} sets nothing; write NAME=VALUE, such as rec_num=12"
+        message = f"{text!r} is not a setting; write NAME=VALUE, such as rec_num=12"
         raise SettingSyntaxError(message)
     return name.strip(), value.strip()
 
@@ -94,7 +94,7 @@ def _knobs() -> dict[str, _Row]:
 
 
 def _public(knob: Knob, value: str) -> str:
-    """Return a knob's value; of one that is secret, only that it is set."""
+    """Return a setting's value; for a secret one only whether it is set."""
     if not knob.is_secret:
         return value
     return "(set)" if value or os.environ.get(f"{knob.environment}_FILE") else ""

@@ -47,7 +47,7 @@ from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, find_plan
 from productrecs.training.trained_models import models_folder
 
 _EVERYWHERE_SECONDS: Final = 1.0
-"""After so long every running process knows what was changed."""
+"""After this time every running process has seen the change."""
 
 
 @click.group()
@@ -57,19 +57,23 @@ def store() -> None:
 
 @store.command()
 @click.option("--domain", required=True, help="The store's domain, like shop.example.com.")
-@click.option("--email", help="Where its merchant is reached; the dashboard's login.")
+@click.option("--email", help="The merchant's e-mail address; the dashboard's login.")
 @click.option(
-    "--password-stdin", is_flag=True, help="Read the dashboard's password from input."
+    "--password-stdin",
+    is_flag=True,
+    help=("Read the dashboard's password from standard input."),
 )
 @click.option(
     "--plan",
     default=TRIAL.name,
     show_default=True,
-    help=f"One of {', '.join(DEFAULT_PLANS)} (for one's own shop), or of your own plans.",
+    help=(
+        f"One of {', '.join(DEFAULT_PLANS)} (for your own shop), or one of your own plans."
+    ),
 )
-@click.option("--language", help="What its texts are written in.  [default: en]")
-@click.option("--currency", help="What its prices are in.  [default: EUR]")
-@click.option("--timezone", help="When its days begin.  [default: UTC]")
+@click.option("--language", help="The language of its texts.  [default: en]")
+@click.option("--currency", help="The currency of its prices.  [default: EUR]")
+@click.option("--timezone", help="The time zone of its days.  [default: UTC]")
 @json_option
 @data_option
 def create(
@@ -80,9 +84,9 @@ def create(
     data: Path | None,
     **said: str | None,
 ) -> None:
-    """Register a store and print its two keys; the secret is shown this once.
+    """Register a store and print its two keys; the secret key is shown only once.
 
-    A new store is on the trial, which ends after 14 days. For a shop of your own, say
+    A new store is on the trial plan, which ends after 14 days. For your own shop, use
     --plan unlimited (or PRODUCTRECS_STORE_CREATE_PLAN=unlimited for every store).
 
     Example: productrecs store create --domain shop.example.com --plan unlimited
@@ -115,7 +119,7 @@ def list_(*, as_json: bool, data: Path | None) -> None:
         print_json(rows)
         return
     if not rows:
-        click.echo("No store yet: productrecs store create --domain shop.example.com")
+        click.echo("No stores yet: productrecs store create --domain shop.example.com")
     for row in rows:
         click.echo(
             f"{row['domain']}  {row['store_id']}  {row['plan']} ({row['status']})  "
@@ -128,7 +132,7 @@ def list_(*, as_json: bool, data: Path | None) -> None:
 @json_option
 @data_option
 def show(domain: str, *, as_json: bool, data: Path | None) -> None:
-    """Show one store; its secret key is not kept, so nobody can show it."""
+    """Show one store; its secret key is not stored, so nobody can show it."""
     with open_services(data) as services:
         facts = _facts(services, find_store(services.database, domain))
     if as_json:
@@ -140,17 +144,17 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
 
 @store.command()
 @click.argument("domain")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @data_option
 def delete(domain: str, *, yes: bool, data: Path | None) -> None:
-    """Delete a store with all it told us: catalog, events, orders, keys, models.
+    """Delete a store with all its data: catalog, events, orders, keys, models.
 
-    Its test store goes with it.
+    Its test store is deleted too.
     """
     with open_services(data) as services:
         found = find_store(services.database, domain)
         if not yes and sys.stdin.isatty():
-            click.confirm(f"Delete {found.domain} with all its records?", abort=True)
+            click.confirm(f"Delete {found.domain} with all its data?", abort=True)
         for gone in with_sandbox(services.database, found):
             delete_store(services.database, gone)
             _remove_files(services, gone)
@@ -163,11 +167,11 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
 @json_option
 @data_option
 def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> None:
-    """Make the test store of a store: test.DOMAIN, whose keys begin pk_test_ and sk_test_.
+    """Create the test store of a store: test.DOMAIN, with keys pk_test_... and sk_test_...
 
-    It begins empty, with the store's settings and no limits, and nothing in it counts for
-    the store. Made once; later calls tell of it, or empty it. While it is emptied, for a
-    second, its keys may be refused.
+    It starts empty, with the store's settings and no limits, and nothing in it counts
+    for the store. It is created once; later calls show it, or empty it. While it is
+    emptied, for a second, its keys may be rejected.
 
     Example: productrecs store sandbox shop.example.com --reset
     """
@@ -190,26 +194,28 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
         return
     click.echo(f"{found.domain} is {'empty again' if reset else 'there'}.")
     click.echo(f"publishable key  {found.publishable_key}")
-    click.echo(f"secret key       not kept; productrecs keys rotate {found.domain}")
+    click.echo(f"secret key       not stored; productrecs keys rotate {found.domain}")
 
 
 @store.command("enable-demand")
 @click.argument("domain")
-@click.option("--off", is_flag=True, help="Take the add-on away again.")
+@click.option("--off", is_flag=True, help="Remove the add-on.")
 @data_option
 def enable_demand(domain: str, *, off: bool, data: Path | None) -> None:
-    """Give a store the demand add-on: a forecast at once, and then each night.
+    """Enable the demand add-on of a store: a forecast now, and then each night.
 
-    Replies are empty before the first forecast, and where the add-on is taken away.
+    Replies are empty before the first forecast and when the add-on is removed.
     """
     with open_services(data) as services:
         found = find_store(services.database, domain)
         chosen = {"demand_forecast": "false" if off else "true"}
         change_settings(services.database, found, chosen)
     if off:
-        click.echo(f"{found.domain} has no demand add-on any more.")
+        click.echo(f"The demand add-on of {found.domain} is removed.")
         return
-    click.echo(f"{found.domain} has the demand add-on: a running server forecasts now.")
+    click.echo(
+        f"The demand add-on of {found.domain} is enabled: a running server forecasts now."
+    )
 
 
 for _one in (set_plan, suspend, resume):
@@ -217,7 +223,7 @@ for _one in (set_plan, suspend, resume):
 
 
 def print_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
-    """Print a store's keys, the secret one for the only time."""
+    """Print a store's keys; this is the only time that the secret key is shown."""
     if as_json:
         print_json(
             {
@@ -234,14 +240,14 @@ def print_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
 
 
 def _remove_files(services: Services, gone: Store) -> None:
-    """Remove what was learned of a store that is no more."""
+    """Remove the models and indexes of a deleted store."""
     shutil.rmtree(models_folder(services.models, gone.store_id), ignore_errors=True)
     for folder in (services.indexes, services.trails, services.pictures):
         shutil.rmtree(folder / gone.store_id, ignore_errors=True)
 
 
 def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
-    """Return a store's facts as a person reads them: what is used beside its limit."""
+    """Return a store's facts in words: usage beside its limit."""
     limits = {"calls": facts["calls_limit"], "catalog_items": facts["catalog_limit"]}
     lines = {}
     for name, value in facts.items():
@@ -256,7 +262,7 @@ def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
 
 
 def _typed(value: object) -> object:
-    """Return a setting's value as `settings` takes it."""
+    """Return a setting's value in the form that `settings` takes."""
     return str(value).lower() if isinstance(value, bool) else value
 
 

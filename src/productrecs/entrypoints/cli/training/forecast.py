@@ -32,7 +32,7 @@ _MOST_THREADS: Final = 4
 def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
     """Forecast a store's demand now: the next 28 days of every product.
 
-    A store with the demand add-on (store enable-demand) is forecast each night by itself.
+    A store with the demand add-on (store enable-demand) is forecast each night anyway.
 
     Example: productrecs forecast shop.example.com
     """
@@ -69,7 +69,10 @@ def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> N
         f"{run.target_mode.replace('_', ' ')}."
     )
     if not store.settings.demand_forecast:
-        click.echo(f"Nobody sees it yet: productrecs store enable-demand {store.domain}")
+        click.echo(
+            "The forecast is not visible yet: productrecs store enable-demand "
+            f"{store.domain}"
+        )
 
 
 def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -> StoredRun:

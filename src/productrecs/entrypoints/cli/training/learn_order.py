@@ -31,10 +31,10 @@ from productrecs.training.tuning.repository import HyperparameterRepository
 @json_option
 @data_option
 def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
-    """Learn from a store's impressions and clicks in which order its mix lists do best.
+    """Learn the best order of a store's mix lists from impressions and clicks.
 
-    It is tried on the lists that came last, and serves only where it was better there. A
-    store with 20,000 impressions and 2,000 clicks does this once a day by itself.
+    The learned order is tested on the most recent lists and used only if it is better
+    there. A store with 20,000 impressions and 2,000 clicks does this daily by itself.
 
     Example: productrecs learn-order shop.example.com
     """
@@ -51,19 +51,19 @@ def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -
 
 
 def ranking_result_lines(found: dict[str, Any]) -> Iterator[str]:
-    """Give what was found of an order, line by line."""
+    """Return the result of learning an order, line by line."""
     there = f"{found['shown']:,} products shown and {found['clicks']:,} clicks in 60 days"
     gain = found["gain"]
     if gain is None:
         needed = f"{MINIMUM_DATA.shown:,} and {MINIMUM_DATA.clicks:,} are needed"
-        yield f"  too little data to tell: {there}; {needed}"
+        yield f"  not enough data: {there}; {needed}"
         return
-    yield f"  learned from {there}; tried on the last {found['asked']:,} lists"
+    yield f"  learned from {there}; tested on the last {found['asked']:,} lists"
     interval = f"{gain['mean']:+.1%} [{gain['low']:+.1%}, {gain['high']:+.1%}]"
     verdict = (
         "better: it orders the lists" if found["serves"] else "the blend's order stays"
     )
-    yield f"  what was taken up stood further up: {interval}: {verdict}"
+    yield f"  clicked products ranked higher: {interval}: {verdict}"
 
 
 def _learned(services: Services, store: Store) -> dict[str, Any]:

@@ -9,7 +9,7 @@ _STDIN: Final = 0
 
 
 def exit_with_parent() -> None:
-    """End at once when the process that started this one is gone."""
+    """End this process when its parent process ends."""
 
     def wait() -> None:
         while os.read(_STDIN, 4096):  # not through sys.stdin, whose lock outlives us

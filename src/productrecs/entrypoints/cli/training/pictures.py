@@ -18,16 +18,18 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 @click.group()
 def pictures() -> None:
-    """Follow the items' pictures, which the service fetches and looks at."""
+    """Show and control how the service fetches and indexes the items' pictures."""
 
 
 @pictures.command()
 @click.argument("domain")
-@click.option("--limit", type=click.IntRange(0), default=20, help="How many failures.")
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, help=("The most failures to show.")
+)
 @json_option
 @data_option
 def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None:
-    """Tell how many are indexed and waiting, and which failed with which reason.
+    """Show how many pictures are indexed and waiting, and which failed and why.
 
     Example: productrecs pictures status shop.example.com
     """
@@ -42,7 +44,7 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
     told = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
     click.echo(f"{told}, {counts.failed:,} failed")
     for one in failures:
-        again = "" if one.is_final else " (is tried again)"
+        again = "" if one.is_final else " (will be retried)"
         click.echo(f"{one.item_id}: {one.reason}{again}: {one.url}")
 
 
@@ -50,10 +52,10 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
 @click.argument("domain")
 @data_option
 def retry(domain: str, *, data: Path | None) -> None:
-    """Fetch every picture that failed once more, now."""
+    """Fetch every failed picture again now."""
     with open_services(data) as services:
         store = find_store(services.database, domain)
         with services.database.transaction() as transaction:
             repository = PictureRepository(transaction, store.store_id)
             count = repository.retry_failed(system_ms())
-    click.echo(f"{count:,} pictures are fetched again.")
+    click.echo(f"{count:,} pictures will be fetched again.")

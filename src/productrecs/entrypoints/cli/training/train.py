@@ -27,7 +27,7 @@ _STEPS = 100
     type=click.Choice(TRAINING_CHOICES),
     default="both",
     show_default=True,
-    help="What must be fresh; one training makes all of them so.",
+    help="The engine that must be current; one training updates all engines.",
 )
 @json_option
 @data_option

@@ -29,15 +29,15 @@ _TITLES: Final = {"companions": "what is bought together", "visits": "what comes
 
 @click.command()
 @click.argument("domain")
-@click.option("--show", is_flag=True, help="Only show what the store learns by.")
+@click.option("--show", is_flag=True, help="Only show the store's hyperparameters.")
 @click.option("--lines", is_flag=True, hidden=True)
 @json_option
 @data_option
 def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | None) -> None:
-    """Choose on a store's own past by which constants its engines learn.
+    """Choose the engines' hyperparameters on a store's own history.
 
     Usually unnecessary: the worker does it once a week in stores with enough history. A
-    hyperparameter leaves its default only where past weeks show a clear gain.
+    hyperparameter leaves its default only when past weeks show a clear gain.
 
     Example: productrecs tune shop.example.com
     """
@@ -60,7 +60,7 @@ def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | No
             return
         else:
             warm_up()
-            with progress("asking the past", _STEPS) as advance:
+            with progress("backtesting", _STEPS) as advance:
                 done = 0
 
                 def tell(share: float) -> None:
@@ -86,12 +86,12 @@ def _told(found: TunedParameters | None) -> Mapping[str, object]:
 
 def _said(found: TunedParameters | None) -> Iterator[str]:
     if found is None:
-        yield "Nothing was chosen yet: the store learns by the defaults."
+        yield "Nothing was tuned yet: the store uses the defaults."
         return
-    yield f"Chosen {iso(found.chosen_at)}; a training from then on learns by it."
+    yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
     for engine, changes in found.constants.changes().items():
         if engine not in found.engines:
-            said = "the defaults: too little past to tell"
+            said = "the defaults: not enough history"
         elif not changes:
             said = "the defaults: nothing else was clearly better"
         else:
